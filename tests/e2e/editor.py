@@ -1,0 +1,115 @@
+"""The headless editor as a process of its own, driven over the protocol of `scripts/headless`.
+
+It is no relative of the CLI's processes: what the CLI finds, it finds through the discovery files, as from a
+terminal outside the editor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .lines import LineProcess, LinesError
+from .qwen import PROJECT, Home
+
+#: A window or a view as `state` tells it.
+Told = dict[str, Any]
+
+
+class Editor(LineProcess):
+    """A running headless editor with this package loaded.
+
+    Args:
+        folders: those of its first window.
+        package: a built package to load instead of the project's folder.
+    """
+
+    def __init__(self, home: Home, folders: Sequence[Path], *, package: Path | None = None) -> None:
+        command = [sys.executable, "-m", "headless"]
+        for folder in folders:
+            command += ["--folder", str(folder)]
+        if package is not None:
+            command += ["--package", str(package)]
+        self.home = home
+        log = home.root / f"editor-{time.monotonic_ns()}.log"
+        super().__init__("editor", command, cwd=PROJECT, env=home.environment(PYTHONPATH=str(PROJECT)), log=log)
+
+    def open_file(self, path: Path, **arguments: Any) -> int:
+        """Open a file and give its view the focus; the view's id."""
+        return self.do("open_file", path=str(path), **arguments)["view"]
+
+    def state(self, *, text: bool = False) -> dict[str, Any]:
+        return self.do("state", text=text)
+
+    def views(self, *, text: bool = False) -> list[Told]:
+        """All views of all windows."""
+        return [view for window in self.state(text=text)["windows"] for view in window["views"]]
+
+    def view(self, number: int) -> Told:
+        """One view by its id, with text."""
+        found = [view for view in self.views(text=True) if view["id"] == number]
+        if not found:
+            raise LinesError(f"there is no view {number}")
+        return found[0]
+
+    def sides(self, side: str, *, text: bool = False) -> list[Told]:
+        """The views of open diffs: "original" (left) or "proposal" (right)."""
+        return [view for view in self.views(text=text) if view["settings"].get("qwen_companion.diff") == side]
+
+    def wait_diff(self, path: Path | str) -> Told:
+        """Wait for a diff of the file; its proposal view, with text."""
+
+        def found() -> Told | None:
+            return next(
+                (
+                    view
+                    for view in self.sides("proposal", text=True)
+                    if view["settings"].get("qwen_companion.file_path") == str(path)
+                ),
+                None,
+            )
+
+        proposal = self.wait(f"diff of {path}", found)
+        assert proposal is not None
+        return proposal
+
+    def wait_no_diff(self) -> None:
+        """Wait until no view of any diff is open."""
+        self.wait("closed diffs", lambda: not self.sides("proposal") and not self.sides("original"))
+
+    def accept(self, proposal: Told) -> None:
+        self.do("command", name="qwen_companion_accept_diff", view=proposal["id"])
+
+    def reject(self, proposal: Told) -> None:
+        self.do("command", name="qwen_companion_reject_diff", view=proposal["id"])
+
+    def set_text(self, proposal: Told, text: str) -> None:
+        """What a person does who edits: the whole text is replaced."""
+        self.do("set_text", view=proposal["id"], text=text)
+
+    def lock(self) -> dict[str, Any]:
+        """The content of the editor's first lock file; waited for."""
+
+        def found() -> dict[str, Any] | None:
+            for file in self.lock_files():
+                with contextlib.suppress(OSError, ValueError):
+                    return json.loads(file.read_text(encoding="utf-8"))
+            return None
+
+        lock = self.wait("lock file", found)
+        assert lock is not None
+        return lock
+
+    def lock_files(self) -> list[Path]:
+        """All lock files in the home that the editor and the CLI share."""
+        return sorted((self.home.qwen_home / "ide").glob("*.lock"))
+
+    def quit(self) -> None:
+        """Quit as a person does, and wait for the process to end."""
+        self.do("quit")
+        self.wait_end()

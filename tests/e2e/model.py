@@ -1,0 +1,204 @@
+"""A scripted, OpenAI-compatible model on loopback.
+
+A test registers a script: rounds of tool calls, then a closing sentence. The prompt carries the script's tag, so what
+the model does never depends on the prompt's wording, and texts with any bytes go to the CLI without being typed. Which
+round comes next is read from the conversation itself, so a repeated request gets the same answer. Requests without a
+tag (titles, suggestions) are answered "ok".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+TAG = re.compile(r"\(task #(\d+)\)")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call that the model makes."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Script:
+    """What the model does for one prompt: one list of calls per round, then `done`."""
+
+    number: int
+    rounds: Sequence[Sequence[Call]]
+
+    @property
+    def tag(self) -> str:
+        """To be part of the prompt."""
+        return f"(task #{self.number})"
+
+    @property
+    def done(self) -> str:
+        """The sentence that closes the turn."""
+        return f"Task {self.number} is through."
+
+
+@dataclass
+class Request:
+    """One request of the CLI."""
+
+    body: dict[str, Any]
+    at: float = field(default_factory=time.monotonic)
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        return self.body.get("messages", [])
+
+    def last_user_text(self) -> str:
+        """Everything that came with the newest prompt: the person's words and the context that the CLI added."""
+        texts: list[str] = []
+        for message in reversed(self.messages):
+            if message.get("role") == "assistant":
+                if texts:
+                    break
+                continue
+            if message.get("role") == "user":
+                texts.insert(0, text_of(message.get("content")))
+        return "\n".join(texts)
+
+
+def text_of(content: Any) -> str:
+    """The text of a message's content, which is a string or a list of parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return ""
+
+
+class Model:
+    """The server; `with Model() as model:`."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self._scripts: dict[int, Script] = {}
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name="model", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def script(self, *rounds: Sequence[Call]) -> Script:
+        """Register what to do for a prompt that holds the script's tag."""
+        script = Script(len(self._scripts) + 1, rounds)
+        self._scripts[script.number] = script
+        return script
+
+    def requests_of(self, script: Script) -> list[Request]:
+        """The requests that belong to one script's turn, oldest first."""
+        return [request for request in list(self.requests) if self._turn(request.messages)[0] == script]
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(5)
+
+    def answer(self, body: dict[str, Any]) -> tuple[str, Sequence[Call]]:
+        """The text and the tool calls for one request."""
+        self.requests.append(Request(body))
+        script, rounds_done = self._turn(body.get("messages", []))
+        if script is None or not body.get("tools"):
+            return "ok", ()
+        if rounds_done < len(script.rounds):
+            return "", script.rounds[rounds_done]
+        return script.done, ()
+
+    def _turn(self, messages: Sequence[dict[str, Any]]) -> tuple[Script | None, int]:
+        """The script of the newest tagged prompt, and how many of its rounds were played."""
+        rounds = 0
+        for message in reversed(messages):
+            if message.get("role") == "assistant" and message.get("tool_calls"):
+                rounds += 1
+            elif message.get("role") == "user":
+                tags = TAG.findall(text_of(message.get("content")))
+                if tags:
+                    return self._scripts.get(int(tags[-1])), rounds
+        return None, 0
+
+
+def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name is the base class's)
+            pass
+
+        def do_GET(self) -> None:
+            self._send(
+                "application/json",
+                json.dumps({"object": "list", "data": [{"id": "scripted", "object": "model"}]}).encode(),
+            )
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
+            text, calls = model.answer(body)
+            name = f"chatcmpl-{len(model.requests)}"
+            head = {"id": name, "created": int(time.time()), "model": body.get("model", "scripted")}
+            usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+            tool_calls = [
+                {
+                    "index": index,
+                    "id": f"call-{name}-{index}",
+                    "type": "function",
+                    "function": {"name": call.tool, "arguments": json.dumps(call.arguments)},
+                }
+                for index, call in enumerate(calls)
+            ]
+            finish = "tool_calls" if calls else "stop"
+            message: dict[str, Any] = {"role": "assistant", "content": text}
+            if tool_calls:
+                message["tool_calls"] = tool_calls
+            if not body.get("stream"):
+                choice = {"index": 0, "message": message, "finish_reason": finish}
+                self._send(
+                    "application/json",
+                    json.dumps({**head, "object": "chat.completion", "usage": usage, "choices": [choice]}).encode(),
+                )
+                return
+            chunks = [
+                {
+                    **head,
+                    "object": "chat.completion.chunk",
+                    "choices": [{"index": 0, "delta": message, "finish_reason": None}],
+                },
+                {
+                    **head,
+                    "object": "chat.completion.chunk",
+                    "choices": [{"index": 0, "delta": {}, "finish_reason": finish}],
+                },
+                {**head, "object": "chat.completion.chunk", "choices": [], "usage": usage},
+            ]
+            self._send(
+                "text/event-stream",
+                b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks) + b"data: [DONE]\n\n",
+            )
+
+        def _send(self, kind: str, body: bytes) -> None:
+            try:
+                self.send_response(200)
+                self.send_header("content-type", kind)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            except OSError:  # the CLI went away in the middle of an answer: its business
+                self.close_connection = True
+
+    return Handler

@@ -1,0 +1,222 @@
+"""A program in a pseudo-terminal, with the screen that a person would see.
+
+The tree of processes has the shape that a terminal inside an editor gives: shell → program. A terminal is ended by the
+ids of its own processes, never by a name.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import re
+import select
+import shlex
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import psutil
+import pyte
+
+if sys.platform == "win32":
+    import winpty
+else:
+    import ptyprocess
+
+COLUMNS, ROWS = 130, 60
+#: Seconds that a whole tree of processes gets between the polite and the hard end.
+ENDING_GRACE = 3.0
+#: Enter is ignored by the CLI for about 0.5 s after a burst that looks like a paste (qwen-ide.md §9).
+PAUSE_AFTER_PASTE = 0.8
+#: pyte swallows the rest of a line after these (variation selectors of emoji), qwen-ide.md §9.
+VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f]")
+
+T = TypeVar("T")
+
+
+class WaitedError(AssertionError):
+    """Something did not happen in its time; the message shows the screen."""
+
+
+class PseudoTerminal(Protocol):
+    """What differs between the systems."""
+
+    pid: int
+
+    def read(self) -> str | None:
+        """The next piece of output; "" when there is none yet, None when the terminal is over."""
+
+    def write(self, text: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class PosixTerminal:
+    """ptyprocess, read with a time limit so that the reader can be stopped."""
+
+    def __init__(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> None:
+        with warnings.catch_warnings():
+            # Forking while other threads run is a warning since Python 3.12; the child only calls exec.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._pty = ptyprocess.PtyProcess.spawn(list(argv), cwd=str(cwd), env=dict(env), dimensions=(ROWS, COLUMNS))
+        self.pid: int = self._pty.pid
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def read(self) -> str | None:
+        readable, _, _ = select.select([self._pty.fd], [], [], 0.1)
+        if not readable:
+            return ""
+        try:
+            return self._decoder.decode(os.read(self._pty.fd, 65536)) or None
+        except OSError:  # EIO: the last process of the terminal is gone
+            return None
+
+    def write(self, text: str) -> None:
+        os.write(self._pty.fd, text.encode())
+
+    def close(self) -> None:
+        with contextlib.suppress(ptyprocess.PtyProcessError):  # the shell was waited for already, not by ptyprocess
+            self._pty.close(force=True)
+
+
+class WindowsTerminal:
+    """pywinpty (ConPTY)."""
+
+    def __init__(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> None:
+        self._pty: Any = winpty.PtyProcess.spawn(list(argv), cwd=str(cwd), env=dict(env), dimensions=(ROWS, COLUMNS))
+        self.pid: int = self._pty.pid
+
+    def read(self) -> str | None:
+        try:
+            return self._pty.read(65536)
+        except EOFError:
+            return None
+
+    def write(self, text: str) -> None:
+        self._pty.write(text)
+
+    def close(self) -> None:
+        self._pty.close(force=True)
+
+
+class Terminal:
+    """A command line run by a shell in a pseudo-terminal of 130 × 60 cells."""
+
+    def __init__(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> None:
+        self._screen = pyte.Screen(COLUMNS, ROWS)
+        self._stream = pyte.Stream(self._screen)
+        self._lock = threading.Lock()
+        self._changed_at = time.monotonic()
+        self._pty: PseudoTerminal
+        if sys.platform == "win32":
+            self._pty = WindowsTerminal(["cmd.exe", "/d", "/c", subprocess.list2cmdline(command)], cwd, env)
+        else:
+            # "; exit" keeps the shell as a process of its own: alone, the last command would replace it.
+            self._pty = PosixTerminal(
+                ["/bin/bash", "--norc", "--noprofile", "-c", shlex.join(command) + "; exit $?"], cwd, env
+            )
+        self.pid = self._pty.pid
+        self._reader = threading.Thread(target=self._pump, name="terminal reader", daemon=True)
+        self._reader.start()
+
+    def _pump(self) -> None:
+        while True:
+            try:
+                text = self._pty.read()
+            except (OSError, ValueError):
+                return
+            if text is None:
+                return
+            if text:
+                with self._lock:
+                    self._stream.feed(VARIATION_SELECTORS.sub("", text))
+                    self._changed_at = time.monotonic()
+
+    @property
+    def running(self) -> bool:
+        """Whether the shell still lives."""
+        try:
+            return psutil.Process(self.pid).status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+    def text(self) -> str:
+        """The screen's lines that are not empty."""
+        with self._lock:
+            lines = [line.rstrip() for line in self._screen.display]
+        return "\n".join(line for line in lines if line)
+
+    def quiet_for(self) -> float:
+        """Seconds since the screen last got something to draw."""
+        return time.monotonic() - self._changed_at
+
+    def wait(self, what: str, condition: Callable[[], T], timeout: float = 30.0) -> T:
+        """The first true value of `condition`, looked at every 50 ms.
+
+        Raises:
+            WaitedError: not within `timeout` seconds, or the terminal's program has ended before.
+        """
+        end = time.monotonic() + timeout
+        while True:
+            running = self.running
+            value = condition()
+            if value:
+                return value
+            if not running:
+                raise WaitedError(f"the terminal's program ended while waiting for {what}; its screen:\n{self.text()}")
+            if time.monotonic() > end:
+                raise WaitedError(f"no {what} within {timeout:g} s; the screen:\n{self.text()}")
+            time.sleep(0.05)
+
+    def wait_text(self, text: str, timeout: float = 30.0) -> None:
+        """Wait until the screen shows `text`."""
+        self.wait(f"{text!r} on the screen", lambda: text in self.text(), timeout)
+
+    def press(self, keys: str) -> None:
+        """Send keys as they are."""
+        self._pty.write(keys)
+
+    def type(self, text: str) -> None:
+        """Type one line and press Enter, the way the CLI takes it for typing and not for a paste."""
+        tail = text[-12:]
+        before = self.text().count(tail)
+        self.press(text)
+        self.wait(f"the typed {tail!r}", lambda: self.text().count(tail) > before, 20)
+        time.sleep(PAUSE_AFTER_PASTE)
+        self.press("\r")
+
+    def processes(self) -> list[psutil.Process]:
+        """The shell and everything below it."""
+        try:
+            shell = psutil.Process(self.pid)
+            return [shell, *shell.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+    def close(self) -> None:
+        """End the whole tree, within about twice `ENDING_GRACE`."""
+        end_processes(self.processes())
+        self._pty.close()
+        self._reader.join(ENDING_GRACE)
+
+
+def end_processes(processes: Sequence[psutil.Process]) -> None:
+    """End exactly these processes: politely, then hard; bounded by twice `ENDING_GRACE`."""
+    for process in processes:
+        try:
+            process.terminate()
+        except psutil.NoSuchProcess:
+            continue
+    _, alive = psutil.wait_procs(processes, timeout=ENDING_GRACE)
+    for process in alive:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(alive, timeout=ENDING_GRACE)

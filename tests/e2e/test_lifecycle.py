@@ -1,0 +1,56 @@
+"""An editor that ends while a real Qwen Code works with it."""
+
+from __future__ import annotations
+
+from .editor import Editor
+from .qwen import ESCAPE
+from .session import GREET, GREET_BETTER, Session
+
+
+def _assert_usable(session: Session) -> None:
+    """The CLI takes the next prompt, and writes a file on a "yes" in the terminal."""
+    path = session.home.workspace / "afterwards.py"
+    script = session.qwen.ask_to_write(path, GREET)
+    session.qwen.wait_question()
+    session.qwen.terminal.press("\r")
+    session.qwen.wait_done(script)
+    assert path.read_text(encoding="utf-8") == GREET
+
+
+def test_the_cli_stays_usable_when_the_editor_quits_with_an_open_diff(own_session: Session) -> None:
+    """E2, D4: the open diff is answered as rejected before the server stops, and the discovery files are gone."""
+    session = own_session
+    path = session.file("pending.py")
+    session.qwen.ask_to_write(path, GREET_BETTER)
+    session.editor.wait_diff(path)
+    session.editor.quit()
+    session.qwen.wait_idle()
+    assert path.read_text(encoding="utf-8") == GREET
+    assert session.editor.lock_files() == []
+    assert not list(session.home.tmp.rglob("qwen-code-ide-server-*.json"))
+    _assert_usable(session)
+
+
+def test_a_new_editor_takes_over_after_a_crash(own_session: Session) -> None:
+    """B1: the leftovers of the crashed editor are cleared, and `/ide enable` finds the new one."""
+    session = own_session
+    path = session.file("crashed.py")
+    session.qwen.ask_to_write(path, GREET_BETTER)
+    session.editor.wait_diff(path)
+    session.editor.crash()
+    (left,) = session.editor.lock_files()
+    # Nobody answers any more: the question stays in the terminal, where the person can answer it.
+    session.qwen.wait_question()
+    session.qwen.terminal.press(ESCAPE)
+    session.qwen.wait_idle()
+    session.editor.kill()
+    session.editor = Editor(session.home, [session.home.workspace])
+    session.editor.wait(
+        "cleared leftovers", lambda: left not in session.editor.lock_files() and session.editor.lock_files()
+    )
+    session.qwen.command("/ide enable")
+    session.qwen.wait_connected()
+    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    session.editor.accept(session.editor.wait_diff(path))
+    session.qwen.wait_done(script)
+    assert path.read_text(encoding="utf-8") == GREET_BETTER

@@ -1,0 +1,136 @@
+"""Node's MCP client against the companion in the headless editor: the SDK that the CLIs embed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .editor import Editor
+from .lines import LineProcess
+from .qwen import node_modules
+from .session import GREET, GREET_BETTER
+
+
+class NodeClient(LineProcess):
+    """A connected client."""
+
+    def __init__(self, program: Path, editor: Editor) -> None:
+        lock = editor.lock()
+        command = [
+            str(program),
+            str(Path(__file__).with_name("client.mjs")),
+            f"http://127.0.0.1:{lock['port']}/mcp",
+            lock["authToken"],
+        ]
+        env = editor.home.environment(NODE_MODULES=str(node_modules()))
+        super().__init__("Node client", command, cwd=editor.home.workspace, env=env, log=editor.home.root / "node.log")
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        return self.do("call", name=tool, arguments=arguments)
+
+    def wait_for(self, method: str, path: str | None = None) -> dict[str, Any]:
+        """The parameters of the first notification of a method (and of a path)."""
+
+        def found() -> dict[str, Any] | None:
+            for event in list(self.events):
+                if event.get("method") == method and path in (None, event["params"].get("filePath")):
+                    return event["params"]
+            return None
+
+        params = self.wait(f"{method} of {path}", found)
+        assert params is not None
+        return params
+
+
+@pytest.fixture(scope="module")
+def client(node_program: Path, editor: Editor) -> Iterator[NodeClient]:
+    editor.open_file(editor.home.workspace / "greet.py")
+    client = NodeClient(node_program, editor)
+    client.wait_for("ide/contextUpdate")
+    yield client
+    errors = [event for event in client.events if event["event"] != "ready" and event["event"] != "notification"]
+    client.kill()
+    assert errors == []
+
+
+def test_it_connects_and_lists_the_tools(client: NodeClient) -> None:
+    """A1, D1, D2."""
+    assert {tool["name"] for tool in client.do("tools")} >= {"openDiff", "closeDiff"}
+
+
+def test_it_is_told_the_context(editor: Editor, client: NodeClient) -> None:
+    """C2, C6: the first update comes with the stream."""
+    (file,) = [
+        file for file in client.wait_for("ide/contextUpdate")["workspaceState"]["openFiles"] if file.get("isActive")
+    ]
+    assert file["path"] == str(editor.home.workspace / "greet.py")
+    assert file["cursor"] == {"line": 1, "character": 1}
+    assert "selectedText" not in file
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("one\r\ntwo\r\n", id="crlf"),
+        pytest.param("one\ntwo\r\nthree\rfour\r\r\nfive\n\r\n", id="mixed endings"),
+        pytest.param("one\rtwo\r", id="cr"),
+        pytest.param("one\ntwo", id="no last newline"),
+        pytest.param("one\r\ntwo", id="crlf without the last"),
+        pytest.param("\ufeffone\ntwo\n", id="bom"),
+        pytest.param("\ufeffone\r\ntwo", id="bom and crlf"),
+        pytest.param("\tone\n  \ttwo \t\n\n\n", id="tabs and blanks"),
+        pytest.param(
+            "\U0001f600 \U0001f469\u200d\U0001f4bb e\u0301 漢字 \u2028 \x0b\x0c\x85 end\n",
+            id="emoji and odd separators",
+        ),
+        pytest.param("a\x00b\x1b[31mred\x7f\n", id="control characters"),
+        pytest.param("\n", id="one newline"),
+        pytest.param("x" * 200_000 + "\n", id="one long line"),
+        pytest.param("The quick brown fox, \U0001f98a and 狐.\r\n" * 125_000, id="5 MB"),
+    ],
+)
+def test_an_unedited_proposal_comes_back_to_the_byte(
+    editor: Editor, client: NodeClient, request: pytest.FixtureRequest, text: str
+) -> None:
+    """D3."""
+    path = editor.home.workspace / f"{request.node.callspec.id.replace(' ', '-')}.txt"
+    assert client.call("openDiff", filePath=str(path), newContent=text) == {"content": []}
+    editor.accept(editor.wait_diff(path))
+    accepted = client.wait_for("ide/diffAccepted", str(path))["content"]
+    assert accepted == text, (accepted[:200], len(accepted), len(text))
+    editor.wait_no_diff()
+
+
+@pytest.mark.parametrize(
+    ("ending", "last"),
+    [("\r\n", "\r\n"), ("\r\n", ""), ("\n", ""), ("\r", "\r")],
+    ids=["crlf", "crlf without the last", "lf without the last", "cr"],
+)
+def test_an_edited_proposal_keeps_its_line_endings(editor: Editor, client: NodeClient, ending: str, last: str) -> None:
+    """D3: new lines get the endings of the others."""
+    path = editor.home.workspace / f"edited-{len(ending)}-{len(last)}-{ord(ending[0])}.txt"
+    client.call("openDiff", filePath=str(path), newContent=ending.join(("one", "two")) + last)
+    proposal = editor.wait_diff(path)
+    editor.do("insert", view=proposal["id"], text="zero\n")
+    assert editor.view(proposal["id"])["text"] == "zero\none\ntwo" + ("\n" if last else "")
+    editor.accept(proposal)
+    assert client.wait_for("ide/diffAccepted", str(path))["content"] == ending.join(("zero", "one", "two")) + last
+    editor.wait_no_diff()
+
+
+def test_a_rejected_and_a_closed_diff(editor: Editor, client: NodeClient) -> None:
+    """D2, D4."""
+    path = editor.home.write("node.py", GREET)
+    client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
+    editor.reject(editor.wait_diff(path))
+    client.wait_for("ide/diffRejected", str(path))
+    client.call("openDiff", filePath=str(path), newContent="x\r\ny")
+    editor.wait_diff(path)
+    assert client.call("closeDiff", filePath=str(path), suppressNotification=True) == {
+        "content": [{"type": "text", "text": '{"content": "x\\r\\ny"}'}]
+    }
+    editor.wait_no_diff()
+    assert client.call("openDiff", filePath="relative.py", newContent="x")["isError"] is True

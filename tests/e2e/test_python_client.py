@@ -1,0 +1,251 @@
+"""Python's MCP client against the companion in the headless editor."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import LATEST_PROTOCOL_VERSION
+
+from .editor import Editor
+from .mcp_client import McpClient, connect
+from .session import GREET, GREET_BETTER
+
+
+@pytest.fixture
+def client(editor: Editor) -> Iterator[McpClient]:
+    with connect(editor.lock()) as client:
+        client.wait_for("ide/contextUpdate")  # its GET stream is open
+        yield client
+
+
+def text_of(result: types.CallToolResult) -> str:
+    """The one text block of a result."""
+    (block,) = result.content
+    assert isinstance(block, types.TextContent)
+    return block.text
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
+def test_a_protocol_version_that_the_clis_speak_is_agreed_on(editor: Editor, version: str) -> None:
+    """A1: what Qwen Code asks for, old and new (qwen-ide.md §4)."""
+    with connect(editor.lock(), version=version) as client:
+        assert client.version == version
+        assert set(client.tools()) >= {"openDiff", "closeDiff"}
+        client.wait_for("ide/contextUpdate")
+
+
+def test_a_client_that_asks_for_the_newest_version_gets_one_that_works(editor: Editor) -> None:
+    """A1: the newest is past the handshake; the server offers what it has."""
+    with connect(editor.lock(), version=LATEST_PROTOCOL_VERSION) as client:
+        assert client.version in ("2025-06-18", "2025-11-25")
+        assert set(client.tools()) >= {"openDiff", "closeDiff"}
+        client.wait_for("ide/contextUpdate")
+
+
+def test_the_sdks_own_choice_of_version_works_to_the_outcome_of_a_diff(editor: Editor) -> None:
+    """A1: a client that leaves everything to the SDK."""
+    with connect(editor.lock(), version=None) as client:
+        assert set(client.tools()) >= {"openDiff", "closeDiff"}
+        client.wait_for("ide/contextUpdate")
+        path = editor.home.write("newest.py", GREET)
+        assert not client.call("openDiff", filePath=str(path), newContent=GREET_BETTER).is_error
+        editor.accept(editor.wait_diff(path))
+        assert client.wait_for("ide/diffAccepted") == {"filePath": str(path), "content": GREET_BETTER}
+
+
+def test_the_tools_say_what_they_take(client: McpClient) -> None:
+    """D1, D2."""
+    tools = client.tools()
+    for name, required, optional in (
+        ("openDiff", {"filePath", "newContent"}, set()),
+        ("closeDiff", {"filePath"}, {"suppressNotification"}),
+    ):
+        schema = tools[name].input_schema
+        assert schema["type"] == "object"
+        assert set(schema["required"]) == required
+        assert set(schema["properties"]) == required | optional
+        assert tools[name].description
+    assert tools["closeDiff"].input_schema["properties"]["suppressNotification"]["type"] == "boolean"
+
+
+def _active(update: dict[str, Any]) -> dict[str, Any]:
+    """The active file of a context update, or {}."""
+    return next((file for file in update["workspaceState"].get("openFiles", []) if file.get("isActive")), {})
+
+
+def test_the_context_of_a_session_follows_the_editor(editor: Editor, client: McpClient) -> None:
+    """C1, C2, C4, C6: one active file, the newest; no field is null."""
+    view = editor.open_file(editor.home.workspace / "greet.py")
+    editor.do("select", view=view, regions=[[4, 9]])
+    update = client.wait_for("ide/contextUpdate", lambda update: _active(update).get("selectedText") == "greet")
+    files = update["workspaceState"]["openFiles"]
+    assert _active(update)["path"] == str(editor.home.workspace / "greet.py")
+    assert _active(update)["cursor"] == {"line": 1, "character": 10}
+    assert _active(update)["timestamp"] == max(file["timestamp"] for file in files)
+    assert abs(_active(update)["timestamp"] / 1000 - time.time()) < 60
+    assert "null" not in json.dumps(update)
+    editor.open_file(editor.home.workspace / "other.txt")
+    update = client.wait_for(
+        "ide/contextUpdate", lambda update: _active(update).get("path") == str(editor.home.workspace / "other.txt")
+    )
+    assert [file["path"] for file in update["workspaceState"]["openFiles"] if file.get("isActive")] == [
+        str(editor.home.workspace / "other.txt")
+    ]
+    assert all(
+        not {"cursor", "selectedText"} & set(file)
+        for file in update["workspaceState"]["openFiles"]
+        if not file.get("isActive")
+    )
+
+
+def test_the_first_update_tells_what_is_open_already(editor: Editor) -> None:
+    """C6: right after the stream opens, without any change in the editor."""
+    editor.open_file(editor.home.workspace / "greet.py")
+    time.sleep(0.5)
+    with connect(editor.lock()) as client:
+        assert _active(client.wait_for("ide/contextUpdate"))["path"] == str(editor.home.workspace / "greet.py")
+
+
+def test_an_accepted_diff_is_notified_with_its_text(editor: Editor, client: McpClient) -> None:
+    """D1, D3: the answer comes at once and is empty; the outcome comes once."""
+    path = editor.home.write("accepted.py", GREET)
+    result = client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
+    assert (result.content, bool(result.is_error)) == ([], False)
+    proposal = editor.wait_diff(path)
+    edited = GREET_BETTER + "# reviewed\n"
+    editor.set_text(proposal, edited)
+    editor.accept(proposal)
+    assert client.wait_for("ide/diffAccepted") == {"filePath": str(path), "content": edited}
+    editor.wait_no_diff()
+    time.sleep(0.5)
+    assert len(client.received("ide/diffAccepted")) == 1
+    assert client.received("ide/diffRejected") == []
+    assert path.read_text(encoding="utf-8") == GREET, "the file is the client's to write"
+
+
+@pytest.mark.parametrize("way", ["command", "link", "close"])
+def test_a_rejected_diff_is_notified(editor: Editor, client: McpClient, way: str) -> None:
+    """D4."""
+    path = editor.home.write("rejected.py", GREET)
+    client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
+    proposal = editor.wait_diff(path)
+    if way == "command":
+        editor.reject(proposal)
+    elif way == "link":
+        editor.do("click", view=proposal["id"], href="reject")
+    else:
+        editor.do("close_view", view=proposal["id"])
+    assert client.wait_for("ide/diffRejected") == {"filePath": str(path)}
+    editor.wait_no_diff()
+    time.sleep(0.5)
+    assert len(client.received("ide/diffRejected")) == 1
+    assert client.received("ide/diffAccepted") == []
+
+
+def test_closediff_answers_with_the_text_as_it_stands(editor: Editor, client: McpClient) -> None:
+    """D2: JSON text; with suppressNotification no notification follows."""
+    path = editor.home.write("closed.py", GREET)
+    client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
+    editor.set_text(editor.wait_diff(path), "half a thought\n")
+    result = client.call("closeDiff", filePath=str(path), suppressNotification=True)
+    assert not result.is_error
+    assert json.loads(text_of(result)) == {"content": "half a thought\n"}
+    editor.wait_no_diff()
+    time.sleep(0.5)
+    assert (
+        client.received("ide/diffAccepted") + client.received("ide/diffRejected") + client.received("ide/diffClosed")
+        == []
+    )
+
+
+def test_the_path_comes_back_as_it_was_sent(editor: Editor, client: McpClient) -> None:
+    """D3: the very string; a normalised one would find nobody who waits (qwen-ide.md §5)."""
+    path = editor.home.write("odd.py", GREET)
+    odd = f"{path.parent}/./sub/..//{path.name}"
+    (path.parent / "sub").mkdir(exist_ok=True)
+    client.call("openDiff", filePath=odd, newContent=GREET_BETTER)
+    editor.accept(editor.wait_diff(odd))
+    assert client.wait_for("ide/diffAccepted")["filePath"] == odd
+
+
+def test_two_clients_with_a_diff_of_one_file_get_their_own_outcomes(editor: Editor, client: McpClient) -> None:
+    """D3, D4: an outcome goes to the session that owns the diff, and to no other."""
+    path = editor.home.write("shared.py", GREET)
+    with connect(editor.lock()) as other:
+        other.wait_for("ide/contextUpdate")
+        client.call("openDiff", filePath=str(path), newContent="from the first\n")
+        other.call("openDiff", filePath=str(path), newContent="from the second\n")
+        editor.wait("both diffs", lambda: len(editor.sides("proposal")) == 2)
+        by_text = {view["text"]: view for view in editor.sides("proposal", text=True)}
+        editor.accept(by_text["from the second\n"])
+        assert other.wait_for("ide/diffAccepted")["content"] == "from the second\n"
+        editor.reject(by_text["from the first\n"])
+        client.wait_for("ide/diffRejected")
+        time.sleep(0.5)
+        assert client.received("ide/diffAccepted") == []
+        assert other.received("ide/diffRejected") == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "says"),
+    [
+        ("openDiff", {"newContent": ""}, "filePath"),
+        ("openDiff", {"filePath": "{folder}/greet.py"}, "newContent"),
+        ("openDiff", {"filePath": 7, "newContent": ""}, "filePath"),
+        ("openDiff", {"filePath": "{folder}/greet.py", "newContent": ["a"]}, "newContent"),
+        ("openDiff", {"filePath": "greet.py", "newContent": "x"}, "absolute"),
+        ("openDiff", {"filePath": "", "newContent": "x"}, ""),
+        ("closeDiff", {}, "filePath"),
+        ("closeDiff", {"filePath": "{folder}/greet.py"}, "diff"),
+        ("formatDisk", {"filePath": "{folder}/greet.py"}, "formatDisk"),
+    ],
+)
+def test_a_bad_call_gets_a_clear_error_and_changes_nothing(
+    editor: Editor, client: McpClient, tool: str, arguments: dict[str, Any], says: str
+) -> None:
+    """D1, D2: an error for that call, as a result or as a JSON-RPC error, which names what is wrong."""
+    filled = {
+        name: value.replace("{folder}", str(editor.home.workspace)) if isinstance(value, str) else value
+        for name, value in arguments.items()
+    }
+    try:
+        result = client.call(tool, **filled)
+    except MCPError as error:
+        message = error.error.message
+    else:
+        assert result.is_error, result
+        message = text_of(result)
+    assert says in message
+    assert message.strip()
+    assert "Traceback" not in message
+    assert editor.sides("proposal") == []
+    assert set(client.tools()) >= {"openDiff", "closeDiff"}, "the session is unharmed"
+
+
+def test_a_folder_is_refused_as_a_file(editor: Editor, client: McpClient) -> None:
+    """D1: `isError` with a sentence that says why."""
+    result = client.call("openDiff", filePath=str(editor.home.workspace), newContent="x\n")
+    assert result.is_error
+    assert str(editor.home.workspace) in text_of(result) or "folder" in text_of(result)
+    assert editor.sides("proposal") == []
+
+
+def test_both_discovery_files_say_the_same(editor: Editor) -> None:
+    """B2, B3, B4."""
+    (lock_file,) = editor.lock_files()
+    (published,) = (editor.home.tmp / "qwen" / "ide").glob("qwen-code-ide-server-*.json")
+    lock = json.loads(lock_file.read_text(encoding="utf-8"))
+    assert json.loads(published.read_text(encoding="utf-8")) == lock
+    assert lock_file.name == f"{lock['port']}.lock"
+    assert published.name.endswith(f"-{lock['port']}.json")
+    assert lock["workspacePath"] == str(editor.home.workspace)
+    assert lock["ppid"] == editor.pid
+    assert lock["ideInfo"] == {"name": "sublimetext", "displayName": "Sublime Text"}
+    assert Path(lock["workspacePath"]).is_absolute()

@@ -1,0 +1,267 @@
+"""The real Qwen Code in a terminal outside the editor.
+
+It finds the editor, sees what the person sees, and changes files through it.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from .model import Call
+from .qwen import ESCAPE
+from .session import GREET, GREET_BETTER, Session
+
+#: Longer than the companion's debounce (50 ms) and the way of an update to the CLI.
+SETTLED = 1.0
+
+
+def test_the_cli_says_that_it_is_connected_to_sublime_text(session: Session) -> None:
+    """B1, B3, B4: found by the lock file alone; nothing in the CLI's environment names the port."""
+    assert "Connected to Sublime Text" in session.qwen.command("/ide status")
+
+
+def test_open_files_cursor_and_selection_reach_the_model(session: Session) -> None:
+    """C1 to C4."""
+    session.editor.open_file(session.home.workspace / "other.txt")
+    path = session.file("context.py")
+    view = session.editor.open_file(path)
+    start = GREET.index('print("hi")')
+    session.editor.do("select", view=view, regions=[[start, start + len('print("hi")')]])
+    time.sleep(SETTLED)
+    script = session.qwen.ask("Say hello")
+    session.qwen.wait_done(script)
+    prompt = session.model.requests_of(script)[0].last_user_text()
+    assert f'Path: {path}\n  Cursor: line 2, character 16\n  Selected text:\n```\nprint("hi")\n```' in prompt
+    assert str(session.home.workspace / "other.txt") in prompt
+
+
+def test_a_change_of_the_selection_reaches_the_next_prompt(session: Session) -> None:
+    """C1: an update per change, not only when a file is opened."""
+    view = session.editor.open_file(session.file("moving.txt", "alpha\nbeta\ngamma\n"))
+    session.editor.do("select", view=view, regions=[[0, 5]])
+    time.sleep(SETTLED)
+    session.qwen.wait_done(session.qwen.ask("Say hello"))
+    session.editor.do("select", view=view, regions=[[11, 16]])
+    time.sleep(SETTLED)
+    script = session.qwen.ask("Say hello again")
+    session.qwen.wait_done(script)
+    prompt = session.model.requests_of(script)[0].last_user_text()
+    assert "gamma" in prompt
+    assert "beta" not in prompt
+
+
+def test_a_diff_shows_the_file_on_disk_and_the_proposal(session: Session) -> None:
+    """D1: two sides in the window of the CLI; the person's own view keeps the focus and its text."""
+    path = session.file("shown.py")
+    own = session.editor.open_file(path)
+    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    proposal = session.editor.wait_diff(path)
+    (original,) = session.editor.sides("original", text=True)
+    assert proposal["text"] == GREET_BETTER
+    assert original["text"] == GREET
+    assert not proposal["read_only"]
+    assert original["read_only"]
+    assert proposal["scratch"]
+    assert proposal["file"] is None
+    assert session.editor.view(own)["text"] == GREET
+    assert path.read_bytes() == GREET.encode()
+    session.editor.accept(proposal)
+    session.qwen.wait_done(script)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(GREET_BETTER, id="ordinary"),
+        pytest.param("no newline at the end", id="no last newline"),
+        pytest.param("\tone\n\n\n two \n\U0001f600 é 漢\n", id="tabs, blanks and emoji"),
+    ],
+)
+def test_an_unedited_proposal_is_written_to_the_byte(session: Session, text: str) -> None:
+    """D3."""
+    path = session.file("unedited.py")
+    script = session.qwen.ask_to_write(path, text)
+    session.editor.accept(session.editor.wait_diff(path))
+    session.qwen.wait_done(script)
+    assert path.read_bytes() == text.encode()
+    session.editor.wait_no_diff()
+
+
+def test_an_edited_proposal_is_written_as_edited(session: Session) -> None:
+    """D3: the person's own edits included."""
+    path = session.file("edited.py")
+    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    proposal = session.editor.wait_diff(path)
+    edited = GREET_BETTER.replace("hi {name}", "good morning, {name}")
+    session.editor.set_text(proposal, edited)
+    session.editor.accept(proposal)
+    session.qwen.wait_done(script)
+    assert path.read_text(encoding="utf-8") == edited
+    session.editor.wait_no_diff()
+
+
+def test_the_accept_link_accepts(session: Session) -> None:
+    """D3, by the phantom's link."""
+    path = session.file("link.py")
+    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    session.editor.do("click", view=session.editor.wait_diff(path)["id"], href="accept")
+    session.qwen.wait_done(script)
+    assert path.read_text(encoding="utf-8") == GREET_BETTER
+
+
+def _assert_refused(session: Session, name: str) -> None:
+    """The file is as it was, the CLI is idle, no diff is left; the model learns of the refusal with the next prompt."""
+    session.qwen.wait_idle()
+    session.editor.wait_no_diff()
+    path = session.home.workspace / name
+    assert path.read_text(encoding="utf-8") == GREET
+    script = session.qwen.ask("What now")
+    session.qwen.wait_done(script)
+    results = [message for message in session.model.requests_of(script)[0].messages if message.get("role") == "tool"]
+    assert "did not allow" in str(results[-1]["content"])
+
+
+def test_a_rejected_proposal_is_not_written(session: Session) -> None:
+    """D4."""
+    path = session.file("rejected.py")
+    session.qwen.ask_to_write(path, GREET_BETTER)
+    session.editor.reject(session.editor.wait_diff(path))
+    _assert_refused(session, path.name)
+
+
+def test_closing_the_proposal_rejects_it(session: Session) -> None:
+    """D4: closing the view included."""
+    path = session.file("closed.py")
+    session.qwen.ask_to_write(path, GREET_BETTER)
+    session.editor.do("close_view", view=session.editor.wait_diff(path)["id"])
+    _assert_refused(session, path.name)
+
+
+def test_yes_in_the_terminal_closes_the_diff(session: Session) -> None:
+    """D2: the CLI calls closeDiff and writes its proposal."""
+    path = session.file("yes.py")
+    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    session.editor.wait_diff(path)
+    session.qwen.wait_question()
+    session.qwen.terminal.press("\r")
+    session.qwen.wait_done(script)
+    session.editor.wait_no_diff()
+    assert path.read_text(encoding="utf-8") == GREET_BETTER
+
+
+def test_escape_in_the_terminal_closes_the_diff(session: Session) -> None:
+    """D2: the CLI calls closeDiff and writes nothing."""
+    path = session.file("escape.py")
+    session.qwen.ask_to_write(path, GREET_BETTER)
+    session.editor.wait_diff(path)
+    session.qwen.wait_question()
+    session.qwen.terminal.press(ESCAPE)
+    _assert_refused(session, path.name)
+
+
+def test_a_new_file_is_written_by_the_cli_when_accepted(session: Session) -> None:
+    """D1: the file need not exist; D3: the CLI writes it, not the editor."""
+    path = session.home.workspace / "folder" / "new.py"
+    script = session.qwen.ask_to_write(path, GREET)
+    proposal = session.editor.wait_diff(path)
+    (original,) = session.editor.sides("original", text=True)
+    assert original["text"] == ""
+    assert not path.exists()
+    session.editor.accept(proposal)
+    session.qwen.wait_done(script)
+    assert path.read_bytes() == GREET.encode()
+
+
+def test_a_new_file_is_not_made_when_rejected(session: Session) -> None:
+    """D4."""
+    path = session.home.workspace / "unwanted.py"
+    session.qwen.ask_to_write(path, GREET)
+    session.editor.reject(session.editor.wait_diff(path))
+    session.qwen.wait_idle()
+    session.editor.wait_no_diff()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("edited", [False, True], ids=["unedited", "edited"])
+def test_a_file_with_crlf_keeps_its_line_endings(session: Session, edited: bool) -> None:
+    """D3: the edit tool on a file of Windows."""
+    path = session.file("windows.txt", b"one\r\ntwo\r\nthree\r\n")
+    script = session.qwen.ask_to_edit(path, "two", "TWO")
+    proposal = session.editor.wait_diff(path)
+    if edited:
+        session.editor.set_text(proposal, proposal["text"].replace("three", "3"))
+    session.editor.accept(proposal)
+    session.qwen.wait_done(script)
+    assert path.read_bytes() == (b"one\r\nTWO\r\n3\r\n" if edited else b"one\r\nTWO\r\nthree\r\n")
+
+
+def test_two_diffs_of_one_turn_come_one_after_the_other(session: Session) -> None:
+    """D1: the CLI waits for the first outcome before it opens the second; the outcomes do not mix."""
+    first, second = session.home.workspace / "first.txt", session.home.workspace / "second.txt"
+    calls = [Call("write_file", {"file_path": str(path), "content": f"{path.name}\n"}) for path in (first, second)]
+    script = session.qwen.ask("Write two files", calls)
+    proposal = session.editor.wait_diff(first)
+    assert len(session.editor.sides("proposal")) == 1
+    session.editor.accept(proposal)
+    proposal = session.editor.wait_diff(second)
+    session.editor.set_text(proposal, "second, edited\n")
+    session.editor.accept(proposal)
+    session.qwen.wait_done(script)
+    session.editor.wait_no_diff()
+    assert (first.read_text(encoding="utf-8"), second.read_text(encoding="utf-8")) == (
+        "first.txt\n",
+        "second, edited\n",
+    )
+
+
+def test_an_empty_text_is_not_accepted(session: Session) -> None:
+    """The CLI would write its proposal instead (qwen-ide.md §6): the diff stays open."""
+    path = session.file("empty.py")
+    session.qwen.ask_to_write(path, GREET_BETTER)
+    proposal = session.editor.wait_diff(path)
+    session.editor.set_text(proposal, "")
+    session.editor.accept(proposal)
+    time.sleep(SETTLED)
+    assert [view["id"] for view in session.editor.sides("proposal")] == [proposal["id"]]
+    assert path.read_text(encoding="utf-8") == GREET
+    session.editor.reject(proposal)
+    _assert_refused(session, path.name)
+
+
+def test_a_diff_opens_in_the_window_of_the_cli(session: Session) -> None:
+    """B5, design: one endpoint per window; never "the active window"."""
+    other = session.home.root / "another project"
+    other.mkdir()
+    window = session.editor.do("new_window", folders=[str(other)])["window"]
+    try:
+        session.editor.do("focus", window=window)
+        path = session.file("window.py")
+        script = session.qwen.ask_to_write(path, GREET_BETTER)
+        proposal = session.editor.wait_diff(path)
+        holding = [
+            told
+            for told in session.editor.state()["windows"]
+            if any(view["id"] == proposal["id"] for view in told["views"])
+        ]
+        assert [told["folders"] for told in holding] == [[str(session.home.workspace)]]
+        session.editor.accept(proposal)
+        session.qwen.wait_done(script)
+    finally:
+        session.editor.do("close_window", window=window)
+
+
+def test_after_a_reload_of_the_plugin_ide_enable_reconnects(session: Session) -> None:
+    """E1, E2: the port is kept and a diff works again. The CLI never connects anew by itself (qwen-ide.md §4)."""
+    port = session.editor.lock()["port"]
+    session.editor.do("reload_package")
+    session.qwen.terminal.wait_text("The connection was lost")
+    assert session.editor.lock()["port"] == port
+    session.qwen.command("/ide enable")
+    session.qwen.wait_connected()
+    path = session.file("reloaded.py")
+    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    session.editor.accept(session.editor.wait_diff(path))
+    session.qwen.wait_done(script)
+    assert path.read_text(encoding="utf-8") == GREET_BETTER
