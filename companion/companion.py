@@ -1,0 +1,146 @@
+"""The companion at work: every window's server, the reviews, and what the editor tells of itself.
+
+Lives on the companion thread, every method included; `server.thread` brings calls there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from .cli import FAMILIES
+from .discovery import EnvironmentVariables, clear_leftovers
+from .editor import Editor, Settings
+from .endpoint import Endpoint
+from .process import wrote
+from .review import Reviews
+from .server.window import WindowServer
+
+logger = logging.getLogger(__name__)
+
+TICK = 2.0
+"""Seconds between looks at what no event tells: folders, renamed and removed files, removed discovery files."""
+FLUSH = 1.0
+"""Seconds that a stop waits for the last notifications."""
+
+
+class Companion:
+    """Serves the windows of an editor."""
+
+    def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
+        self.reviews = Reviews(editor, self._background)
+        self._editor = editor
+        self._settings = settings
+        self._variables = variables
+        self._windows: dict[int, WindowServer] = {}
+        self._front: int | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._servers: dict[int, asyncio.Task[None]] = {}
+
+    def start(self, endpoints: Sequence[Endpoint]) -> None:
+        """Serve the endpoints that are open already, the first of them for the window in front."""
+        for endpoint in endpoints:
+            self._serve(endpoint)
+        if endpoints:
+            self._front = endpoints[0].window
+        self._background(self._clear_leftovers())
+        self._background(self._look_again())
+
+    async def stop(self) -> None:
+        """Reject what is open, say so to the CLIs, and end everything."""
+        self.reviews.reject_all()
+        self._variables.remove()
+        for window in self._windows.values():
+            window.endpoint.withdraw()
+        sessions = [session for window in self._windows.values() for session in window.sessions if session.stream]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FLUSH):
+                await asyncio.gather(*(session.flushed() for session in sessions))
+        await asyncio.gather(*(window.close() for window in self._windows.values()))
+        await asyncio.gather(*self._servers.values(), return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+
+    def window_opened(self, window: int, folders: tuple[str, ...]) -> None:
+        """The editor has a new window."""
+        if window not in self._windows:
+            endpoint = Endpoint.open(window, folders)
+            self._serve(endpoint).publish()
+
+    def window_closed(self, window: int) -> None:
+        """A window closes: its diffs are rejected, its sessions end."""
+        self.reviews.reject_window(window)
+        if server := self._windows.pop(window, None):
+            server.endpoint.withdraw()
+            self._background(self._close(server))
+
+    def focused(self, window: int, view: int, at: int) -> None:
+        """A view got the focus, at a Unix time in milliseconds."""
+        if server := self._windows.get(window):
+            server.order.focused(view, at)
+            server.touched()
+        self.window_focused(window)
+
+    def window_focused(self, window: int) -> None:
+        """A window came to the front: terminals opened from now on belong to it."""
+        server = self._windows.get(window)
+        if server and window != self._front:
+            self._front = window
+            self._variables.set(server.endpoint.variables)
+            # The newest file wins where a CLI finds several.
+            server.publish()
+
+    def view_closed(self, view: int) -> None:
+        """A view was closed, in whichever window."""
+        for server in self._windows.values():
+            server.order.forget(view)
+            server.touched()
+
+    def touched(self, window: int) -> None:
+        """A window's files, folders or selection may have changed."""
+        if server := self._windows.get(window):
+            server.touched()
+
+    def configure(self, settings: Settings) -> None:
+        """The settings have changed."""
+        self._settings = settings
+        for server in self._windows.values():
+            server.settings = settings
+            server.touched()
+
+    def _serve(self, endpoint: Endpoint) -> WindowServer:
+        server = WindowServer(endpoint, self._editor, self.reviews, self._settings, self._background)
+        self._windows[endpoint.window] = server
+        self._servers[endpoint.window] = asyncio.create_task(server.serve())
+        return server
+
+    async def _close(self, server: WindowServer) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FLUSH):
+                await asyncio.gather(*(session.flushed() for session in server.sessions if session.stream))
+        await server.close()
+        await self._servers.pop(server.endpoint.window)
+
+    async def _clear_leftovers(self) -> None:
+        for path in await asyncio.to_thread(clear_leftovers, FAMILIES, wrote):
+            logger.info("Removed %s, which a crashed editor left behind", path)
+
+    async def _look_again(self) -> None:
+        while True:
+            for server in self._windows.values():
+                server.touched()
+            await asyncio.sleep(TICK)
+
+    def _background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            logger.error("Unexpected: %s", error, exc_info=error)

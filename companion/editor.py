@@ -1,0 +1,94 @@
+"""The port: what the companion asks of an editor, and the plain values that cross it.
+
+Every method is called on the companion thread; an adapter brings the call to the thread that the editor wants.
+This module is imported before the libraries are, so it needs the standard library alone.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .review import Review
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings that the companion itself needs."""
+
+    is_trusted: bool | None = None
+    """What `isTrusted` says; None leaves the field out, so that the CLI's own folder trust rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile:
+    """A view of a window that shows a file, which need not exist on disk."""
+
+    view: int
+    path: str
+
+    @property
+    def folder(self) -> str:
+        """The folder that the file is in."""
+        return os.path.dirname(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowState:
+    """A window's folders, and those of the asked views that are still in it and show a file, in the asked order."""
+
+    folders: tuple[str, ...]
+    files: tuple[OpenFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Where the caret of a view is and what is selected there.
+
+    `line` and `character` count from 1, `character` in UTF-16 units. `text` may be cut: it holds at least the first
+    units that were asked for.
+    """
+
+    line: int
+    character: int
+    text: str = ""
+
+
+class Editor(Protocol):
+    """What the companion asks of an editor. An answer of None means that the window or the view is gone."""
+
+    async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
+        """The window's folders and what the given views show."""
+        ...
+
+    async def selection(self, view: int, limit: int) -> Selection | None:
+        """The caret and the selected text of a view, of which the first `limit` characters are enough."""
+        ...
+
+    async def show_review(self, review: Review, original: str) -> None:
+        """Open the diff of `original` (the file on disk, line endings as `\\n`) and `review.shown`, without taking the focus."""
+        ...
+
+    async def review_text(self, review: Review) -> str | None:
+        """The proposal as it stands in its view, line endings as `\\n`."""
+        ...
+
+    def dismiss_review(self, review: Review) -> None:
+        """Close the diff's views; the review has its outcome."""
+        ...
+
+    def orphan_review(self, review: Review) -> None:
+        """Mark the diff: nobody waits for it any more. Its views stay until the person closes them."""
+        ...
+
+    def keep_text(self, window: int, title: str, text: str, why: str) -> None:
+        """Show text that would be lost in a view of its own, and say why it is there."""
+        ...
+
+    def say(self, message: str, window: int | None = None) -> None:
+        """Tell the person one sentence, in a window or, without one, wherever the person is."""
+        ...

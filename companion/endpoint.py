@@ -1,0 +1,87 @@
+"""One window's server, as CLIs see it: its port, its token, its folders and its discovery files.
+
+Standard library alone: an endpoint is open and published before the libraries are imported, and the kernel queues
+the CLI that connects in between.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from dataclasses import dataclass, field
+
+from .cli import FAMILIES, CliFamily
+from .discovery import Publication, workspace_path
+
+
+def listen(port: int = 0) -> socket.socket:
+    """A listening socket on the loopback interface; port 0 lets the system choose.
+
+    The protocol is said: asyncio turns Nagle's algorithm off for such sockets alone, and with it every answer waits 40 ms.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.bind(("127.0.0.1", port))
+        listener.listen(128)
+        listener.setblocking(False)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+@dataclass
+class Endpoint:
+    """A window's place on the loopback interface."""
+
+    window: int
+    listener: socket.socket
+    folders: tuple[str, ...] = ()
+    publications: list[Publication] = field(init=False)
+    """One for each CLI family, each with a token of its own: the token says who calls, and for which window."""
+
+    def __post_init__(self) -> None:
+        # 32 random bytes each.
+        self.publications = [Publication(family, self.port, secrets.token_urlsafe(32)) for family in FAMILIES]
+
+    @classmethod
+    def open(cls, window: int, folders: tuple[str, ...]) -> Endpoint:
+        """Listen for a window. Raises OSError if the system has no port to give."""
+        return cls(window, listen(), folders)
+
+    @property
+    def port(self) -> int:
+        """The TCP port on 127.0.0.1."""
+        return self.listener.getsockname()[1]
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment variables with which a terminal's CLI picks this window."""
+        values: dict[str, str] = {}
+        for family in FAMILIES:
+            values[family.port_variable] = str(self.port)
+            values[family.workspace_variable] = workspace_path(self.folders)
+        return values
+
+    def family(self, token: str) -> CliFamily | None:
+        """The family whose token this is. Takes as long for a wrong token as for a right one."""
+        found = None
+        for publication in self.publications:
+            if secrets.compare_digest(token.encode(), publication.token.encode()):
+                found = publication.family
+        return found
+
+    def publish(self) -> list[str]:
+        """Write the discovery files for the folders as they are now. Returns a sentence for each that failed."""
+        workspace = workspace_path(self.folders)
+        return [problem for publication in self.publications for problem in publication.publish(workspace)]
+
+    def withdraw(self) -> None:
+        """Remove the discovery files. May be called twice."""
+        for publication in self.publications:
+            publication.withdraw()
+
+    def close(self) -> None:
+        """Withdraw the discovery files and stop listening. May be called twice."""
+        self.withdraw()
+        self.listener.close()

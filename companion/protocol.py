@@ -1,0 +1,110 @@
+"""The wire: what the CLI and the companion say to each other (companion-spec.md C and D, qwen-ide.md §5 and §6).
+
+Field names are camelCase on the wire. A field that has no value is left out, never null: a CLI disconnects at a null.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr
+from pydantic.alias_generators import to_camel
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, frozen=True)
+
+
+def _absolute(path: str) -> str:
+    if not os.path.isabs(path):
+        raise ValueError("must be an absolute path")
+    if "\0" in path:
+        raise ValueError("must not hold a NUL character")
+    return path
+
+
+FilePath = Annotated[StrictStr, AfterValidator(_absolute)]
+
+
+class Cursor(_Wire):
+    """A caret: both count from 1, `character` in UTF-16 units."""
+
+    line: int
+    character: int
+
+
+class File(_Wire):
+    """An open file. `is_active`, `cursor` and `selected_text` are on the focused file alone."""
+
+    path: str
+    timestamp: int
+    """Unix time of the last focus, in milliseconds."""
+    is_active: bool | None = None
+    cursor: Cursor | None = None
+    selected_text: str | None = None
+
+
+class WorkspaceState(_Wire):
+    """What the editor shows."""
+
+    open_files: list[File]
+    is_trusted: bool | None = None
+
+
+class IdeContext(_Wire):
+    """The whole context; each update replaces the one before."""
+
+    workspace_state: WorkspaceState
+
+
+class OpenDiffArguments(_Wire):
+    """Arguments of the tool `openDiff`."""
+
+    file_path: FilePath = Field(description="Absolute path of the file that the change is for.")
+    new_content: StrictStr = Field(description="The whole proposed text of the file.")
+
+
+class CloseDiffArguments(_Wire):
+    """Arguments of the tool `closeDiff`."""
+
+    file_path: StrictStr = Field(description="The path that openDiff was called with.")
+    suppress_notification: StrictBool = Field(
+        default=False, description="The person has answered in the terminal; closeDiff never notifies in any case."
+    )
+
+
+class DiffOutcomeParams(_Wire):
+    """The diff that was decided on. `file_path` is the very string that `openDiff` got."""
+
+    file_path: str
+
+
+class DiffAcceptedParams(DiffOutcomeParams):
+    """The accepted diff with its final text."""
+
+    content: str
+
+
+class ContextUpdate(_Wire):
+    """Notification: the context has changed."""
+
+    method: Literal["ide/contextUpdate"] = "ide/contextUpdate"
+    params: IdeContext
+
+
+class DiffAccepted(_Wire):
+    """Notification: the person has accepted a diff."""
+
+    method: Literal["ide/diffAccepted"] = "ide/diffAccepted"
+    params: DiffAcceptedParams
+
+
+class DiffRejected(_Wire):
+    """Notification: the person has rejected a diff."""
+
+    method: Literal["ide/diffRejected"] = "ide/diffRejected"
+    params: DiffOutcomeParams
+
+
+Notification = ContextUpdate | DiffAccepted | DiffRejected

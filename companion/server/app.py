@@ -1,0 +1,153 @@
+"""The ASGI application of one window: who may come in, and which session a request belongs to.
+
+Every request passes the guard first, in the order Host, Origin, token. What is inside is the SDK's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ErrorData, JSONRPCError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Message, Receive, Scope, Send
+
+from ..cli import CliFamily
+from ..endpoint import Endpoint
+from .sessions import Session, Sessions, Stream
+from .tools import Tools
+
+HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
+"""The names under which a CLI may know this machine; the last one from inside a container."""
+MAX_BODY = 64 * 1024 * 1024
+"""Bytes. openDiff carries a whole file."""
+METHODS = ("GET", "POST", "DELETE")
+
+
+class App:
+    """What a window's port answers."""
+
+    def __init__(self, endpoint: Endpoint, sessions: Sessions, tools: Tools) -> None:
+        self._endpoint = endpoint
+        self._sessions = sessions
+        self.manager = StreamableHTTPSessionManager(
+            tools.server(), json_response=True, max_request_body_size=MAX_BODY, session_idle_timeout=None
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request."""
+        caller = self._caller(Headers(scope=scope))
+        if isinstance(caller, Response):
+            await caller(scope, receive, send)
+        elif scope["path"] != "/mcp":
+            await PlainTextResponse("Not Found", 404)(scope, receive, send)
+        elif scope["method"] not in METHODS:
+            await PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(METHODS)})(scope, receive, send)
+        else:
+            await self._serve(caller, scope, receive, send)
+
+    async def end(self, session: Session) -> None:
+        """Make the SDK forget a session, in the way of a client that takes its leave."""
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            pass
+
+        headers = [(b"mcp-session-id", session.identifier.encode())]
+        scope: Scope = {"type": "http", "method": "DELETE", "path": "/mcp", "headers": headers, "query_string": b""}
+        await self.manager.handle_request(scope, receive, send)
+
+    def _caller(self, headers: Headers) -> CliFamily | Response:
+        host = headers.get("host", "").lower()
+        if host not in {f"{name}:{self._endpoint.port}" for name in HOSTS}:
+            return PlainTextResponse("Forbidden: unknown Host", 403)
+        origin = headers.get("origin")
+        if origin is not None and origin.lower() != f"http://{host}":
+            return PlainTextResponse("Forbidden: foreign Origin", 403)
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        family = self._endpoint.family(token.strip())
+        if scheme.lower() != "bearer" or family is None:
+            return PlainTextResponse("Unauthorized", 401, {"www-authenticate": "Bearer"})
+        return family
+
+    async def _serve(self, family: CliFamily, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        version = headers.get("mcp-protocol-version")
+        session = self._sessions.find(headers.get("mcp-session-id"))
+        if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            await _unsupported(version)(scope, receive, send)
+        elif session is not None and session.cli != family.name:
+            await _not_found()(scope, receive, send)
+        elif scope["method"] == "GET" and session:
+            await self._stream(session, scope, receive, send)
+        else:
+            await self._request(family, session, scope, receive, send)
+
+    async def _request(
+        self, family: CliFamily, session: Session | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        status = 0
+
+        async def watch(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                opened = Headers(raw=message["headers"]).get("mcp-session-id")
+                if status == 200 and session is None and opened:
+                    self._sessions.begin(opened, family.name)
+            await send(message)
+
+        await self.manager.handle_request(scope, receive, watch)
+        if scope["method"] == "DELETE" and session and status == 200:
+            self._sessions.end(session.identifier)
+
+    async def _stream(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
+        if session.stream:
+            # The CLI knows that its old stream is dead before we do; the SDK would answer 409, and it would give up.
+            await session.stream.close()
+        stream = Stream()
+        ended = False
+
+        async def watch(message: Message) -> None:
+            nonlocal ended
+            ended = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+            if message["type"] == "http.response.start" and message["status"] == 200:
+                self._sessions.stream_opened(session, stream)
+
+        async def listen() -> Message:
+            asked, closing = asyncio.ensure_future(receive()), asyncio.ensure_future(stream.closing.wait())
+            try:
+                await asyncio.wait((asked, closing), return_when=asyncio.FIRST_COMPLETED)
+                return asked.result() if asked.done() else {"type": "http.disconnect"}
+            finally:
+                asked.cancel()
+                closing.cancel()
+
+        try:
+            await self.manager.handle_request(scope, listen, watch)
+        finally:
+            if stream.closing.is_set() and not ended:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            stream.closed.set()
+            self._sessions.stream_closed(session, stream)
+
+
+def _unsupported(version: str) -> Response:
+    """Newer revisions have no sessions and so no stream for our notifications: their clients fall back to the handshake."""
+    data = {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": version}
+    return _error(400, UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {version}", data)
+
+
+def _not_found() -> Response:
+    return _error(404, INVALID_REQUEST, "Session not found")
+
+
+def _error(status: int, code: int, message: str, data: object = None) -> Response:
+    error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=message, data=data))
+    body = error.model_dump_json(by_alias=True, exclude_none=True)
+    return Response(body, status, media_type="application/json")

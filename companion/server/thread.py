@@ -1,0 +1,160 @@
+"""The companion thread: opens the endpoints, imports the libraries, runs the event loop. It owns the way there.
+
+The order matters. The discovery files are published at once, in a few milliseconds and with the standard library
+alone; the libraries take a second. A CLI that connects in between waits in the kernel's queue.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ..discovery import EnvironmentVariables
+from ..editor import Editor, Settings
+from ..endpoint import Endpoint
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ..companion import Companion
+
+logger = logging.getLogger(__name__)
+
+RETRY = 5.0
+"""Seconds between looks for a library that was missing."""
+
+Call = Callable[["Companion"], object]
+Window = tuple[int, tuple[str, ...]]
+"""A window's id and its folders."""
+
+
+class CompanionThread:
+    """Runs a Companion on a thread of its own, from `start` to `stop`."""
+
+    def __init__(self, editor: Editor, settings: Settings, windows: Sequence[Window]) -> None:
+        self._editor = editor
+        self._settings = settings
+        self._windows = windows
+        self._variables = EnvironmentVariables()
+        self._thread = threading.Thread(target=self._run, name="qwen-companion", daemon=True)
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._waiting: list[Call] = []
+        self._running: tuple[asyncio.AbstractEventLoop, Companion, asyncio.Event] | None = None
+        self._endpoints: list[Endpoint] = []
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def post(self, call: Call) -> None:
+        """Have something called on the companion thread, in the order of posting. From any thread; never waits."""
+        with self._lock:
+            if self._running is None:
+                self._waiting.append(call)
+                return
+            loop, companion, _ = self._running
+            loop.call_soon_threadsafe(_guarded, call, companion)
+
+    def stop(self, timeout: float) -> bool:
+        """Stop, and wait at most `timeout` seconds. Returns whether the thread has ended.
+
+        The discovery files are gone and the variables removed in any case.
+        """
+        self._stopping.set()
+        with self._lock:
+            if self._running:
+                loop, _, stop = self._running
+                loop.call_soon_threadsafe(stop.set)
+        self._thread.join(timeout)
+        ended = not self._thread.is_alive()
+        if not ended:
+            self._close_endpoints()
+        return ended
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._open_endpoints()
+            try:
+                # The libraries are imported here, late and off the UI thread.
+                from .. import companion as library
+            except Exception as error:
+                self._close_endpoints()
+                self._wait_for_library(error)
+            else:
+                self._serve(library.Companion(self._editor, self._settings, self._variables))
+        self._close_endpoints()
+
+    def _open_endpoints(self) -> None:
+        for window, folders in self._windows:
+            try:
+                endpoint = Endpoint.open(window, folders)
+            except OSError as error:
+                self._editor.say(f"No CLI can find this window: {error}.", window)
+            else:
+                self._endpoints.append(endpoint)
+                if endpoint is self._endpoints[0]:
+                    self._variables.set(endpoint.variables)
+                for problem in endpoint.publish():
+                    self._editor.say(problem, window)
+
+    def _close_endpoints(self) -> None:
+        self._variables.remove()
+        for endpoint in self._endpoints:
+            endpoint.close()
+        self._endpoints = []
+
+    def _serve(self, companion: Companion) -> None:
+        import asyncio
+
+        async def main() -> None:
+            stop = asyncio.Event()
+            companion.start(self._endpoints)
+            with self._lock:
+                self._running = asyncio.get_running_loop(), companion, stop
+                waiting, self._waiting = self._waiting, []
+            for call in waiting:
+                _guarded(call, companion)
+            if self._stopping.is_set():
+                stop.set()
+            await stop.wait()
+            with self._lock:
+                self._running = None
+            await companion.stop()
+
+        asyncio.run(main())
+
+    def _wait_for_library(self, error: Exception) -> None:
+        library = culprit(error)
+        self._editor.say(
+            f"The library “{library}” is {'missing' if isinstance(error, ModuleNotFoundError) else 'broken'}. "
+            "Run “Package Control: Satisfy Libraries” from the command palette."
+        )
+        logger.debug("The companion can't start", exc_info=error)
+        while not self._stopping.wait(RETRY):
+            importlib.invalidate_caches()
+            if isinstance(error, ModuleNotFoundError) and error.name and importlib.util.find_spec(error.name):
+                return
+
+
+def culprit(error: BaseException) -> str:
+    """The library on account of which an import failed."""
+    if isinstance(error, ImportError) and error.name:
+        return error.name.partition(".")[0]
+    trace = error.__traceback__
+    name = ""
+    while trace:
+        name = trace.tb_frame.f_globals.get("__name__", name)
+        trace = trace.tb_next
+    return name.partition(".")[0]
+
+
+def _guarded(call: Call, companion: Companion) -> None:
+    try:
+        call(companion)
+    except Exception:
+        logger.exception("Unexpected")

@@ -1,0 +1,109 @@
+"""The MCP server's two tools, openDiff and closeDiff (companion-spec.md D1 and D2)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    NotificationParams,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+)
+from pydantic import ValidationError
+from starlette.requests import Request
+
+from .. import __version__
+from ..protocol import CloseDiffArguments, OpenDiffArguments
+from ..review import Reviews
+from .sessions import Session, Sessions
+
+Context = ServerRequestContext[Any, Request]
+
+TOOLS = [
+    Tool(
+        name="openDiff",
+        description="Show a proposed change of a file as a diff that the person edits, accepts or rejects.",
+        input_schema=OpenDiffArguments.model_json_schema(by_alias=True),
+    ),
+    Tool(
+        name="closeDiff",
+        description="Close the diff of a file and return the proposal as it stands.",
+        input_schema=CloseDiffArguments.model_json_schema(by_alias=True),
+    ),
+]
+
+
+class Tools:
+    """Answers the MCP requests of one window's sessions."""
+
+    def __init__(self, sessions: Sessions, reviews: Reviews) -> None:
+        self._sessions = sessions
+        self._reviews = reviews
+
+    def server(self) -> Server[Any]:
+        """The MCP server that serves these tools."""
+        server: Server[Any] = Server(
+            "qwen-companion",
+            title="QwenCompanion",
+            version=__version__,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+        )
+        server.add_notification_handler("notifications/initialized", NotificationParams, self._initialized)
+        return server
+
+    async def _initialized(self, context: Context, params: NotificationParams) -> None:
+        if session := self._session(context):
+            session.initialized(context.session)
+
+    async def _list(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=TOOLS)
+
+    async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
+        session = self._session(context)
+        if session is None:
+            return _failed("This session is over. Connect again.")
+        arguments = params.arguments or {}
+        try:
+            match params.name:
+                case "openDiff":
+                    opened = OpenDiffArguments.model_validate(arguments)
+                    self._reviews.open(session, opened.file_path, opened.new_content)
+                    return CallToolResult(content=[])
+                case "closeDiff":
+                    closed = CloseDiffArguments.model_validate(arguments)
+                    content = await self._reviews.close(session, closed.file_path)
+                    return _text(json.dumps({} if content is None else {"content": content}))
+                case _:
+                    raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
+        except ValidationError as error:
+            return _failed(f"{params.name}: {_why(error)}")
+
+    def _session(self, context: Context) -> Session | None:
+        request = context.request
+        return self._sessions.find(request.headers.get("mcp-session-id")) if request else None
+
+
+def _text(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)])
+
+
+def _failed(why: str) -> CallToolResult:
+    return CallToolResult(is_error=True, content=[TextContent(type="text", text=why)])
+
+
+def _why(error: ValidationError) -> str:
+    """What is wrong, without the value: that may be a whole file."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+
+

@@ -1,0 +1,121 @@
+"""One window at work: its endpoint is served, its context goes to its sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+
+import uvicorn
+
+from ..context import FocusOrder, MAX_SELECTED, existing_files, ide_context
+from ..editor import Editor, Settings
+from ..endpoint import Endpoint
+from ..protocol import ContextUpdate, IdeContext
+from ..review import Reviews
+from .app import App
+from .sessions import Background, Session, Sessions
+from .tools import Tools
+
+logger = logging.getLogger(__name__)
+
+QUIET = 0.05
+"""Seconds without news before the context goes out (C1)."""
+
+
+class WindowServer:
+    """Serves one window's endpoint until it is closed."""
+
+    def __init__(
+        self, endpoint: Endpoint, editor: Editor, reviews: Reviews, settings: Settings, background: Background
+    ) -> None:
+        self.endpoint = endpoint
+        self.order = FocusOrder()
+        self.settings = settings
+        self._editor = editor
+        self._reviews = reviews
+        self._background = background
+        self.sessions = Sessions(endpoint.window, background, on_stream=self._greet, on_end=self._end)
+        self._app = App(endpoint, self.sessions, Tools(self.sessions, reviews))
+        config = uvicorn.Config(
+            self._app,
+            interface="asgi3",
+            http="h11",
+            ws="none",
+            loop="asyncio",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = uvicorn.Server(config)
+        self._quiet: asyncio.TimerHandle | None = None
+        self._sent: IdeContext | None = None
+
+    async def serve(self) -> None:
+        """Answer requests until `close`."""
+        async with self._app.manager.run():
+            await self._server.serve(sockets=[self.endpoint.listener])
+
+    async def close(self) -> None:
+        """End every session cleanly and stop serving."""
+        if self._quiet:
+            self._quiet.cancel()
+        await self.sessions.close()
+        self._server.should_exit = True
+        self.endpoint.close()
+
+    def touched(self) -> None:
+        """Something that the context tells may have changed."""
+        if self._quiet:
+            self._quiet.cancel()
+        self._quiet = asyncio.get_running_loop().call_later(QUIET, lambda: self._background(self._update()))
+
+    async def _update(self) -> None:
+        context = await self._context()
+        if context is not None and _told(context) != _told(self._sent):
+            self._sent = context
+            for session in self.sessions:
+                session.notify(ContextUpdate(params=context))
+
+    def _greet(self, session: Session) -> None:
+        """A session's stream has opened: it gets the context as it is now."""
+        logger.info("%s is connected to window %d", session.cli, session.window)
+        self._background(self._tell(session))
+
+    async def _tell(self, session: Session) -> None:
+        context = await self._context()
+        if context is not None:
+            session.notify(ContextUpdate(params=context))
+
+    async def _context(self) -> IdeContext | None:
+        state = await self._editor.window_state(self.endpoint.window, self.order.recent())
+        if state is None:
+            return None
+        files = await asyncio.to_thread(existing_files, state.files)
+        folders = state.folders or tuple(dict.fromkeys(file.folder for file in files))
+        if folders != self.endpoint.folders:
+            self.endpoint.folders = folders
+            self.publish()
+        selection = await self._editor.selection(files[0].view, MAX_SELECTED) if files else None
+        return ide_context(files, self.order, selection, is_trusted=self.settings.is_trusted)
+
+    def publish(self) -> None:
+        """Write the discovery files anew."""
+        for problem in self.endpoint.publish():
+            self._editor.say(problem, self.endpoint.window)
+
+    async def _end(self, session: Session) -> None:
+        self._reviews.orphan(session)
+        with contextlib.suppress(RuntimeError):  # the manager has ended, and its sessions with it
+            await self._app.end(session)
+
+
+def _told(context: IdeContext | None) -> object:
+    """What a CLI makes of a context: of the times only the order."""
+    if context is None:
+        return None
+    state = context.workspace_state
+    return state.is_trusted, [file.model_copy(update={"timestamp": 0}) for file in state.open_files]

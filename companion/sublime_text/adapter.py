@@ -1,0 +1,187 @@
+"""The companion's editor port on Sublime Text, and the one object that is made when the package is loaded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import sublime
+
+from ..editor import OpenFile, Selection, WindowState
+from ..server.thread import CompanionThread
+from .bridge import UiBridge
+from .diffs import Diffs
+from .settings import SettingsFile
+from .windows import Focus, find_window, is_code
+
+if TYPE_CHECKING:
+    from ..review import Review
+
+FOCUSED_SETTING = "qwen_companion.focused_at"
+"""On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
+STOP_LIMIT = 2.5
+"""Seconds that the UI thread waits for the end: one for the last notifications, the rest for the server."""
+
+
+class Adapter:
+    """Sublime Text as the companion sees it. Its methods of the port are called on the companion thread."""
+
+    def __init__(self) -> None:
+        windows = sorted(sublime.windows(), key=lambda window: window != sublime.active_window())
+        self._bridge = UiBridge()
+        self._settings = SettingsFile()
+        self.focus = Focus()
+        self.thread = CompanionThread(
+            self, self._settings.read(), [(window.id(), tuple(window.folders())) for window in windows]
+        )
+        self.diffs = Diffs(
+            self.focus,
+            accept=lambda number, text: self.thread.post(lambda companion: companion.reviews.accept(number, text)),
+            reject=lambda number: self.thread.post(lambda companion: companion.reviews.reject(number)),
+        )
+        self._settings.on_change(lambda settings: self.thread.post(lambda companion: companion.configure(settings)))
+
+    def start(self) -> None:
+        """Start the companion, and tell it which files were looked at when."""
+        self.thread.start()
+        for window in sublime.windows():
+            for view in window.views():
+                at = view.settings().get(FOCUSED_SETTING)
+                if isinstance(at, int):
+                    self._post_seen(window.id(), view.id(), at)
+            if view := window.active_view():
+                self._post_seen(window.id(), view.id(), _now())
+                self.focus.activated(window, view)
+
+    def stop(self) -> None:
+        """End the companion: the CLIs hear that their diffs are rejected, the discovery files go. Waits for that."""
+        self._bridge.close()
+        self.thread.stop(STOP_LIMIT)
+
+    def unload(self) -> None:
+        """Stop, and take what is ours from the screen."""
+        self.stop()
+        self._settings.close()
+        self.diffs.close_all()
+
+    def activated(self, view: sublime.View) -> None:
+        """A view got the focus."""
+        window = view.window()
+        if window is None:
+            return
+        self.focus.activated(window, view)
+        identifier, number, now = window.id(), view.id(), _now()
+        if is_code(view):
+            view.settings().set(FOCUSED_SETTING, now)
+            self.thread.post(lambda companion: companion.focused(identifier, number, now))
+        else:
+            self.thread.post(lambda companion: companion.window_focused(identifier))
+
+    def touched(self, view: sublime.View) -> None:
+        """The selection or the file of a view has changed."""
+        if (window := view.window()) and is_code(view):
+            identifier = window.id()
+            self.thread.post(lambda companion: companion.touched(identifier))
+
+    def closed(self, view: sublime.View) -> None:
+        """A view was closed."""
+        self.diffs.view_closed(view)
+        number = view.id()
+        self.thread.post(lambda companion: companion.view_closed(number))
+
+    def window_opened(self, window: sublime.Window) -> None:
+        """There is a new window."""
+        identifier, folders = window.id(), tuple(window.folders())
+        self.thread.post(lambda companion: companion.window_opened(identifier, folders))
+
+    def window_closed(self, window: sublime.Window) -> None:
+        """A window is about to close."""
+        self.focus.forget(window)
+        identifier = window.id()
+        self.thread.post(lambda companion: companion.window_closed(identifier))
+
+    async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
+        """See Editor."""
+        return await self._bridge.call(lambda: _window_state(window, views))
+
+    async def selection(self, view: int, limit: int) -> Selection | None:
+        """See Editor."""
+        return await self._bridge.call(lambda: _selection(sublime.View(view), limit))
+
+    async def show_review(self, review: Review, original: str) -> None:
+        """See Editor."""
+        await self._bridge.call(lambda: self.diffs.open(review, original))
+
+    async def review_text(self, review: Review) -> str | None:
+        """See Editor."""
+        return await self._bridge.call(lambda: self.diffs.text(review))
+
+    def dismiss_review(self, review: Review) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.diffs.close(review))
+
+    def orphan_review(self, review: Review) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.diffs.orphan(review))
+
+    def keep_text(self, window: int, title: str, text: str, why: str) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._keep_text(window, title, text, why))
+
+    def say(self, message: str, window: int | None = None) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: _say(message, window))
+
+    def _keep_text(self, window: int, title: str, text: str, why: str) -> None:
+        target = find_window(window) or sublime.active_window()
+        focus = self.focus.last(target)
+        view = target.new_file()
+        view.set_name(f"{title} (your edits)")
+        view.set_scratch(True)
+        view.run_command("qwen_companion_fill_view", {"text": text})
+        if focus and focus.is_valid():
+            target.focus_view(focus)
+        _say(why, window)
+
+
+def _window_state(window: int, views: Sequence[int]) -> WindowState | None:
+    found = find_window(window)
+    if found is None:
+        return None
+    files: list[OpenFile] = []
+    for number in views:
+        view = sublime.View(number)
+        if view.is_valid() and view.window() == found and (path := view.file_name()):
+            files.append(OpenFile(number, path))
+    return WindowState(tuple(found.folders()), tuple(files))
+
+
+def _selection(view: sublime.View, limit: int) -> Selection | None:
+    regions = list(view.sel()) if view.is_valid() else []
+    if not regions:
+        return None
+    selected = [region for region in regions if not region.empty()]
+    row, column = view.rowcol_utf16((selected or regions)[0].b)
+    return Selection(row + 1, column + 1, "\n".join(_texts(view, selected, limit)))
+
+
+def _texts(view: sublime.View, regions: list[sublime.Region], limit: int) -> list[str]:
+    """What is selected, as Sublime copies it; never more than is wanted, for a selection may be a whole large file."""
+    texts: list[str] = []
+    for region in regions:
+        if limit <= 0:
+            break
+        texts.append(view.substr(sublime.Region(region.begin(), min(region.end(), region.begin() + limit))))
+        limit -= len(texts[-1]) + 1
+    return texts
+
+
+def _say(message: str, window: int | None) -> None:
+    print(f"QwenCompanion: {message}")  # noqa: T201 - Sublime's console
+    target = find_window(window) if window is not None else None
+    (target or sublime.active_window()).status_message(f"QwenCompanion: {message}")
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

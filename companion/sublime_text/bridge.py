@@ -1,0 +1,64 @@
+"""The way from the companion thread to the UI thread."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import TypeVar
+
+import sublime
+
+T = TypeVar("T")
+
+LIMIT = 5.0
+"""Seconds that the companion waits for the UI thread."""
+
+
+class UiBridge:
+    """Runs functions on the UI thread, in the order in which they come, until it is closed."""
+
+    def __init__(self) -> None:
+        self._closed = False
+
+    def close(self) -> None:
+        """Let nothing reach the editor any more: its API may be gone."""
+        self._closed = True
+
+    def post(self, function: Callable[[], object]) -> None:
+        """Have a function run on the UI thread."""
+        if not self._closed:
+            sublime.set_timeout(lambda: None if self._closed else function())
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Run a function on the UI thread and await its result; called on the companion thread.
+
+        Raises what the function raises, TimeoutError if the UI thread has no time for it, and CancelledError
+        if the bridge is closed.
+        """
+        import asyncio  # noqa: PLC0415 - this module is imported on the UI thread, which asyncio would stall
+
+        if self._closed:
+            raise asyncio.CancelledError
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def settle(set_result: Callable[[], None]) -> None:
+            if not future.done():
+                set_result()
+
+        def run() -> None:
+            try:
+                result = function()
+            except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
+                failure = error
+                answer = lambda: future.set_exception(failure)  # noqa: E731
+            else:
+                answer = lambda: future.set_result(result)  # noqa: E731
+            try:
+                loop.call_soon_threadsafe(settle, answer)
+            except RuntimeError:
+                pass  # the companion has stopped in between
+
+        self.post(run)
+        async with asyncio.timeout(LIMIT):
+            return await future

@@ -1,0 +1,37 @@
+"""The package's life: the one adapter, from plugin_loaded to plugin_unloaded or the editor's exit."""
+
+from __future__ import annotations
+
+from .adapter import Adapter
+
+_adapter: Adapter | None = None
+
+
+def load() -> None:
+    """Sublime has loaded the package."""
+    global _adapter  # noqa: PLW0603 - the package's one piece of module state
+    _adapter = Adapter()
+    _adapter.start()
+
+
+def unload() -> None:
+    """Sublime unloads the package: it is disabled, upgraded or reloaded."""
+    if adapter := _take():
+        adapter.unload()
+
+
+def leave() -> None:
+    """The editor quits. Its API is gone by now; plugin_unloaded is not called."""
+    if adapter := _take():
+        adapter.stop()
+
+
+def adapter() -> Adapter | None:
+    """The adapter while the package is loaded."""
+    return _adapter
+
+
+def _take() -> Adapter | None:
+    global _adapter  # noqa: PLW0603
+    taken, _adapter = _adapter, None
+    return taken

@@ -1,0 +1,91 @@
+"""What a window shows, and how to show something in it without disturbing the person."""
+
+from __future__ import annotations
+
+import sublime
+
+DIFF_SETTING = "qwen_companion.diff"
+"""On the views of a diff: "original" or "proposal"."""
+
+
+def find_window(identifier: int) -> sublime.Window | None:
+    """The window of that id."""
+    window = sublime.Window(identifier)
+    return window if window.is_valid() else None
+
+
+def is_terminal(view: sublime.View) -> bool:
+    """Whether a view is a Terminus terminal."""
+    return bool(view.settings().get("terminus_view"))
+
+
+def is_code(view: sublime.View) -> bool:
+    """Whether a view is a tab of the person's own: no panel, no input, no terminal, no diff."""
+    return view.element() is None and not is_terminal(view) and not view.settings().get(DIFF_SETTING)
+
+
+def is_visible(view: sublime.View) -> bool:
+    """Whether a view is on the screen: a panel's always counts, a tab's if it is selected in its group."""
+    if not view.is_valid():
+        return False
+    sheet = view.sheet()
+    return sheet is None or sheet.is_selected()
+
+
+class GroupContents:
+    """What a group of a window shows, to be shown again later."""
+
+    def __init__(self, window: sublime.Window, group: int) -> None:
+        self.window = window
+        self.group = group
+        self.sheets = window.selected_sheets_in_group(group)
+        self.active = window.active_sheet_in_group(group)
+
+    def restore(self) -> None:
+        """Show it again, as far as it is still there."""
+        sheets = [sheet for sheet in self.sheets if self._is_here(sheet)]
+        if sheets:
+            show_in_group(self.window, self.group, sheets)
+        if self.active and self._is_here(self.active):
+            self.window.focus_sheet(self.active)
+
+    def _is_here(self, sheet: sublime.Sheet) -> bool:
+        return sheet.window() == self.window and sheet.group() == self.group
+
+
+def show_in_group(window: sublime.Window, group: int, sheets: list[sublime.Sheet]) -> None:
+    """Show some sheets of a group side by side; the other groups keep what they show. The focus may move."""
+    others = [sheet for other in range(window.num_groups()) if other != group
+              for sheet in window.selected_sheets_in_group(other)]
+    window.select_sheets(others + sheets)
+
+
+class Focus:
+    """Which view had the focus last, in each window, and which tab of the person's own. Knows panels and inputs too."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, sublime.View] = {}
+        self._last_code: dict[int, sublime.View] = {}
+
+    def activated(self, window: sublime.Window, view: sublime.View) -> None:
+        """A view got the focus."""
+        self._last[window.id()] = view
+        if is_code(view):
+            self._last_code[window.id()] = view
+
+    def last(self, window: sublime.Window) -> sublime.View | None:
+        """The view that has the focus, or had it when the window was in front last."""
+        return _still_in(window, self._last.get(window.id())) or window.active_view()
+
+    def last_code(self, window: sublime.Window) -> sublime.View | None:
+        """The tab of the person's own that had the focus last."""
+        return _still_in(window, self._last_code.get(window.id()))
+
+    def forget(self, window: sublime.Window) -> None:
+        """A window closes."""
+        self._last.pop(window.id(), None)
+        self._last_code.pop(window.id(), None)
+
+
+def _still_in(window: sublime.Window, view: sublime.View | None) -> sublime.View | None:
+    return view if view and view.is_valid() and view.window() == window else None

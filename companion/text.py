@@ -1,0 +1,71 @@
+"""Text between a file and an editor's view, which knows only `\\n`: what is not edited comes back to the byte."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import Counter
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+BOM = "\ufeff"
+_ENDING = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A text with its line endings and its byte order mark, and how a view shows it."""
+
+    source: str
+
+    @property
+    def shown(self) -> str:
+        """The text as a view holds it: no byte order mark, every line ending `\\n`."""
+        return _ENDING.sub("\n", self.source.removeprefix(BOM))
+
+    def restore(self, edited: str) -> str:
+        """The text for an edited view. Lines that weren't edited keep their endings, and so does the mark."""
+        shown = self.shown
+        if edited == shown:
+            return self.source
+        endings = _ENDING.findall(self.source)
+        if set(endings) - {"\n"}:
+            edited = _with_endings(shown, endings, edited)
+        return BOM + edited if self.source.startswith(BOM) else edited
+
+
+def _with_endings(shown: str, endings: list[str], edited: str) -> str:
+    usual = Counter(endings).most_common(1)[0][0]
+    if len(set(endings)) == 1:
+        return edited.replace("\n", usual)
+    old, new = shown.split("\n"), edited.split("\n")
+    # The last piece has no ending; the others have theirs, changed lines the usual one.
+    restored = [usual] * (len(new) - 1)
+    for old_at, new_at, length in _unchanged(old, new):
+        for i in range(length):
+            if old_at + i < len(endings) and new_at + i < len(restored):
+                restored[new_at + i] = endings[old_at + i]
+    return "".join(line + ending for line, ending in zip(new, [*restored, ""], strict=True))
+
+
+def _unchanged(old: list[str], new: list[str]) -> list[tuple[int, int, int]]:
+    """Runs of equal lines: (from in old, from in new, length)."""
+    shorter = min(len(old), len(new))
+    head = next((i for i in range(shorter) if old[i] != new[i]), shorter)
+    tail = next((i for i in range(shorter - head) if old[-1 - i] != new[-1 - i]), shorter - head)
+    middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
+    between = [
+        (head + match.a, head + match.b, match.size)
+        for match in SequenceMatcher(None, middle_old, middle_new, autojunk=False).get_matching_blocks()
+    ]
+    return [(0, 0, head), *between, (len(old) - tail, len(new) - tail, tail)]
+
+
+def decode(data: bytes) -> str:
+    """The text of a file: UTF-8 or, by its mark, UTF-16; else Windows-1252, which Sublime falls back to as well."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")

@@ -1,0 +1,36 @@
+"""QwenCompanion: the IDE companion of terminal coding agents."""
+
+from __future__ import annotations
+
+import sys
+
+# Sublime reloads this file alone, so what it imports is forgotten first.
+for _name in [name for name in sys.modules if name.startswith(f"{__package__}.companion")]:
+    del sys.modules[_name]
+
+from .companion.sublime_text import package  # noqa: E402
+from .companion.sublime_text.commands import (  # noqa: E402
+    QwenCompanionAcceptDiffCommand,
+    QwenCompanionFillViewCommand,
+    QwenCompanionRejectDiffCommand,
+)
+from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
+
+__all__ = (
+    "QwenCompanionAcceptDiffCommand",
+    "QwenCompanionFillViewCommand",
+    "QwenCompanionListener",
+    "QwenCompanionRejectDiffCommand",
+    "plugin_loaded",
+    "plugin_unloaded",
+)
+
+
+def plugin_loaded() -> None:
+    """Sublime's API is ready."""
+    package.load()
+
+
+def plugin_unloaded() -> None:
+    """The package is disabled, upgraded or reloaded. Not called when the editor quits: see on_exit."""
+    package.unload()
