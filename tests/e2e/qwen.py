@@ -208,10 +208,9 @@ class Qwen:
     def wait_connected(self) -> None:
         """Wait until `/ide status` says "Connected": the CLI connects a moment after its prompt is up."""
         for _ in range(5):
-            answer = self.command("/ide status")
-            if CONNECTED in answer:
+            if CONNECTED in self.command("/ide status"):
                 return
-        raise WaitedError(f"the CLI did not connect; it says:\n{answer}")
+        raise WaitedError(f"the CLI did not connect; its screen:\n{self.terminal.text()}")
 
     def idle(self) -> bool:
         """Whether the CLI takes a prompt and does nothing else."""
@@ -242,10 +241,10 @@ class Qwen:
             f"Write {path.name}", *first, [Call("write_file", {"file_path": str(path), "content": content})]
         )
 
-    def ask_to_edit(self, path: Path, old: str, new: str) -> Script:
-        """Have the model replace a piece of a file."""
+    def ask_to_edit(self, path: Path, old: str, new: str, *, words: str | None = None) -> Script:
+        """Have the model replace a piece of a file, which it reads before."""
         edit = Call("edit", {"file_path": str(path), "old_string": old, "new_string": new})
-        return self.ask(f"Edit {path.name}", [Call("read_file", {"file_path": str(path)})], [edit])
+        return self.ask(words or f"Edit {path.name}", [Call("read_file", {"file_path": str(path)})], [edit])
 
     def wait_done(self, script: Script) -> None:
         """Wait until the turn is over: the CLI has written what it had to write."""

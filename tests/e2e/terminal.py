@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import importlib
 import os
 import re
 import select
@@ -24,11 +25,8 @@ from typing import Any, Protocol, TypeVar
 import psutil
 import pyte
 
-if sys.platform == "win32":
-    import winpty
-else:
-    import ptyprocess
-
+#: ptyprocess, or pywinpty, which offers the same class.
+PTY: Any = importlib.import_module("winpty" if sys.platform == "win32" else "ptyprocess")
 COLUMNS, ROWS = 130, 60
 #: Seconds that a whole tree of processes gets between the polite and the hard end.
 ENDING_GRACE = 3.0
@@ -64,7 +62,7 @@ class PosixTerminal:
         with warnings.catch_warnings():
             # Forking while other threads run is a warning since Python 3.12; the child only calls exec.
             warnings.simplefilter("ignore", DeprecationWarning)
-            self._pty = ptyprocess.PtyProcess.spawn(list(argv), cwd=str(cwd), env=dict(env), dimensions=(ROWS, COLUMNS))
+            self._pty = PTY.PtyProcess.spawn(list(argv), cwd=str(cwd), env=dict(env), dimensions=(ROWS, COLUMNS))
         self.pid: int = self._pty.pid
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
@@ -81,7 +79,7 @@ class PosixTerminal:
         os.write(self._pty.fd, text.encode())
 
     def close(self) -> None:
-        with contextlib.suppress(ptyprocess.PtyProcessError):  # the shell was waited for already, not by ptyprocess
+        with contextlib.suppress(PTY.PtyProcessError):  # the shell was waited for already, not by ptyprocess
             self._pty.close(force=True)
 
 
@@ -89,7 +87,7 @@ class WindowsTerminal:
     """pywinpty (ConPTY)."""
 
     def __init__(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> None:
-        self._pty: Any = winpty.PtyProcess.spawn(list(argv), cwd=str(cwd), env=dict(env), dimensions=(ROWS, COLUMNS))
+        self._pty = PTY.PtyProcess.spawn(list(argv), cwd=str(cwd), env=dict(env), dimensions=(ROWS, COLUMNS))
         self.pid: int = self._pty.pid
 
     def read(self) -> str | None:
