@@ -1,0 +1,63 @@
+"""Prints, as JSON, the distributions whose modules are loaded once the companion has answered a CLI: a program of its own,
+since in the test's own process far more is loaded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import urllib.request
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from unittest.mock import create_autospec
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from companion.companion import Companion
+from companion.discovery import EnvironmentVariables
+from companion.editor import Editor, Settings, WindowState
+from companion.endpoint import Endpoint
+
+
+class Client:
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._address = f"http://127.0.0.1:{endpoint.port}/mcp"
+        self._headers = {
+            "Accept": "application/json, text/event-stream",
+            "Authorization": f"Bearer {endpoint.publications[0].token}",
+            "Content-Type": "application/json",
+        }
+
+    def ask(self, method: str, params: dict[str, object] | None = None, **message: object) -> None:
+        body = {"jsonrpc": "2.0", "method": method, "params": params or {}, **message}
+        request = urllib.request.Request(self._address, json.dumps(body).encode(), self._headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            assert answer.status in (200, 202)
+            assert b'"error"' not in answer.read()
+            if session := answer.headers.get("mcp-session-id"):
+                self._headers["mcp-session-id"] = session
+
+    def converse(self) -> None:
+        client = {"name": "test", "version": "0"}
+        self.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}, id=1)
+        self.ask("notifications/initialized")
+        self.ask("tools/list", id=2)
+        self.ask("tools/call", {"name": "closeDiff", "arguments": {"filePath": str(Path.cwd() / "none.txt")}}, id=3)
+
+
+async def main() -> None:
+    editor = create_autospec(Editor, instance=True)
+    editor.window_state.return_value = WindowState(folders=())
+    editor.selection.return_value = None
+    endpoint = Endpoint.open(1, ())
+    companion = Companion(editor, Settings(), EnvironmentVariables())
+    companion.start([endpoint])
+    await asyncio.to_thread(Client(endpoint).converse)
+    owners = packages_distributions()
+    loaded = {owner for module in list(sys.modules) for owner in owners.get(module.partition(".")[0], ())}
+    print(json.dumps(sorted(loaded)))
+    await companion.stop()
+
+
+asyncio.run(main())

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from headless import jsonc
+
+MUST_SHIP = {
+    ".python-version",
+    "CHANGELOG.md",
+    "Default.sublime-commands",
+    "Default.sublime-keymap",
+    "LICENSE",
+    "Main.sublime-menu",
+    "QwenCompanion.sublime-settings",
+    "README.md",
+    "dependencies.json",
+    "messages.json",
+    "messages/install.txt",
+    "plugin.py",
+    "sublime-package.json",
+}
+MAY_SHIP = re.compile(r"companion/.*\.(py|css|html)|messages/[0-9.]+\.txt|[^/]+\.(sublime-[a-z-]+|hidden-[a-z]+)")
+
+
+def build(root: Path, target: Path) -> Path:
+    run = subprocess.run(
+        [shutil.which("bash") or "bash", root / "scripts/package", "--worktree", target],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return target
+
+
+def names(archive: Path) -> set[str]:
+    with zipfile.ZipFile(archive) as package:
+        return {name for name in package.namelist() if not name.endswith("/")}
+
+
+@pytest.fixture(scope="session")
+def package(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as it would be built from the files as they are now."""
+    return build(root, tmp_path_factory.mktemp("package") / "QwenCompanion.sublime-package")
+
+
+def test_everything_that_sublime_text_and_package_control_read_ships(package: Path) -> None:
+    assert sorted(MUST_SHIP - names(package)) == []
+
+
+def test_nothing_else_ships(package: Path) -> None:
+    assert sorted(name for name in names(package) - MUST_SHIP if not MAY_SHIP.fullmatch(name)) == []
+
+
+def test_every_module_ships(root: Path, package: Path) -> None:
+    modules = {path.relative_to(root).as_posix() for path in (root / "companion").rglob("*.py")}
+    assert modules
+    assert modules <= names(package)
+
+
+def test_only_one_module_is_in_the_root_where_sublime_text_looks_for_plugins(package: Path) -> None:
+    assert [name for name in names(package) if name.endswith(".py") and "/" not in name] == ["plugin.py"]
+
+
+def test_the_plugin_host_is_asked_for_python_3_14(package: Path) -> None:
+    with zipfile.ZipFile(package) as archive:
+        assert archive.read(".python-version").strip() == b"3.14"
+
+
+def test_every_resource_is_valid_json_with_comments(package: Path) -> None:
+    with zipfile.ZipFile(package) as archive:
+        resources = [name for name in names(package) if re.search(r"\.(json|sublime-(?!syntax|package)[a-z-]+)$", name)]
+        assert resources
+        for name in resources:
+            assert jsonc.loads(archive.read(name).decode()), name
+
+
+def test_the_messages_are_for_the_installation_and_for_versions(package: Path) -> None:
+    with zipfile.ZipFile(package) as archive:
+        messages = jsonc.loads(archive.read("messages.json").decode())
+    assert "install" in messages
+    for key, file in messages.items():
+        assert re.fullmatch(r"install|\d+\.\d+\.\d+", key)
+        assert file in names(package)
+
+
+@pytest.fixture
+def tree(root: Path, tmp_path: Path) -> Path:
+    """The source tree without its history."""
+    private = shutil.ignore_patterns(".git", ".venv", ".*cache", "node_modules", "__pycache__", "dist", ".coverage*")
+    return shutil.copytree(root, tmp_path / "tree", ignore=private)
+
+
+def test_a_source_tree_without_its_history_gives_the_same_package(tree: Path, package: Path) -> None:
+    assert names(build(tree, tree / "dist/test.sublime-package")) == names(package)
+
+
+def test_the_same_files_give_the_same_bytes(tree: Path, tmp_path: Path) -> None:
+    assert build(tree, tmp_path / "one").read_bytes() == build(tree, tmp_path / "two").read_bytes()

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+REQUIREMENTS = ("runtime", "dev", "stubs", "uv")
+LOCKS = ("tests/npm", "tests/npm/node")
+
+
+def requirements(root: Path, name: str) -> dict[str, str]:
+    """What follows each name in a requirement file, its hashes included."""
+    text = (root / f"requirements/{name}.txt").read_text(encoding="utf-8")
+    entries = re.sub(r"#.*", "", text).replace("\\\n", " ").splitlines()
+    return {entry.partition("==")[0]: entry.partition("==")[2] for entry in entries if entry.strip()}
+
+
+@pytest.mark.parametrize("name", REQUIREMENTS)
+def test_every_requirement_is_pinned_with_hashes(root: Path, name: str) -> None:
+    pinned = requirements(root, name)
+    assert pinned
+    for package, rest in pinned.items():
+        assert re.fullmatch(r"[a-z0-9-]+", package)
+        assert re.fullmatch(r"[0-9a-z.]+( *;[^#]*?)?( +--hash=sha256:[0-9a-f]{64})+ *", rest), package
+
+
+@pytest.mark.parametrize("name", REQUIREMENTS)
+def test_a_requirement_file_holds_no_address(root: Path, name: str) -> None:
+    text = (root / f"requirements/{name}.txt").read_text(encoding="utf-8")
+    assert not re.search(r"://|--(extra-)?index|--find-links", text)
+
+
+@pytest.mark.parametrize("name", REQUIREMENTS)
+def test_a_requirement_file_holds_all_that_was_asked_for(root: Path, name: str) -> None:
+    asked = (root / f"requirements/{name}.in").read_text(encoding="utf-8").splitlines()
+    names = {re.split(r"[^a-z0-9-]", line)[0] for line in asked if line[:1].isalnum()}
+    assert names <= requirements(root, name).keys()
+
+
+def test_shared_requirements_agree(root: Path) -> None:
+    runtime, dev = requirements(root, "runtime"), requirements(root, "dev")
+    for package in runtime.keys() & dev.keys():
+        assert runtime[package].split()[0] == dev[package].split()[0]
+
+
+@pytest.mark.parametrize("folder", LOCKS)
+def test_a_lock_file_holds_hashes_and_no_address(root: Path, folder: str) -> None:
+    lock = json.loads((root / folder / "package-lock.json").read_text(encoding="utf-8"))
+    packages = {name: package for name, package in lock["packages"].items() if name}
+    assert packages
+    for name, package in packages.items():
+        assert package["integrity"].startswith("sha512-"), name
+        assert "resolved" not in package
+
+
+@pytest.mark.parametrize("folder", LOCKS)
+def test_npm_packages_are_asked_for_by_exact_version(root: Path, folder: str) -> None:
+    project = json.loads((root / folder / "package.json").read_text(encoding="utf-8"))
+    lock = json.loads((root / folder / "package-lock.json").read_text(encoding="utf-8"))
+    for kind in ("dependencies", "optionalDependencies"):
+        for name, version in project.get(kind, {}).items():
+            assert lock["packages"][f"node_modules/{name}"]["version"] == version
