@@ -16,7 +16,7 @@ def temporary_folder() -> Path:
     """The folder that Node's `os.tmpdir()` names: Python's own choice skips folders that it can't write to."""
     if sys.platform == "win32":
         named = os.environ.get("TEMP") or os.environ.get("TMP")
-        return Path(named or os.path.join(os.environ.get("SystemRoot", r"C:\Windows"), "temp"))
+        return Path(named or os.path.join(os.environ.get("SYSTEMROOT", r"C:\Windows"), "temp"))
     return Path(os.environ.get("TMPDIR") or os.environ.get("TMP") or os.environ.get("TEMP") or "/tmp")  # noqa: S108 - Node's default
 
 

@@ -1,6 +1,6 @@
 """The companion at work: every window's server, the reviews, and what the editor tells of itself.
 
-Lives on the companion thread, every method included; `server.thread` brings calls there.
+Lives on the companion thread, every method included; `thread` brings calls there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Companion:
         self._variables = variables
         self._windows: dict[int, WindowServer] = {}
         self._front: int | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
         self._servers: dict[int, asyncio.Task[None]] = {}
 
     def start(self, endpoints: Sequence[Endpoint]) -> None:
@@ -79,10 +79,14 @@ class Companion:
 
     def focused(self, window: int, view: int, at: int) -> None:
         """A view got the focus, at a Unix time in milliseconds."""
+        self.seen(window, view, at)
+        self.window_focused(window)
+
+    def seen(self, window: int, view: int, at: int) -> None:
+        """A view had the focus at some time before."""
         if server := self._windows.get(window):
             server.order.focused(view, at)
             server.touched()
-        self.window_focused(window)
 
     def window_focused(self, window: int) -> None:
         """A window came to the front: terminals opened from now on belong to it."""
@@ -134,13 +138,13 @@ class Companion:
                 server.touched()
             await asyncio.sleep(TICK)
 
-    def _background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _done(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             logger.error("Unexpected: %s", error, exc_info=error)

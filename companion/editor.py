@@ -70,11 +70,11 @@ class Editor(Protocol):
         ...
 
     async def show_review(self, review: Review, original: str) -> None:
-        """Open the diff of `original` (the file on disk, line endings as `\\n`) and `review.shown`, without taking the focus."""
+        """Open the diff of a file's text and `review.shown`, both with plain line feeds, without taking the focus."""
         ...
 
     async def review_text(self, review: Review) -> str | None:
-        """The proposal as it stands in its view, line endings as `\\n`."""
+        """The proposal as it stands in its view, with plain line feeds."""
         ...
 
     def dismiss_review(self, review: Review) -> None:

@@ -17,7 +17,7 @@ from .discovery import Publication, workspace_path
 def listen(port: int = 0) -> socket.socket:
     """A listening socket on the loopback interface; port 0 lets the system choose.
 
-    The protocol is said: asyncio turns Nagle's algorithm off for such sockets alone, and with it every answer waits 40 ms.
+    The protocol is named: asyncio turns Nagle's algorithm off for such sockets alone, else every answer waits 40 ms.
     """
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:

@@ -1,4 +1,4 @@
-"""Which process is the editor, and does a process still live. psutil is imported late: see `server.thread`."""
+"""Which process is the editor, and does a process still live. psutil is imported late: see `thread`."""
 
 from __future__ import annotations
 

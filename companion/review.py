@@ -22,7 +22,8 @@ from .text import SourceText, decode
 logger = logging.getLogger(__name__)
 
 EMPTY_REFUSED = (
-    "An empty file can't be accepted: {cli} would write its own proposal instead. Reject the diff, or keep a line in it."
+    "An empty file can't be accepted: {cli} would write its own proposal instead. "
+    "Reject the diff, or keep a line in it."
 )
 
 
@@ -69,7 +70,7 @@ class Review:
 class Reviews:
     """The reviews that are open, in the order in which they were opened."""
 
-    def __init__(self, editor: Editor, background: Callable[[Coroutine[Any, Any, None]], object]) -> None:
+    def __init__(self, editor: Editor, background: Callable[[Coroutine[Any, Any, object]], object]) -> None:
         self._editor = editor
         self._background = background
         self._open: dict[tuple[Owner, str], Review] = {}

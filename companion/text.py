@@ -1,4 +1,4 @@
-"""Text between a file and an editor's view, which knows only `\\n`: what is not edited comes back to the byte."""
+"""Text between a file and an editor's view, which knows only line feeds: what is not edited comes back to the byte."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SourceText:
 
     @property
     def shown(self) -> str:
-        """The text as a view holds it: no byte order mark, every line ending `\\n`."""
+        """The text as a view holds it: no byte order mark, every line ending a line feed."""
         return _ENDING.sub("\n", self.source.removeprefix(BOM))
 
     def restore(self, edited: str) -> str:

@@ -90,20 +90,16 @@ class App:
     async def _request(
         self, family: CliFamily, session: Session | None, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        status = 0
-
         async def watch(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
+            if message["type"] == "http.response.start" and message["status"] == 200:
                 opened = Headers(raw=message["headers"]).get("mcp-session-id")
-                if status == 200 and session is None and opened:
+                if session is None and opened:
                     self._sessions.begin(opened, family.name)
+                elif session and scope["method"] == "DELETE":
+                    self._sessions.end(session.identifier)
             await send(message)
 
         await self.manager.handle_request(scope, receive, watch)
-        if scope["method"] == "DELETE" and session and status == 200:
-            self._sessions.end(session.identifier)
 
     async def _stream(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         if session.stream:
@@ -138,7 +134,7 @@ class App:
 
 
 def _unsupported(version: str) -> Response:
-    """Newer revisions have no sessions and so no stream for our notifications: their clients fall back to the handshake."""
+    """Newer revisions have no sessions, so no stream for our notifications; clients fall back to the handshake."""
     data = {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": version}
     return _error(400, UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {version}", data)
 

@@ -15,9 +15,9 @@ from ..protocol import ContextUpdate, Notification
 logger = logging.getLogger(__name__)
 
 STREAM_GONE_LIMIT = 10.0
-"""Seconds that a session lives without its stream: a CLI asks again within 3, and never says good-bye (qwen-ide.md §4)."""
+"""Seconds that a session lives without its stream: a CLI asks again within 3, and never takes its leave."""
 
-Background = Callable[[Coroutine[Any, Any, None]], object]
+Background = Callable[[Coroutine[Any, Any, object]], object]
 """Runs a coroutine on the loop and reports what it raises."""
 
 

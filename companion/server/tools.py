@@ -61,11 +61,11 @@ class Tools:
         server.add_notification_handler("notifications/initialized", NotificationParams, self._initialized)
         return server
 
-    async def _initialized(self, context: Context, params: NotificationParams) -> None:
+    async def _initialized(self, context: Context, _params: NotificationParams) -> None:
         if session := self._session(context):
             session.initialized(context.session)
 
-    async def _list(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+    async def _list(self, _context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=TOOLS)
 
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
@@ -105,5 +105,3 @@ def _why(error: ValidationError) -> str:
     """What is wrong, without the value: that may be a whole file."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
-
-

@@ -8,7 +8,7 @@ import logging
 
 import uvicorn
 
-from ..context import FocusOrder, MAX_SELECTED, existing_files, ide_context
+from ..context import MAX_SELECTED, FocusOrder, existing_files, ide_context
 from ..editor import Editor, Settings
 from ..endpoint import Endpoint
 from ..protocol import ContextUpdate, IdeContext

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ..editor import OpenFile, Selection, WindowState
-from ..server.thread import CompanionThread
+from ..thread import CompanionThread
 from .bridge import UiBridge
 from .diffs import Diffs
 from .settings import SettingsFile
@@ -49,10 +49,14 @@ class Adapter:
             for view in window.views():
                 at = view.settings().get(FOCUSED_SETTING)
                 if isinstance(at, int):
-                    self._post_seen(window.id(), view.id(), at)
+                    self._seen(window, view, at)
             if view := window.active_view():
-                self._post_seen(window.id(), view.id(), _now())
                 self.focus.activated(window, view)
+                self._seen(window, view, _now())
+
+    def _seen(self, window: sublime.Window, view: sublime.View, at: int) -> None:
+        identifier, number = window.id(), view.id()
+        self.thread.post(lambda companion: companion.seen(identifier, number, at))
 
     def stop(self) -> None:
         """End the companion: the CLIs hear that their diffs are rejected, the discovery files go. Waits for that."""

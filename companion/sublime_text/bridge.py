@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import traceback
+import contextlib
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -54,10 +54,8 @@ class UiBridge:
                 answer = lambda: future.set_exception(failure)  # noqa: E731
             else:
                 answer = lambda: future.set_result(result)  # noqa: E731
-            try:
+            with contextlib.suppress(RuntimeError):  # the companion has stopped in between
                 loop.call_soon_threadsafe(settle, answer)
-            except RuntimeError:
-                pass  # the companion has stopped in between
 
         self.post(run)
         async with asyncio.timeout(LIMIT):

@@ -13,7 +13,7 @@ class QwenCompanionFillViewCommand(sublime_plugin.TextCommand):
     """Put a text into an empty view, as it is."""
 
     def run(self, edit: sublime.Edit, text: str) -> None:
-        """`text` has line endings `\\n` alone."""
+        """`text` has plain line feeds."""
         self.view.insert(edit, 0, text)
         self.view.sel().clear()
         self.view.sel().add(0)

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 class Diffs:
     """Opens and closes diffs, and knows which one a view belongs to. Lives on the UI thread."""
 
-    def __init__(
-        self, focus: Focus, *, accept: Callable[[int, str], None], reject: Callable[[int], None]
-    ) -> None:
+    def __init__(self, focus: Focus, *, accept: Callable[[int, str], None], reject: Callable[[int], None]) -> None:
         self._focus = focus
         self._accept = accept
         self._reject = reject

@@ -32,6 +32,6 @@ def adapter() -> Adapter | None:
 
 
 def _take() -> Adapter | None:
-    global _adapter  # noqa: PLW0603
+    global _adapter
     taken, _adapter = _adapter, None
     return taken

@@ -55,8 +55,12 @@ class GroupContents:
 
 def show_in_group(window: sublime.Window, group: int, sheets: list[sublime.Sheet]) -> None:
     """Show some sheets of a group side by side; the other groups keep what they show. The focus may move."""
-    others = [sheet for other in range(window.num_groups()) if other != group
-              for sheet in window.selected_sheets_in_group(other)]
+    others = [
+        sheet
+        for other in range(window.num_groups())
+        if other != group
+        for sheet in window.selected_sheets_in_group(other)
+    ]
     window.select_sheets(others + sheets)
 
 

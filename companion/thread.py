@@ -13,14 +13,14 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..discovery import EnvironmentVariables
-from ..editor import Editor, Settings
-from ..endpoint import Endpoint
+from .discovery import EnvironmentVariables
+from .editor import Editor, Settings
+from .endpoint import Endpoint
 
 if TYPE_CHECKING:
     import asyncio
 
-    from ..companion import Companion
+    from .companion import Companion
 
 logger = logging.getLogger(__name__)
 
@@ -80,9 +80,8 @@ class CompanionThread:
         while not self._stopping.is_set():
             self._open_endpoints()
             try:
-                # The libraries are imported here, late and off the UI thread.
-                from .. import companion as library
-            except Exception as error:
+                from . import companion as library  # noqa: PLC0415 - the libraries come with it, late and off the UI thread
+            except Exception as error:  # noqa: BLE001 - a mismatched library raises anything (sublime.md B3)
                 self._close_endpoints()
                 self._wait_for_library(error)
             else:
@@ -109,7 +108,7 @@ class CompanionThread:
         self._endpoints = []
 
     def _serve(self, companion: Companion) -> None:
-        import asyncio
+        import asyncio  # noqa: PLC0415 - takes longer than the endpoints may
 
         async def main() -> None:
             stop = asyncio.Event()
