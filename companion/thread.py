@@ -35,7 +35,8 @@ Window = tuple[int, tuple[str, ...]]
 class CompanionThread:
     """Runs a Companion on a thread of its own, from `start` to `stop`."""
 
-    def __init__(self, editor: Editor, settings: Settings, windows: Sequence[Window]) -> None:
+    def __init__(self, editor: Editor, settings: Settings, windows: Callable[[], Sequence[Window]]) -> None:
+        """`windows` tells the windows that are open, the one in front first; it is called on the companion thread."""
         self._editor = editor
         self._settings = settings
         self._windows = windows
@@ -44,6 +45,7 @@ class CompanionThread:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._waiting: list[Call] = []
+        self._asleep = False
         self._running: tuple[asyncio.AbstractEventLoop, Companion, asyncio.Event] | None = None
         self._endpoints: list[Endpoint] = []
 
@@ -55,7 +57,8 @@ class CompanionThread:
         """Have something called on the companion thread, in the order of posting. From any thread; never waits."""
         with self._lock:
             if self._running is None:
-                self._waiting.append(call)
+                if not self._asleep:
+                    self._waiting.append(call)
                 return
             loop, companion, _ = self._running
             loop.call_soon_threadsafe(_guarded, call, companion)
@@ -83,13 +86,13 @@ class CompanionThread:
                 from . import companion as library  # noqa: PLC0415 - the libraries come with it, late and off the UI thread
             except Exception as error:  # noqa: BLE001 - a mismatched library raises anything (sublime.md B3)
                 self._close_endpoints()
-                self._wait_for_library(error)
+                self._sleep(error)
             else:
                 self._serve(library.Companion(self._editor, self._settings, self._variables))
         self._close_endpoints()
 
     def _open_endpoints(self) -> None:
-        for window, folders in self._windows:
+        for window, folders in self._windows():
             try:
                 endpoint = Endpoint.open(window, folders)
             except OSError as error:
@@ -127,7 +130,11 @@ class CompanionThread:
 
         asyncio.run(main())
 
-    def _wait_for_library(self, error: Exception) -> None:
+    def _sleep(self, error: Exception) -> None:
+        """Wait for the library that is missing. What happens in the meantime is of no interest later."""
+        with self._lock:
+            self._waiting.clear()
+            self._asleep = True
         library = culprit(error)
         self._editor.say(
             f"The library “{library}” is {'missing' if isinstance(error, ModuleNotFoundError) else 'broken'}. "
@@ -137,7 +144,8 @@ class CompanionThread:
         while not self._stopping.wait(RETRY):
             importlib.invalidate_caches()
             if isinstance(error, ModuleNotFoundError) and error.name and importlib.util.find_spec(error.name):
-                return
+                break
+        self._asleep = False
 
 
 def culprit(error: BaseException) -> str:

@@ -28,13 +28,10 @@ class Adapter:
     """Sublime Text as the companion sees it. Its methods of the port are called on the companion thread."""
 
     def __init__(self) -> None:
-        windows = sorted(sublime.windows(), key=lambda window: window != sublime.active_window())
         self._bridge = UiBridge()
         self._settings = SettingsFile()
         self.focus = Focus()
-        self.thread = CompanionThread(
-            self, self._settings.read(), [(window.id(), tuple(window.folders())) for window in windows]
-        )
+        self.thread = CompanionThread(self, self._settings.read(), _windows)
         self.diffs = Diffs(
             self.focus,
             accept=lambda number, text: self.thread.post(lambda companion: companion.reviews.accept(number, text)),
@@ -147,6 +144,12 @@ class Adapter:
         if focus and focus.is_valid():
             target.focus_view(focus)
         _say(why, window)
+
+
+def _windows() -> list[tuple[int, tuple[str, ...]]]:
+    front = sublime.active_window()
+    windows = sorted(sublime.windows(), key=lambda window: window != front)
+    return [(window.id(), tuple(window.folders())) for window in windows]
 
 
 def _window_state(window: int, views: Sequence[int]) -> WindowState | None:

@@ -22,8 +22,8 @@ OLDEST = (0, 24)
 EXAMPLE = PROJECT / "docs" / "example"
 PICTURE = PROJECT / "dist" / "demo" / "diff.html"
 SELECTED = "amount += prices[title] * copies;"
-PROPOSED = "    if (!(title in prices)) throw new Error(`Unknown book: ${title}`);\n"
-EDITED = "    if (!(title in prices)) throw new Error(`We do not sell “${title}”.`);\n"
+PROPOSED = "    if (!(title in prices)) {\n      throw new Error(`Unknown book: ${title}`);\n    }\n"
+EDITED = PROPOSED.replace("Unknown book: ${title}", "We do not sell “${title}”.")
 COLOURS = {"title": "1", "quiet": "2", "bad": "31", "good": "32"}
 #: Seconds within which a change in the editor has reached the CLI.
 SETTLED = 1.0
@@ -179,8 +179,10 @@ class Demo:
         """One edit by the person, and the file that the CLI writes then."""
         report = self.report
         report.step("The person edits the proposal, and accepts it")
-        report.show(paint(f"- {PROPOSED.strip()}", "bad"))
-        report.show(paint(f"+ {EDITED.strip()}", "good"))
+        for before, after in zip(PROPOSED.splitlines(), EDITED.splitlines(), strict=True):
+            if before != after:
+                report.show(paint(f"- {before}", "bad"))
+                report.show(paint(f"+ {after}", "good"))
         self.editor.set_text(proposal, self.edited)
         self.editor.accept(proposal)
         self.qwen.wait_done(script)

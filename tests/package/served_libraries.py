@@ -1,5 +1,6 @@
-"""Prints, as JSON, the distributions whose modules are loaded once the companion has answered a CLI: a program of its own,
-since in the test's own process far more is loaded.
+"""Prints as JSON whose modules are loaded once the companion has answered a CLI: the names of distributions.
+
+A program of its own, since far more is loaded in a test's process.
 """
 
 from __future__ import annotations
