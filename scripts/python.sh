@@ -1,9 +1,11 @@
-# Sourced by scripts that make environments, after env.sh: finds a Python and uv.
+# Sourced by the scripts that install: env.sh, and functions that find a Python and uv.
 # shellcheck shell=bash
 #
 # Python: $UV_PYTHON (a path or a version) if set; else the one of the present .venv; else 3.14, which Sublime Text embeds, from PATH or
 # from uv; else the newest on PATH from 3.11 on. Every candidate is tried from another folder, since version managers obey the
 # .python-version of this one, and that is meant for Sublime Text.
+
+. scripts/env.sh
 
 say() { echo "${0##*/}: $*"; }
 fail() {
