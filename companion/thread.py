@@ -6,11 +6,13 @@ alone; the libraries take a second. A CLI that connects in between waits in the 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import logging
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .discovery import EnvironmentVariables
@@ -83,7 +85,8 @@ class CompanionThread:
         while not self._stopping.is_set():
             self._open_endpoints()
             try:
-                from . import companion as library  # noqa: PLC0415 - the libraries come with it, late and off the UI thread
+                with _yielding():
+                    from . import companion as library  # noqa: PLC0415 - the libraries come with it, late and off the UI thread
             except Exception as error:  # noqa: BLE001 - a mismatched library raises anything (sublime.md B3)
                 self._close_endpoints()
                 self._sleep(error)
@@ -146,6 +149,17 @@ class CompanionThread:
             if isinstance(error, ModuleNotFoundError) and error.name and importlib.util.find_spec(error.name):
                 break
         self._asleep = False
+
+
+@contextlib.contextmanager
+def _yielding() -> Iterator[None]:
+    """Let the UI thread in after 1 ms of Python at most, in place of 5: an import would be felt as a stutter."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(0.001)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
 
 
 def culprit(error: BaseException) -> str:

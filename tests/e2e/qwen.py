@@ -212,6 +212,13 @@ class Qwen:
                 return
         raise WaitedError(f"the CLI did not connect; its screen:\n{self.terminal.text()}")
 
+    def wait_disconnected(self) -> None:
+        """Wait until `/ide status` does not say "Connected" any more: the CLI notices within a few seconds."""
+        for _ in range(10):
+            if CONNECTED not in self.command("/ide status"):
+                return
+        raise WaitedError(f"the CLI did not notice that its server is gone; its screen:\n{self.terminal.text()}")
+
     def idle(self) -> bool:
         """Whether the CLI takes a prompt and does nothing else."""
         text = self.terminal.text()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from .editor import Editor
-from .lines import LineProcess
+from .lines import LineProcess, LinesError
 from .qwen import node_modules
 from .session import GREET, GREET_BETTER
 
@@ -28,8 +28,16 @@ class NodeClient(LineProcess):
         env = editor.home.environment(NODE_MODULES=str(node_modules()))
         super().__init__("Node client", command, cwd=editor.home.workspace, env=env, log=editor.home.root / "node.log")
 
-    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        return self.do("call", name=tool, arguments=arguments)
+    def call(self, tool: str, **arguments: Any) -> list[dict[str, Any]]:
+        """The content of a tool's answer.
+
+        Raises:
+            LinesError: the answer is an error.
+        """
+        result = self.do("call", name=tool, arguments=arguments)
+        if result.get("isError"):
+            raise LinesError(f"{tool} answered: {result['content']}")
+        return result["content"]
 
     def wait_for(self, method: str, path: str | None = None) -> dict[str, Any]:
         """The parameters of the first notification of a method (and of a path)."""
@@ -97,7 +105,7 @@ def test_an_unedited_proposal_comes_back_to_the_byte(
 ) -> None:
     """D3."""
     path = editor.home.workspace / f"{request.node.callspec.id.replace(' ', '-')}.txt"
-    assert client.call("openDiff", filePath=str(path), newContent=text) == {"content": []}
+    assert client.call("openDiff", filePath=str(path), newContent=text) == []
     editor.accept(editor.wait_diff(path))
     accepted = client.wait_for("ide/diffAccepted", str(path))["content"]
     assert accepted == text, (accepted[:200], len(accepted), len(text))

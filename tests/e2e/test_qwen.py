@@ -256,7 +256,7 @@ def test_after_a_reload_of_the_plugin_ide_enable_reconnects(session: Session) ->
     """E1, E2: the port is kept and a diff works again. The CLI never connects anew by itself (qwen-ide.md §4)."""
     port = session.editor.lock()["port"]
     session.editor.do("reload_package")
-    session.qwen.terminal.wait_text("The connection was lost")
+    session.qwen.wait_disconnected()
     assert session.editor.lock()["port"] == port
     session.qwen.command("/ide enable")
     session.qwen.wait_connected()
