@@ -1,0 +1,274 @@
+"""What View tells about its text."""
+
+from __future__ import annotations
+
+import re
+
+from headless import classify, scopes, search
+from headless.api.flags import FindFlags, PointClassification
+from headless.api.region import Region
+from headless.api.types import Point
+from headless.buffer import Span, TextBuffer, utf8_length, utf16_length
+from headless.host import locked, not_offered
+from headless.syntaxes import syntax_by_path
+from headless.view import ViewState
+
+
+def span_of(x: Region | Point) -> Span:
+    """The first and the last point of a region or point."""
+    return (x.begin(), x.end()) if isinstance(x, Region) else (x, x)
+
+
+class ViewText:
+    """Text, lines, words, and scopes."""
+
+    def _state(self) -> ViewState:
+        raise NotImplementedError
+
+    @property
+    def _buffer(self) -> TextBuffer:
+        return self._state().buffer
+
+    @property
+    def _text(self) -> str:
+        return self._state().buffer.text
+
+    @locked
+    def size(self) -> int:
+        """How many characters the text has."""
+        return len(self._buffer)
+
+    @locked
+    def substr(self, x: Region | Point) -> str:
+        """A part of the text."""
+        begin, end = span_of(x)
+        if not isinstance(x, Region):
+            end = begin + 1
+        return self._text[max(0, begin) : max(0, end)]
+
+    @locked
+    def change_count(self) -> int:
+        """How many times the text has changed."""
+        return self._buffer.change_count
+
+    @locked
+    def change_id(self) -> tuple[int, int, int]:
+        """A mark of the text as it is now, for `transform_region_from`."""
+        return len(self._buffer.journal), self._buffer.id, 0
+
+    @locked
+    def transform_region_from(self, region: Region, change_id: tuple[int, int, int]) -> Region:
+        """Where a region of an earlier text is now."""
+        return Region(*self._buffer.moved(region.to_tuple(), change_id[0]), region.xpos)
+
+    # -- finding -------------------------------------------------------------------------------
+
+    @locked
+    def find(self, pattern: str, start_pt: Point, flags: FindFlags = FindFlags.NONE) -> Region:
+        """The first match from a point on; `Region(-1)` if there is none."""
+        found = search.find(self._text, pattern, start_pt, int(flags))
+        return Region(*found) if found else Region(-1)
+
+    @locked
+    def find_all(
+        self,
+        pattern: str,
+        flags: FindFlags = FindFlags.NONE,
+        fmt: str | None = None,
+        extractions: list[str] | None = None,
+        within: Region | list[Region] | None = None,
+    ) -> list[Region]:
+        """All matches; `extractions` gets `fmt` with each match's groups."""
+        regions = [within] if isinstance(within, Region) else within
+        spans = None if regions is None else [span_of(region) for region in regions]
+        found = []
+        for match in search.find_all(self._text, pattern, int(flags), spans):
+            found.append(Region(*match.span()))
+            if extractions is not None and fmt is not None:
+                extractions.append(match.expand(re.sub(r"\$(\d)", r"\\\1", fmt)))
+        return found
+
+    # -- lines ---------------------------------------------------------------------------------
+
+    @locked
+    def line(self, x: Region | Point) -> Region:
+        """The whole line or lines, without the last newline."""
+        begin, end = span_of(x)
+        begin, end = self._buffer.clamp(begin), self._buffer.clamp(end)
+        return Region(self._buffer.line_span(begin)[0], self._buffer.line_span(end)[1])
+
+    @locked
+    def full_line(self, x: Region | Point) -> Region:
+        """The whole line or lines, with the last newline."""
+        begin, end = span_of(x)
+        begin, end = self._buffer.clamp(begin), self._buffer.clamp(end)
+        # A region that ends behind a newline does not reach into the next line.
+        if end == begin or self._text[end - 1 : end] != "\n":
+            end = min(len(self._text), self._buffer.line_span(end)[1] + 1)
+        return Region(self._buffer.line_span(begin)[0], end)
+
+    @locked
+    def lines(self, region: Region) -> list[Region]:
+        """The lines that a region touches, whole."""
+        begin, end = self.line(region).to_tuple()
+        return self._split(begin, end)
+
+    @locked
+    def split_by_newlines(self, region: Region) -> list[Region]:
+        """The parts of a region that are on one line each."""
+        return self._split(*self._buffer.clamped([span_of(region)])[0])
+
+    def _split(self, begin: int, end: int) -> list[Region]:
+        regions = []
+        for part in self._text[begin:end].split("\n"):
+            regions.append(Region(begin, begin + len(part)))
+            begin += len(part) + 1
+        return regions
+
+    # -- rows and columns ----------------------------------------------------------------------
+
+    @locked
+    def rowcol(self, tp: Point) -> tuple[int, int]:
+        """The row and column of a point, in characters."""
+        return self._buffer.rowcol(tp)
+
+    @locked
+    def rowcol_utf8(self, tp: Point) -> tuple[int, int]:
+        """The row and column of a point, in bytes of UTF-8."""
+        return self._buffer.rowcol_measured(tp, utf8_length)
+
+    @locked
+    def rowcol_utf16(self, tp: Point) -> tuple[int, int]:
+        """The row and column of a point, in UTF-16 code units."""
+        return self._buffer.rowcol_measured(tp, utf16_length)
+
+    @locked
+    def text_point(self, row: int, col: int, *, clamp_column: bool = False) -> Point:
+        """The point of a row and column in characters."""
+        return self._buffer.text_point(row, col, clamp_column)
+
+    @locked
+    def text_point_utf8(self, row: int, col: int, *, clamp_column: bool = False) -> Point:
+        """The point of a row and column in bytes of UTF-8."""
+        return self._buffer.text_point_measured(row, col, clamp_column, utf8_length)
+
+    @locked
+    def text_point_utf16(self, row: int, col: int, *, clamp_column: bool = False) -> Point:
+        """The point of a row and column in UTF-16 code units."""
+        return self._buffer.text_point_measured(row, col, clamp_column, utf16_length)
+
+    @locked
+    def utf8_code_units(self, tp: Point | None = None) -> int:
+        """How many bytes of UTF-8 are before a point, or in all."""
+        return utf8_length(self._text[:tp])
+
+    @locked
+    def utf16_code_units(self, tp: Point | None = None) -> int:
+        """How many UTF-16 code units are before a point, or in all."""
+        return utf16_length(self._text[:tp])
+
+    # -- words ---------------------------------------------------------------------------------
+
+    def _separators(self, given: str) -> str:
+        if given:
+            return given
+        value = self._state().settings.get("word_separators", classify.DEFAULT_SEPARATORS)
+        return str(value)
+
+    @locked
+    def word(self, x: Region | Point) -> Region:
+        """The word at a point, or a region grown to whole words."""
+        begin, end = self._buffer.clamped([span_of(x)])[0]
+        return Region(*classify.word(self._text, begin, end, self._separators("")))
+
+    @locked
+    def classify(self, pt: Point) -> PointClassification:
+        """What a point is: the start of a word, the end of a line …"""
+        return classify.classify(self._text, self._buffer.clamp(pt), self._separators(""))
+
+    @locked
+    def find_by_class(
+        self,
+        pt: Point,
+        forward: bool,
+        classes: PointClassification,
+        separators: str = "",
+        sub_word_separators: str = "",
+    ) -> Point:
+        """The next point of one of `classes`."""
+        return classify.find(
+            self._text, pt, forward, classes, self._separators(separators),
+            sub_word_separators or "_",
+        )  # fmt: skip
+
+    @locked
+    def expand_by_class(
+        self,
+        x: Region | Point,
+        classes: PointClassification,
+        separators: str = "",
+        sub_word_separators: str = "",
+    ) -> Region:
+        """A region grown until both ends are of one of `classes`."""
+        begin, end = span_of(x)
+        words, subs = self._separators(separators), sub_word_separators or "_"
+        if not classify.classify(self._text, begin, words, subs) & classes:
+            begin = classify.find(self._text, begin, False, classes, words, subs)
+        if not classify.classify(self._text, end, words, subs) & classes:
+            end = classify.find(self._text, end, True, classes, words, subs)
+        return Region(begin, end)
+
+    @locked
+    def indentation_level(self, pt: Point) -> int:
+        """How many tabs deep the line is."""
+        line = self._text[slice(*self._buffer.line_span(self._buffer.clamp(pt)))]
+        size = max(1, int(self._state().settings.get("tab_size", 4)))
+        blank = line[: len(line) - len(line.lstrip(" \t"))]
+        return len(blank.expandtabs(size)) // size
+
+    def indented_region(self, pt: Point) -> Region:
+        """Not offered."""
+        raise not_offered("View.indented_region")
+
+    @locked
+    def has_non_empty_selection_region(self) -> bool:
+        """Whether any text is selected."""
+        return any(a != b for a, b in self._state().selection)
+
+    # -- scopes --------------------------------------------------------------------------------
+
+    def _scope(self) -> str:
+        syntax = syntax_by_path(str(self._state().settings.own.get("syntax", "")))
+        return syntax.scope if syntax else "text.plain"
+
+    @locked
+    def scope_name(self, pt: Point) -> str:
+        """The scopes at a point: here always the syntax's base scope."""
+        return self._scope() + " "
+
+    @locked
+    def extract_scope(self, pt: Point) -> Region:
+        """The extent of the scope at a point: here always the whole text."""
+        return Region(0, len(self._text))
+
+    @locked
+    def match_selector(self, pt: Point, selector: str) -> bool:
+        """Whether a selector matches at a point."""
+        return scopes.score(self._scope(), selector) > 0
+
+    @locked
+    def score_selector(self, pt: Point, selector: str) -> int:
+        """How well a selector matches at a point."""
+        return scopes.score(self._scope(), selector)
+
+    @locked
+    def find_by_selector(self, selector: str) -> list[Region]:
+        """The regions that a selector matches: here the whole text or nothing."""
+        if self._text and scopes.score(self._scope(), selector):
+            return [Region(0, len(self._text))]
+        return []
+
+    @locked
+    def expand_to_scope(self, pt: Point, selector: str) -> Region | None:
+        """The region around a point that a selector matches."""
+        return next(iter(self.find_by_selector(selector)), None)

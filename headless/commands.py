@@ -1,0 +1,163 @@
+"""Commands: their names, and how they are found, asked and run."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import TYPE_CHECKING, Any
+
+from headless import builtin
+from headless.loop import report_exception
+
+if TYPE_CHECKING:
+    from headless.app import Application
+    from headless.view import ViewState
+    from headless.window import WindowState
+
+_ACRONYM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def snake_name(class_name: str, suffix: str) -> str:
+    """`FooBarCommand` → `foo_bar`, as the editor names commands and input handlers."""
+    stem = class_name[: -len(suffix)] if class_name.endswith(suffix) else class_name
+    return _ACRONYM.sub("_", stem).lower()
+
+
+class Commands:
+    """The registered command classes of all packages."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+        self.application: dict[str, Any] = {}
+        self.window: dict[str, type[Any]] = {}
+        self.text: dict[str, type[Any]] = {}
+        self._instances: dict[tuple[str, int], Any] = {}
+
+    def forget(self, classes: set[type[Any]]) -> None:
+        """Unregister a package's commands."""
+        self.application = {
+            name: each for name, each in self.application.items() if type(each) not in classes
+        }
+        self.window = {name: cls for name, cls in self.window.items() if cls not in classes}
+        self.text = {name: cls for name, cls in self.text.items() if cls not in classes}
+        self._instances = {
+            key: each for key, each in self._instances.items() if type(each) not in classes
+        }
+
+    def _instance(self, kind: str, name: str, owner_id: int, cls: type[Any], handle: Any) -> Any:
+        key = (f"{kind}:{name}", owner_id)
+        if type(self._instances.get(key)) is not cls:
+            self._instances[key] = cls(handle)
+        return self._instances[key]
+
+    def find(
+        self, name: str, view: ViewState | None, window: WindowState | None
+    ) -> tuple[str, Any]:
+        """The kind and the instance of a package's command; ("", None) if there is none."""
+        if name in self.text and view is not None:
+            handle = self._app.view_handle(view)
+            return "text", self._instance("text", name, view.id, self.text[name], handle)
+        if name in self.window and window is not None:
+            handle = self._app.window_handle(window)
+            return "window", self._instance("window", name, window.id, self.window[name], handle)
+        if name in self.application:
+            return "application", self.application[name]
+        return "", None
+
+    def run(
+        self,
+        name: str,
+        args: dict[str, Any] | None,
+        view: ViewState | None,
+        window: WindowState | None,
+    ) -> None:
+        """Run a command for a view and window, on the UI thread; wait for it on any other."""
+        args = dict(args) if args else None
+        self._app.loop.call(lambda: self._run(name, args, view, window))
+
+    def _run(
+        self, name: str, args: Any, view: ViewState | None, window: WindowState | None
+    ) -> None:
+        for _ in range(10):  # a listener may rewrite a command into another kind of command
+            kind = self._kind(name)
+            handle = self._handle(kind, view, window)
+            if handle is None:
+                break
+            event = f"on_{kind}_command"
+            new_name, new_args = self._app.listeners.rewrite(
+                event, view if kind == "text" else None, handle, name, args
+            )
+            if (new_name, new_args) == (name, args):
+                break
+            name, args = new_name, new_args
+        if self._app.log_commands:
+            print(f"command: {name} {args or ''}".rstrip())
+        if not self._execute(kind, name, args, view, window) or handle is None:
+            return
+        event = f"on_post_{kind}_command"
+        self._app.listeners.ran(event, view if kind == "text" else None, handle, name, args)
+
+    def _kind(self, name: str) -> str:
+        if name in self.text or name in builtin.TEXT:
+            return "text"
+        if name in self.window or name in builtin.WINDOW:
+            return "window"
+        return "application"
+
+    def _handle(self, kind: str, view: ViewState | None, window: WindowState | None) -> Any:
+        if kind == "text" and view is not None:
+            return self._app.view_handle(view)
+        if kind == "window" and window is not None:
+            return self._app.window_handle(window)
+        return None
+
+    def _execute(
+        self,
+        kind: str,
+        name: str,
+        args: Any,
+        view: ViewState | None,
+        window: WindowState | None,
+    ) -> bool:
+        _, command = self.find(name, view, window)
+        try:
+            if command is not None:
+                return self._run_package_command(kind, command, args, view, window)
+            return builtin.run(self._app, kind, name, args or {}, view, window)
+        except Exception:
+            report_exception()
+            return False
+
+    def _run_package_command(
+        self,
+        kind: str,
+        command: Any,
+        args: Any,
+        view: ViewState | None,
+        window: WindowState | None,
+    ) -> bool:
+        if not command.is_enabled_(args):
+            return False
+        if self._asks_first(kind, command, args or {}):
+            self._app.questions.ask_input(command, dict(args or {}), view, window)
+            return True
+        if kind == "text":
+            assert view is not None
+            self._app.edits.run_text_command(command, args)
+        else:
+            command.run_(0, args)
+        return True
+
+    def _asks_first(self, kind: str, command: Any, args: dict[str, Any]) -> bool:
+        """Whether `run` lacks an argument that the command has an input handler for."""
+        try:
+            edit = (None,) if kind == "text" else ()
+            inspect.signature(command.run).bind(*edit, **args)
+        except TypeError:
+            return command.input(args) is not None
+        return False
+
+    def is_enabled(self, name: str, args: Any, view: ViewState | None, window: Any) -> bool:
+        """What the command itself says; True for built-in ones."""
+        _, command = self.find(name, view, window)
+        return command is None or bool(command.is_enabled_(args))

@@ -1,0 +1,64 @@
+"""The incremental diff: how a buffer differs from its reference document, line by line."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from headless.buffer import Span, TextBuffer
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """`count` lines from `row` on that stand for the reference document's text `old`."""
+
+    row: int
+    count: int
+    old: str
+
+    @property
+    def kind(self) -> str:
+        """`inserted`, `deleted` or `modified`, as the gutter marks it."""
+        if not self.count:
+            return "deleted"
+        return "modified" if self.old else "inserted"
+
+
+def hunks(buffer: TextBuffer) -> list[Hunk]:
+    """What has changed since the reference document; nothing if there is none."""
+    if buffer.reference is None or buffer.reference == buffer.text:
+        return []
+    old, new = _lines(buffer.reference), _lines(buffer.text)
+    # Equal ends are cut off first: difflib is slow, and most of a file is as it was.
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    matcher = difflib.SequenceMatcher(
+        None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False
+    )
+    return [
+        Hunk(head + j1, j2 - j1, "".join(old[head + i1 : head + i2]))
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def hunk_at(found: list[Hunk], row: int) -> Hunk | None:
+    """The hunk of a row; one that has only deleted lines belongs to the row below and above."""
+    for hunk in found:
+        if hunk.row <= row < hunk.row + hunk.count:
+            return hunk
+    return next((h for h in found if not h.count and row in (h.row, h.row - 1)), None)
+
+
+def span(buffer: TextBuffer, hunk: Hunk) -> Span:
+    """Where the hunk's lines are in the buffer."""
+    return buffer.lines.start(hunk.row), buffer.lines.start(hunk.row + hunk.count)

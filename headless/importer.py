@@ -1,0 +1,141 @@
+"""Importing the modules of packages: `<Package>.<module>`, from folders and zips."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import zipfile
+from collections.abc import Sequence
+from importlib.resources.abc import TraversableResources
+from types import ModuleType
+from typing import Any
+
+from headless.packages import FolderSource, Package, Source, ZipSource
+
+
+class PackageLoader(importlib.abc.Loader):
+    """Loads the package itself, which has no code of its own."""
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        """The usual module will do."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing to run: the root folder of a package is no `__init__.py`."""
+
+
+class ZipResources(TraversableResources):
+    """The files beside a zipped module, for importlib.resources."""
+
+    def __init__(self, archive: str, folder: str) -> None:
+        self._archive = archive
+        self._folder = folder
+
+    def files(self) -> Any:
+        """The folder in the zip."""
+        return zipfile.Path(self._archive, self._folder + "/" if self._folder else "")
+
+
+class ZipModuleLoader(importlib.abc.SourceLoader):
+    """Loads a module from a zip; its `__file__` is a path into the zip."""
+
+    def __init__(self, source: ZipSource, name: str) -> None:
+        self._source = source
+        self._name = name
+
+    def get_filename(self, fullname: str) -> str:
+        """`<…>/<Pkg>.sublime-package/<path>`."""
+        return os.path.join(self._source.root, *self._name.split("/"))
+
+    def get_data(self, path: str | bytes) -> bytes:
+        """The bytes of a file whose path is one into the zip."""
+        inside = os.path.relpath(os.fsdecode(path), self._source.root).replace(os.sep, "/")
+        try:
+            return self._source.read(inside)
+        except KeyError as error:
+            raise OSError(f"{os.fsdecode(path)} is not in the zip") from error
+
+    def get_resource_reader(self, fullname: str) -> ZipResources:
+        """Lets importlib.resources find the files beside the module."""
+        return ZipResources(self._source.root, self._name.rpartition("/")[0])
+
+
+class PackageFinder(importlib.abc.MetaPathFinder):
+    """Finds the modules of the editor's packages; loose files override zipped ones."""
+
+    def __init__(self) -> None:
+        self._packages: dict[str, Package] = {}
+
+    def add(self, package: Package) -> None:
+        """Make a package importable."""
+        self._packages[package.name] = package
+        if self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
+
+    def remove(self, name: str) -> None:
+        """Make a package unknown again."""
+        self._packages.pop(name, None)
+        if not self._packages and self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The spec of a package or of a module in it."""
+        top, _, rest = fullname.partition(".")
+        package = self._packages.get(top)
+        if package is None:
+            return None
+        if not rest:
+            spec = importlib.machinery.ModuleSpec(fullname, PackageLoader(), is_package=True)
+            spec.submodule_search_locations = [source.root for source in package.sources]
+            return spec
+        return self._module_spec(package, fullname, rest.replace(".", "/"))
+
+    def _module_spec(
+        self, package: Package, fullname: str, path: str
+    ) -> importlib.machinery.ModuleSpec | None:
+        for source in package.sources:
+            for name in (f"{path}/__init__.py", f"{path}.py"):
+                if _has(source, name):
+                    return self._file_spec(source, fullname, name)
+        folders = [f"{s.root}/{path}" for s in package.sources if _has_folder(s, path)]
+        if not folders:
+            return None
+        spec = importlib.machinery.ModuleSpec(fullname, PackageLoader(), is_package=True)
+        spec.submodule_search_locations = folders
+        return spec
+
+    def _file_spec(
+        self, source: Source, fullname: str, name: str
+    ) -> importlib.machinery.ModuleSpec | None:
+        file = os.path.join(source.root, *name.split("/"))
+        search = [os.path.dirname(file)] if name.endswith("/__init__.py") else None
+        if isinstance(source, FolderSource):
+            return importlib.util.spec_from_file_location(
+                fullname, file, submodule_search_locations=search
+            )
+        return importlib.util.spec_from_file_location(
+            fullname,
+            file,
+            loader=ZipModuleLoader(source, name),
+            submodule_search_locations=search,
+        )
+
+
+def _has(source: Source, name: str) -> bool:
+    try:
+        return source.size(name) is not None
+    except IsADirectoryError:
+        return False
+
+
+def _has_folder(source: Source, path: str) -> bool:
+    try:
+        source.size(path)
+    except IsADirectoryError:
+        return True
+    return False

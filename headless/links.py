@@ -1,0 +1,45 @@
+"""Following the links of phantoms, annotations, popups and HTML sheets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from headless import minihtml
+from headless.api.command_text import parse_command
+
+if TYPE_CHECKING:
+    from headless.app import Application
+    from headless.view import ViewState
+
+Navigate = Callable[[str], None]
+
+
+def sources(view: ViewState) -> Iterator[tuple[str, Navigate | None]]:
+    """All minihtml that a view shows, each with what its links call."""
+    for phantom in view.phantoms.values():
+        yield phantom.html, phantom.on_navigate
+    for regions in view.regions.values():
+        for html in regions.annotations[: len(regions.spans)]:
+            yield html, regions.on_navigate
+    if view.popup is not None:
+        yield view.popup.html, view.popup.on_navigate
+
+
+def click(app: Application, view: ViewState, href: str) -> None:
+    """Click the link with this `href`.
+
+    Raises LookupError if nothing in the view shows such a link.
+    """
+    for html, navigate in sources(view):
+        if href not in minihtml.links(html):
+            continue
+        if href.startswith("subl:"):
+            name, args = parse_command(href)
+            app.commands.run(name, args or None, view, view.window)
+        elif navigate is not None:
+            navigate(href)
+        elif href.startswith(("http:", "https:")):
+            app.message("open_url", href)
+        return
+    raise LookupError(f"view {view.id} shows no link to {href!r}")

@@ -1,0 +1,214 @@
+"""Listeners of all three kinds, and how events reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from headless.loop import report_exception
+
+if TYPE_CHECKING:
+    from headless.app import Application
+    from headless.buffer import TextBuffer
+    from headless.view import ViewState
+    from headless.window import WindowState
+
+VIEW_EVENTS = (
+    "on_new", "on_clone", "on_load", "on_reload", "on_revert", "on_pre_move", "on_post_move",
+    "on_pre_close", "on_close", "on_pre_save", "on_post_save", "on_modified",
+    "on_selection_modified", "on_activated", "on_deactivated",
+)  # fmt: skip
+# Of these a burst makes one asynchronous call, after the last.
+COALESCED = ("on_modified", "on_selection_modified")
+
+
+class Listeners:
+    """The registered listeners of all packages; every call goes to the UI thread first."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+        self.global_: list[Any] = []
+        self.view_classes: list[type[Any]] = []
+        self.text_classes: list[type[Any]] = []
+        self.by_view: dict[int, list[Any]] = {}
+        self.by_buffer: dict[int, list[Any]] = {}
+        self._pending: set[tuple[str, int]] = set()
+
+    # -- calling ------------------------------------------------------------------------------
+
+    def _call(self, listener: Any, name: str, *args: Any) -> Any:
+        method = getattr(listener, name, None)
+        if method is None:
+            return None
+        try:
+            return method(*args)
+        except Exception:
+            report_exception()
+            return None
+
+    def _call_async(self, listener: Any, name: str, *args: Any) -> None:
+        if getattr(listener, name, None) is not None:
+            self._app.loop.worker.post(lambda: self._call(listener, name, *args))
+
+    def _on_ui(self, function: Callable[[], None]) -> None:
+        if self._app.loop.on_ui_thread():
+            function()
+        else:
+            self._app.loop.post(function)
+
+    def emit(self, event: str, view: ViewState) -> None:
+        """Tell the listeners of an event of a view, and the asynchronous ones after them."""
+        self._on_ui(lambda: self._emit_view(event, view))
+
+    def _emit_view(self, event: str, view: ViewState) -> None:
+        handle = self._app.view_handle(view)
+        if event not in ("on_pre_close", "on_close"):
+            self.attach(view)
+        own = list(self.by_view.get(view.id, ()))
+        for listener in list(self.global_):
+            self._call(listener, event, handle)
+        for listener in own:
+            self._call(listener, event)
+        if event in COALESCED:
+            self._emit_coalesced(event, view)
+            return
+        for listener in list(self.global_):
+            self._call_async(listener, event + "_async", handle)
+        for listener in own:
+            self._call_async(listener, event + "_async")
+
+    def _emit_coalesced(self, event: str, view: ViewState) -> None:
+        name, key, handle = event + "_async", (event, view.id), self._app.view_handle(view)
+        everyone = self.global_ + self.by_view.get(view.id, [])
+        if key in self._pending or not any(hasattr(each, name) for each in everyone):
+            return
+        self._pending.add(key)
+
+        def deliver() -> None:
+            self._pending.discard(key)
+            for listener in list(self.global_):
+                self._call(listener, name, handle)
+            for listener in list(self.by_view.get(view.id, ())):
+                self._call(listener, name)
+
+        self._app.loop.worker.post(deliver)
+
+    def emit_window(self, event: str, window: WindowState) -> None:
+        """Tell the listeners of an event of a window or its project."""
+        self._on_ui(lambda: self._emit_handle(event, self._app.window_handle(window)))
+
+    def emit_buffer(self, event: str, buffer: TextBuffer) -> None:
+        """Tell the listeners of an event of a buffer: on_associate_buffer."""
+        self._on_ui(lambda: self._emit_handle(event, self._app.buffer_handle(buffer)))
+
+    def _emit_handle(self, event: str, handle: Any) -> None:
+        for listener in list(self.global_):
+            self._call(listener, event, handle)
+            self._call_async(listener, event + "_async", handle)
+
+    def emit_text(self, event: str, buffer: TextBuffer, *args: Any) -> None:
+        """Tell the TextChangeListeners of a buffer."""
+
+        def tell() -> None:
+            self._attach_text(buffer)
+            for listener in list(self.by_buffer.get(buffer.id, ())):
+                self._call(listener, event, *args)
+                self._call_async(listener, event + "_async", *args)
+
+        self._on_ui(tell)
+
+    def rewrite(
+        self, event: str, view: ViewState | None, handle: Any, name: str, args: Any
+    ) -> tuple[str, Any]:
+        """Ask on_text_command or on_window_command whether to run another command instead."""
+        for listener in list(self.global_):
+            answer = self._call(listener, event, handle, name, args)
+            if answer:
+                name, args = answer
+        for listener in list(self.by_view.get(view.id, ())) if view else ():
+            answer = self._call(listener, event, name, args)
+            if answer:
+                name, args = answer
+        return name, args
+
+    def ran(self, event: str, view: ViewState | None, handle: Any, name: str, args: Any) -> None:
+        """Tell on_post_text_command or on_post_window_command."""
+        for listener in list(self.global_):
+            self._call(listener, event, handle, name, args)
+        for listener in list(self.by_view.get(view.id, ())) if view else ():
+            self._call(listener, event, name, args)
+
+    def query_context(
+        self, view: ViewState, key: str, operator: int, operand: Any, match_all: bool
+    ) -> bool | None:
+        """The first listener's answer to a key binding's context that is not None."""
+        handle = self._app.view_handle(view)
+        for listener in list(self.global_):
+            answer = self._call(
+                listener, "on_query_context", handle, key, operator, operand, match_all
+            )
+            if answer is not None:
+                return bool(answer)
+        for listener in list(self.by_view.get(view.id, ())):
+            answer = self._call(listener, "on_query_context", key, operator, operand, match_all)
+            if answer is not None:
+                return bool(answer)
+        return None
+
+    # -- registering --------------------------------------------------------------------------
+
+    def attach(self, view: ViewState) -> None:
+        """Make or remove the view's own listeners as `is_applicable` says."""
+        if not view.valid:
+            return
+        have = self.by_view.setdefault(view.id, [])
+        for cls in self.view_classes:
+            existing = next((each for each in have if type(each) is cls), None)
+            if self._applies(cls, view):
+                if existing is None:
+                    self._make(lambda cls=cls: have.append(cls(self._app.view_handle(view))))
+            elif existing is not None:
+                have.remove(existing)
+
+    def _applies(self, cls: type[Any], view: ViewState) -> bool:
+        try:
+            if cls.applies_to_primary_view_only() and not self._app.is_primary(view):
+                return False
+            return bool(cls.is_applicable(self._app.view_handle(view).settings()))
+        except Exception:
+            report_exception()
+            return False
+
+    def _attach_text(self, buffer: TextBuffer) -> None:
+        handle = self._app.buffer_handle(buffer)
+        have = self.by_buffer.setdefault(buffer.id, [])
+        for cls in self.text_classes:
+            if not any(type(each) is cls for each in have) and cls.is_applicable(handle):
+                self._make(lambda cls=cls: cls().attach(handle))
+
+    def _make(self, function: Callable[[], None]) -> None:
+        try:
+            function()
+        except Exception:
+            report_exception()
+
+    def attach_all(self) -> None:
+        """Make the own listeners of all views and buffers there are."""
+        for view in list(self._app.views.values()):
+            self.attach(view)
+            self._attach_text(view.buffer)
+
+    def forget_view(self, view: ViewState) -> None:
+        """A view has been closed."""
+        self.by_view.pop(view.id, None)
+        if not any(other.buffer is view.buffer for other in self._app.views.values()):
+            self.by_buffer.pop(view.buffer.id, None)
+
+    def remove(self, global_: Iterable[Any], classes: Iterable[type[Any]]) -> None:
+        """Unregister a package's listeners."""
+        gone, kinds = list(global_), set(classes)
+        self.global_ = [each for each in self.global_ if each not in gone]
+        self.view_classes = [cls for cls in self.view_classes if cls not in kinds]
+        self.text_classes = [cls for cls in self.text_classes if cls not in kinds]
+        for owned in (*self.by_view.values(), *self.by_buffer.values()):
+            owned[:] = [each for each in owned if type(each) not in kinds]

@@ -1,0 +1,223 @@
+"""Loading, reloading and unloading plugins, by the editor's rules."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from headless.importer import PackageFinder
+from headless.loop import report_exception
+from headless.packages import Package, open_source
+
+if TYPE_CHECKING:
+    from headless.app import Application
+
+
+@dataclass
+class Plugin:
+    """A loaded root module and what it has registered."""
+
+    module: ModuleType
+    classes: set[type[Any]] = field(default_factory=set)
+    listeners: list[Any] = field(default_factory=list)
+
+
+class PackageLoader:
+    """The packages of the editor that have plugins."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+        self._finder = PackageFinder()
+        self._plugins: dict[str, Plugin] = {}
+        self._packages: dict[str, Package] = {}
+
+    # -- packages ------------------------------------------------------------------------------
+
+    def add(self, path: str, name: str | None = None) -> list[str]:
+        """Load the package at `path`; returns the names of its modules that could not be loaded."""
+        source = open_source(os.path.abspath(path))
+        stem = os.path.basename(source.root)
+        name = name or (stem if os.path.isdir(source.root) else os.path.splitext(stem)[0])
+        package = self._app.packages.add(name, source)
+        self._packages[name] = package
+        self._finder.add(package)
+        self._app.settings.packages_changed()
+        failed = []
+        for module in package.plugins():
+            if not self.load(f"{name}.{module}"):
+                failed.append(f"{name}.{module}")
+        return failed
+
+    def remove(self, name: str) -> None:
+        """Unload a package, as when it is disabled or removed."""
+        for module in [m for m in self._plugins if m.partition(".")[0] == name]:
+            self.unload(module)
+        self._finder.remove(name)
+        self._packages.pop(name, None)
+        self._app.packages.remove(name)
+        self._app.settings.packages_changed()
+        _forget(name)
+
+    def reload_package(self, name: str | None = None) -> None:
+        """Load the root modules of a package anew, as when each of them is saved."""
+        importlib.invalidate_caches()
+        self._app.settings.packages_changed()
+        for package in list(self._packages.values()):
+            if name in (None, package.name):
+                for module in package.plugins():
+                    self.load(f"{package.name}.{module}")
+
+    def file_saved(self, path: str) -> None:
+        """Reload the root module whose file has been saved, if it is one."""
+        for package in self._packages.values():
+            for module in package.plugins():
+                file = os.path.join(package.sources[0].root, module + ".py")
+                if os.path.normcase(os.path.abspath(path)) == os.path.normcase(file):
+                    importlib.invalidate_caches()
+                    self.load(f"{package.name}.{module}")
+
+    def forget_modules(self) -> None:
+        """For tests: take the packages' modules out of `sys.modules`."""
+        for name in list(self._packages):
+            self._finder.remove(name)
+            _forget(name)
+
+    # -- modules -------------------------------------------------------------------------------
+
+    def load(self, name: str) -> bool:
+        """Import a root module, or import it anew; False if it raised."""
+        old = self._plugins.get(name)
+        if old is not None:
+            self.unload(name)
+        try:
+            module = importlib.reload(old.module) if old else importlib.import_module(name)
+        except Exception:
+            print(f"reloading plugin {name} failed", file=sys.stderr)
+            report_exception()
+            return False
+        plugin = self._plugins[name] = Plugin(module)
+        print(f"reloading plugin {name}")
+        self._register(plugin)
+        self._call_hook(module, "plugin_loaded")
+        self._create_listeners(plugin)
+        return True
+
+    def unload(self, name: str) -> None:
+        """Call `plugin_unloaded` and unregister all that the module had registered."""
+        plugin = self._plugins.pop(name, None)
+        if plugin is None:
+            return
+        self._call_hook(plugin.module, "plugin_unloaded")
+        self._app.commands.forget(plugin.classes)
+        self._app.listeners.remove(plugin.listeners, plugin.classes)
+
+    def _call_hook(self, module: ModuleType, name: str) -> None:
+        hook = getattr(module, name, None)
+        if hook is None:
+            return
+        try:
+            hook()
+        except Exception:
+            report_exception()
+
+    def _register(self, plugin: Plugin) -> None:
+        import sublime_plugin
+
+        module = plugin.module
+        exported = getattr(module, "__all__", None)
+        names = exported if exported is not None else [n for n in dir(module) if n[0] != "_"]
+        bases = (
+            sublime_plugin.ApplicationCommand,
+            sublime_plugin.WindowCommand,
+            sublime_plugin.TextCommand,
+            sublime_plugin.EventListener,
+            sublime_plugin.ViewEventListener,
+            sublime_plugin.TextChangeListener,
+        )
+        commands = self._app.commands
+        for name in names:
+            cls = getattr(module, name, None)
+            if not isinstance(cls, type) or not issubclass(cls, bases) or cls in bases:
+                continue
+            plugin.classes.add(cls)
+            if issubclass(cls, sublime_plugin.ApplicationCommand):
+                instance = self._instantiate(cls)
+                if instance is not None:
+                    commands.application[instance.name()] = instance
+            elif issubclass(cls, sublime_plugin.WindowCommand):
+                commands.window[command_name(cls)] = cls
+            elif issubclass(cls, sublime_plugin.TextCommand):
+                commands.text[command_name(cls)] = cls
+            elif issubclass(cls, sublime_plugin.EventListener):
+                instance = self._instantiate(cls)
+                if instance is not None:
+                    plugin.listeners.append(instance)
+
+    def _instantiate(self, cls: type[Any]) -> Any:
+        try:
+            return cls()
+        except Exception:
+            report_exception()
+            return None
+
+    def _create_listeners(self, plugin: Plugin) -> None:
+        import sublime_plugin
+
+        app = self._app
+        app.listeners.global_ += plugin.listeners
+        for cls in plugin.classes:
+            if issubclass(cls, sublime_plugin.ViewEventListener):
+                app.listeners.view_classes.append(cls)
+            elif issubclass(cls, sublime_plugin.TextChangeListener):
+                app.listeners.text_classes.append(cls)
+        app.listeners.attach_all()
+        loaded = [app.view_handle(v) for v in app.views.values() if not v.buffer.loading]
+        for listener in plugin.listeners:
+            _guarded(listener, "on_init", loaded)
+        self._activate(plugin)
+
+    def _activate(self, plugin: Plugin) -> None:
+        """The synthetic on_activated: new listeners learn what has the focus."""
+        view = self._app.focused
+        if view is None or not plugin.classes:
+            return
+        handle = self._app.view_handle(view)
+        own = [
+            each
+            for each in self._app.listeners.by_view.get(view.id, ())
+            if type(each) in plugin.classes
+        ]
+        for listener in plugin.listeners:
+            _guarded(listener, "on_activated", handle)
+        for listener in own:
+            _guarded(listener, "on_activated")
+        worker = self._app.loop.worker
+        for listener in plugin.listeners:
+            worker.post(lambda each=listener: _guarded(each, "on_activated_async", handle))
+        for listener in own:
+            worker.post(lambda each=listener: _guarded(each, "on_activated_async"))
+
+
+def command_name(cls: type[Any]) -> str:
+    """The name of a command class; `name` is asked of an instance without a window or view."""
+    return str(cls.name(cls.__new__(cls)))
+
+
+def _guarded(listener: Any, method: str, *args: Any) -> None:
+    function = getattr(listener, method, None)
+    if function is None:
+        return
+    try:
+        function(*args)
+    except Exception:
+        report_exception()
+
+
+def _forget(package: str) -> None:
+    for name in list(sys.modules):
+        if name == package or name.startswith(package + "."):
+            del sys.modules[name]

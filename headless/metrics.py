@@ -1,0 +1,107 @@
+"""Where text is on the screen: a fixed grid of 10 × 20 pixels, with phantoms and folds."""
+
+from __future__ import annotations
+
+from headless.api.flags import PhantomLayout
+from headless.view import ViewState
+
+EM_WIDTH = 10.0
+LINE_HEIGHT = 20.0
+VIEWPORT = (800.0, 600.0)
+
+
+class Metrics:
+    """Positions in a view's layout, in device-independent pixels. Lines are not wrapped."""
+
+    def _hidden_rows(self, view: ViewState) -> list[tuple[int, int]]:
+        """For each fold over several lines: the first row it hides, and how many."""
+        rows = view.buffer.lines.row
+        hidden = []
+        for a, b in sorted((min(span), max(span)) for span in view.folds):
+            first, last = rows(a), rows(b)
+            if last > first:
+                hidden.append((first + 1, last - first))
+        return hidden
+
+    def _phantom_rows(self, view: ViewState) -> list[tuple[int, float]]:
+        """For each phantom below a line: that line's row, and the phantom's height in lines."""
+        rows = view.buffer.lines.row
+        return [
+            (rows(min(phantom.span)), phantom.height)
+            for phantom in view.phantoms.values()
+            if phantom.layout != PhantomLayout.INLINE
+        ]
+
+    def row_top(self, view: ViewState, row: int) -> float:
+        """The y of a row."""
+        lines = float(row)
+        for first, count in self._hidden_rows(view):
+            if row >= first:
+                lines -= min(count, row - first + 1)
+        lines += sum(height for at, height in self._phantom_rows(view) if at < row)
+        return lines * LINE_HEIGHT
+
+    def position(self, view: ViewState, point: int) -> tuple[float, float]:
+        """The layout position of a point."""
+        row, col = view.buffer.rowcol(point)
+        point = view.buffer.clamp(point)
+        before = view.buffer.text[point - col : point]
+        size = max(1, int(view.settings.get("tab_size", 4)))
+        return len(before.expandtabs(size)) * EM_WIDTH, self.row_top(view, row)
+
+    def point(self, view: ViewState, x: float, y: float) -> int:
+        """The point nearest to a layout position."""
+        low, high = 0, view.buffer.lines.count() - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.row_top(view, middle) <= y:
+                low = middle
+            else:
+                high = middle - 1
+        start, end = view.buffer.row_span(low)
+        size = max(1, int(view.settings.get("tab_size", 4)))
+        line, columns = view.buffer.text[start:end], max(0.0, x) / EM_WIDTH
+        if "\t" not in line:
+            return min(end, start + round(columns))
+        for col in range(len(line)):
+            if len(line[: col + 1].expandtabs(size)) > columns:
+                return start + col
+        return end
+
+    def extent(self, view: ViewState) -> tuple[float, float]:
+        """The size of the layout: the widest line, and all lines and phantoms."""
+        count = view.buffer.lines.count()
+        height = self.row_top(view, count)
+        if view.settings.get("scroll_past_end") and view.sheet is not None:
+            height += VIEWPORT[1] - LINE_HEIGHT
+        width = max((len(line) for line in view.buffer.text.split("\n")), default=0) * EM_WIDTH
+        return max(width, VIEWPORT[0]), max(height, VIEWPORT[1])
+
+    def scroll_to(self, view: ViewState, x: float, y: float) -> None:
+        """Scroll, as far as the layout reaches."""
+        width, height = self.extent(view)
+        left = min(max(0.0, x), max(0.0, width - VIEWPORT[0]))
+        top = min(max(0.0, y), max(0.0, height - VIEWPORT[1]))
+        view.scroll = (left, top)
+
+    def visible(self, view: ViewState) -> tuple[int, int]:
+        """The first and last point on the screen."""
+        left, top = view.scroll
+        first = self.point(view, 0, top)
+        last = self.point(view, 1e9, top + VIEWPORT[1] - 1)
+        return first, last
+
+    def show(self, view: ViewState, point: int, surrounds: bool = True) -> None:
+        """Scroll as little as needed to have `point` on the screen."""
+        _, y = self.position(view, point)
+        margin = 2 * LINE_HEIGHT if surrounds else 0.0
+        left, top = view.scroll
+        if y - margin < top:
+            self.scroll_to(view, left, y - margin)
+        elif y + LINE_HEIGHT + margin > top + VIEWPORT[1]:
+            self.scroll_to(view, left, y + LINE_HEIGHT + margin - VIEWPORT[1])
+
+    def show_at_center(self, view: ViewState, point: int) -> None:
+        """Scroll to have `point` in the middle of the screen."""
+        _, y = self.position(view, point)
+        self.scroll_to(view, view.scroll[0], y + LINE_HEIGHT / 2 - VIEWPORT[1] / 2)

@@ -1,0 +1,232 @@
+"""The module `sublime_plugin`: the classes that plugins derive from."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from headless import host
+from headless.api import sheet as _sheet
+from headless.api import view as _view
+from headless.api import window as _window
+from headless.api.items import Html
+from headless.api.settings import Settings
+from headless.api.types import Event as Event, Value as Value
+from headless.commands import snake_name as _snake_name
+
+_T = TypeVar("_T")
+
+
+def find_view_event_listener(view: _view.View, cls: type[_T]) -> _T | None:
+    """The listener of exactly this class that is attached to a view."""
+    attached = host.app().listeners.by_view.get(view.view_id, ())
+    return next((each for each in attached if type(each) is cls), None)
+
+
+class CommandInputHandler(Generic[_T]):
+    """Asks for one argument of a command."""
+
+    def name(self) -> str:
+        """The argument's name: `foo_bar` for FooBarInputHandler."""
+        return _snake_name(type(self).__name__, "InputHandler")
+
+    def placeholder(self) -> str:
+        """Shown while nothing has been typed."""
+        return ""
+
+    def initial_text(self) -> str:
+        """What is there to begin with."""
+        return ""
+
+    def initial_selection(self) -> list[tuple[int, int]]:
+        """What of the initial text is selected."""
+        return []
+
+    def preview(self, text: _T) -> str | Html:
+        """Shown while the person types."""
+        return ""
+
+    def validate(self, text: _T, event: Event | None = None) -> bool:
+        """Whether the value will do."""
+        return True
+
+    def cancel(self) -> None:
+        """The person does not want to answer."""
+
+    def confirm(self, text: _T, event: Event | None = None) -> None:
+        """The person has answered."""
+
+    def next_input(self, args: dict[str, Value]) -> CommandInputHandler[Any] | None:
+        """What to ask for next."""
+        return None
+
+    def want_event(self) -> bool:
+        """Whether `validate` and `confirm` want an event."""
+        return False
+
+
+class BackInputHandler(CommandInputHandler[Any]):
+    """Goes back to the handler before."""
+
+    def name(self) -> str:
+        """The editor's name for it."""
+        return "_Back"
+
+
+class TextInputHandler(CommandInputHandler[str]):
+    """Asks for a text."""
+
+    def description(self, text: str) -> str:
+        """Shown once another handler is asked."""
+        return text
+
+
+class ListInputHandler(CommandInputHandler[_T]):
+    """Asks for one of a list."""
+
+    def list_items(self) -> Any:
+        """The items, or the items and the number of the selected one."""
+        return []
+
+    def description(self, value: _T, text: str) -> str:
+        """Shown once another handler is asked."""
+        return text
+
+
+class Command:
+    """What all commands have."""
+
+    def name(self) -> str:
+        """`foo_bar` for FooBarCommand."""
+        return _snake_name(type(self).__name__, "Command")
+
+    def is_enabled(self) -> bool:
+        """Whether it can be run now."""
+        return True
+
+    def is_visible(self) -> bool:
+        """Whether menus show it."""
+        return True
+
+    def is_checked(self) -> bool:
+        """Whether menus show it with a check mark."""
+        return False
+
+    def description(self) -> str | None:
+        """What menus say, if they have no caption."""
+        return None
+
+    def want_event(self) -> bool:
+        """Whether it wants to know of the mouse."""
+        return False
+
+    def input(self, args: dict[str, Value]) -> CommandInputHandler[Any] | None:
+        """What to ask before it is run from the palette."""
+        return None
+
+    def input_description(self) -> str:
+        """Its name in the palette's input box."""
+        return ""
+
+    def _filtered(self, args: dict[str, Any] | None) -> dict[str, Any]:
+        args = dict(args or {})
+        if not self.want_event():
+            args.pop("event", None)
+        return args
+
+    def is_enabled_(self, args: dict[str, Any] | None) -> bool:
+        """What the editor calls before it runs the command."""
+        return _ask(self.is_enabled, self._filtered(args), True)
+
+    def is_visible_(self, args: dict[str, Any] | None) -> bool:
+        """What the editor calls for menus and the palette."""
+        return _ask(self.is_visible, self._filtered(args), True)
+
+    def run_(self, edit_token: int, args: dict[str, Any] | None) -> Any:
+        """What the editor calls to run it."""
+        return self.run(**self._filtered(args))  # type: ignore[attr-defined]
+
+
+def _ask(method: Any, args: dict[str, Any], default: bool) -> bool:
+    """Call a method with the command's arguments, or without if it takes none."""
+    try:
+        return bool(method(**args))
+    except TypeError:
+        return bool(method()) if args else default
+
+
+class ApplicationCommand(Command):
+    """A command of the application; there is one instance."""
+
+
+class WindowCommand(Command):
+    """A command of a window; there is one instance for each window."""
+
+    def __init__(self, window: _window.Window) -> None:
+        self.window = window
+
+
+class TextCommand(Command):
+    """A command of a view; there is one instance for each view."""
+
+    def __init__(self, view: _view.View) -> None:
+        self.view = view
+
+    def run_(self, edit_token: int, args: dict[str, Any] | None) -> Any:
+        """What the editor calls to run it; the edit is valid until `run` returns."""
+        given = self._filtered(args)
+        edit = self.view.begin_edit(edit_token, self.name(), given)
+        try:
+            return self.run(edit, **given)  # type: ignore[attr-defined]
+        finally:
+            self.view.end_edit(edit)
+
+
+class EventListener:
+    """Hears of the events of all views; methods as in headless.hooks."""
+
+
+class ViewEventListener:
+    """Hears of the events of one view; methods as in headless.hooks."""
+
+    @classmethod
+    def is_applicable(cls, settings: Settings) -> bool:
+        """Whether to make one for a view with these settings."""
+        return True
+
+    @classmethod
+    def applies_to_primary_view_only(cls) -> bool:
+        """Whether clones get none."""
+        return True
+
+    def __init__(self, view: _view.View) -> None:
+        self.view = view
+
+
+class TextChangeListener:
+    """Hears of the changes of one buffer; methods as in headless.hooks."""
+
+    @classmethod
+    def is_applicable(cls, buffer: _sheet.Buffer) -> bool:
+        """Whether to make one for a buffer."""
+        return True
+
+    def __init__(self) -> None:
+        self.buffer: Any = None
+
+    def attach(self, buffer: _sheet.Buffer) -> None:
+        """Hear of the changes of `buffer`."""
+        if self.is_attached():
+            raise ValueError("TextChangeListener is already attached")
+        self.buffer = buffer
+        host.app().listeners.by_buffer.setdefault(buffer.buffer_id, []).append(self)
+
+    def detach(self) -> None:
+        """Hear of no more changes."""
+        if not self.is_attached():
+            raise ValueError("TextChangeListener is not attached")
+        host.app().listeners.by_buffer[self.buffer.buffer_id].remove(self)
+        self.buffer = None
+
+    def is_attached(self) -> bool:
+        """Whether it hears of a buffer's changes."""
+        return getattr(self, "buffer", None) is not None

@@ -1,0 +1,201 @@
+"""Quick panels, input panels and the palette's inputs: asked, kept, and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from headless.api.items import ListInputItem, QuickPanelItem
+from headless.api.flags import QuickPanelFlags
+from headless.loop import report_exception
+from headless.window import Question
+
+if TYPE_CHECKING:
+    from headless.app import Application
+    from headless.view import ViewState
+    from headless.window import WindowState
+
+
+def _row(item: Any) -> dict[str, Any]:
+    """What a quick panel's item shows."""
+    if isinstance(item, QuickPanelItem):
+        details = item.details if isinstance(item.details, str) else list(item.details)
+        return {"trigger": item.trigger, "details": details, "annotation": item.annotation}
+    if isinstance(item, str):
+        return {"trigger": item, "details": "", "annotation": ""}
+    return {"trigger": item[0], "details": list(item[1:]), "annotation": ""}
+
+
+class Questions:
+    """At most one question is open in a window; a new one cancels the one before."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+
+    def _open(self, window: WindowState, question: Question) -> None:
+        self.cancel(window)
+        window.question = question
+        self._app.focus_changed()
+
+    def cancel(self, window: WindowState) -> None:
+        """Close the window's question without an answer."""
+        question = self._close(window)
+        if question is not None:
+            _guard(question.cancel)
+
+    def _close(self, window: WindowState) -> Question | None:
+        question, window.question = window.question, None
+        if question is not None:
+            if question.view is not None:
+                self._app.forget_view(question.view)
+            self._app.focus_changed()
+        return question
+
+    def answer(self, window: WindowState, value: Any) -> None:
+        """Answer the window's question: an index or a text; None cancels.
+
+        Raises ValueError if there is none, or none with such an item.
+        """
+        question = window.question
+        if question is None:
+            raise ValueError(f"window {window.id} has no open panel")
+        if value is None:
+            self.cancel(window)
+            return
+        if question.items and isinstance(value, int) and value >= len(question.items):
+            raise ValueError(f"the panel has only {len(question.items)} items")
+        self._close(window)
+        _guard(lambda: question.answer(value))
+
+    def quick_panel(
+        self,
+        window: WindowState,
+        items: list[Any],
+        on_select: Callable[..., None] | None,
+        flags: int,
+        selected_index: int,
+        on_highlight: Callable[[int], None] | None,
+        placeholder: str | None,
+    ) -> None:
+        """Show a list to choose from."""
+        extra = ({},) if flags & QuickPanelFlags.WANT_EVENT else ()
+
+        def done(index: int) -> None:
+            if on_select is not None:
+                on_select(index, *extra)
+
+        question = Question(
+            "quick_panel",
+            [_row(item) for item in items],
+            "",
+            done,
+            lambda: done(-1),
+            placeholder or "",
+            selected_index,
+            on_highlight=on_highlight,
+        )
+        self._open(window, question)
+        if on_highlight is not None and selected_index >= 0:
+            _guard(lambda: on_highlight(selected_index))
+
+    def input_panel(
+        self,
+        window: WindowState,
+        caption: str,
+        text: str,
+        on_done: Callable[[str], None] | None,
+        on_change: Callable[[str], None] | None,
+        on_cancel: Callable[[], None] | None,
+    ) -> ViewState:
+        """Ask for a line of text; returns the view of the input."""
+        view = self._app.new_view(window)
+        view.element = "input:input"
+        view.settings.own["is_widget"] = True
+        self._app.replace_text(view, text)
+
+        def done(value: str) -> None:
+            if on_change is not None and value != text:
+                on_change(value)
+            if on_done is not None:
+                on_done(value)
+
+        question = Question(
+            "input_panel", [], text, done, lambda: on_cancel() if on_cancel else None, caption,
+            view=view, on_change=on_change,
+        )  # fmt: skip
+        self._open(window, question)
+        return view
+
+    def ask_input(
+        self,
+        command: Any,
+        args: dict[str, Any],
+        view: ViewState | None,
+        window: WindowState | None,
+    ) -> None:
+        """Ask for what a command's input handlers want, one after the other; then run it."""
+        handler = command.input(args)
+        if window is not None and handler is not None:
+            self._ask_handler(handler, command, args, view, window)
+
+    def _ask_handler(
+        self,
+        handler: Any,
+        command: Any,
+        args: dict[str, Any],
+        view: ViewState | None,
+        window: WindowState,
+    ) -> None:
+        values, items = _list_items(handler)
+
+        def answer(given: Any) -> None:
+            value = values[given] if values and isinstance(given, int) else given
+            extra = ({},) if handler.want_event() else ()
+            if not handler.validate(value, *extra):
+                self._ask_handler(handler, command, args, view, window)
+                return
+            handler.confirm(value, *extra)
+            complete = {**args, handler.name(): value}
+            following = handler.next_input(complete)
+            if following is not None:
+                self._ask_handler(following, command, complete, view, window)
+            else:
+                self._app.commands.run(command.name(), complete, view, window)
+
+        question = Question(
+            "list_input" if values else "text_input",
+            items,
+            handler.initial_text() or "",
+            answer,
+            handler.cancel,
+            command.input_description() or handler.placeholder() or "",
+        )
+        self._open(window, question)
+
+
+def _list_items(handler: Any) -> tuple[list[Any], list[dict[str, Any]]]:
+    """The values and the rows of a list input handler; nothing for a text input handler."""
+    if not hasattr(handler, "list_items"):
+        return [], []
+    listed = handler.list_items()
+    if isinstance(listed, tuple):
+        listed = listed[0]
+    values, rows = [], []
+    for item in listed:
+        if isinstance(item, ListInputItem):
+            values.append(item.value)
+            rows.append({"trigger": item.text, "details": item.details, "annotation": item.annotation})
+        elif isinstance(item, tuple):
+            values.append(item[1])
+            rows.append(_row(item[0]))
+        else:
+            values.append(item)
+            rows.append(_row(item))
+    return values, rows
+
+
+def _guard(function: Callable[[], object]) -> None:
+    try:
+        function()
+    except Exception:
+        report_exception()

@@ -1,0 +1,80 @@
+"""Sets of regions, phantoms and selections: plain (a, b) pairs that move with edits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from headless.buffer import Change, Span
+
+
+@dataclass
+class RegionSet:
+    """What one call of View.add_regions has added."""
+
+    spans: list[Span]
+    scope: str = ""
+    icon: str = ""
+    flags: int = 0
+    annotations: list[str] = field(default_factory=list)
+    annotation_color: str = ""
+    on_navigate: Callable[[str], None] | None = None
+    on_close: Callable[[], None] | None = None
+
+
+@dataclass
+class PhantomState:
+    """A phantom in a view; `height` is what it adds below its line, in lines."""
+
+    id: int
+    key: str
+    span: Span
+    html: str
+    layout: int
+    on_navigate: Callable[[str], None] | None
+    height: float
+
+
+def moved(spans: list[Span], change: Change) -> list[Span]:
+    """`spans` as they are after `change`; a new list only if one has moved."""
+    at, move = change.at, change.move
+    if all(a < at and b < at for a, b in spans):
+        return spans
+    return [(a, b) if a < at and b < at else (move(a), move(b)) for a, b in spans]
+
+
+def _touch(first: Span, second: Span) -> bool:
+    """Whether two spans, in order, are to be merged: they overlap, or one is empty at an edge."""
+    end, begin = max(first), min(second)
+    return begin < end or (begin == end and (first[0] == first[1] or second[0] == second[1]))
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """A selection's regions: sorted, those that overlap made one."""
+    result: list[Span] = []
+    for span in sorted(spans, key=lambda s: (min(s), max(s))):
+        if result and _touch(result[-1], span):
+            last = result.pop()
+            begin, end = min(*last, *span), max(*last, *span)
+            # The direction of the one that has a direction.
+            backwards = (last if last[0] != last[1] else span)[0] > min(
+                last if last[0] != last[1] else span
+            )
+            span = (end, begin) if backwards else (begin, end)
+        result.append(span)
+    return result
+
+
+def subtracted(spans: list[Span], hole: Span) -> list[Span]:
+    """`spans` without what lies in `hole`."""
+    begin, end = min(hole), max(hole)
+    result: list[Span] = []
+    for a, b in spans:
+        first, last = min(a, b), max(a, b)
+        if last < begin or end < first:
+            result.append((a, b))
+            continue
+        for left, right in ((first, min(last, begin)), (max(first, end), last)):
+            if left < right:
+                result.append((left, right) if a <= b else (right, left))
+    return result

@@ -1,0 +1,90 @@
+"""Two colour schemes: colours for scopes and for minihtml's variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headless import scopes
+
+NAMED = (
+    "redish", "orangish", "yellowish", "greenish", "cyanish", "bluish", "purplish", "pinkish",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A colour scheme."""
+
+    file: str
+    colours: dict[str, str]
+    # (selector, colour name), the best match wins.
+    rules: tuple[tuple[str, str], ...] = field(default=())
+
+    def palette(self) -> dict[str, str]:
+        """minihtml's variables: `background`, `redish`, `accent` …"""
+        names = ("accent", "background", "foreground", *NAMED)
+        return {name: self.colours[name] for name in names}
+
+    def foreground(self, scope: str) -> str:
+        """The colour of a scope; that of plain text if no rule matches."""
+        if scope.startswith("region."):
+            name = scope.removeprefix("region.").split()[0]
+            return self.colours.get(name, self.colours["foreground"])
+        best, found = 0, "foreground"
+        for selector, name in self.rules:
+            value = scopes.score(scope, selector)
+            if value > best:
+                best, found = value, name
+        return self.colours[found]
+
+
+_RULES = (
+    ("comment", "comment"),
+    ("string", "greenish"),
+    ("constant", "orangish"),
+    ("constant.language", "redish"),
+    ("keyword", "purplish"),
+    ("storage", "purplish"),
+    ("entity.name", "orangish"),
+    ("entity.name.function", "cyanish"),
+    ("variable.function", "bluish"),
+    ("support", "bluish"),
+    ("invalid", "redish"),
+    ("markup.inserted", "greenish"),
+    ("markup.deleted", "redish"),
+    ("markup.changed", "yellowish"),
+    ("markup.ignored", "comment"),
+    ("markup.info", "bluish"),
+    ("markup.warning", "yellowish"),
+    ("markup.error", "redish"),
+    ("diff.inserted", "greenish"),
+    ("diff.deleted", "redish"),
+    ("diff.changed", "yellowish"),
+)
+
+SCHEMES = {
+    "dark": Scheme(
+        "Packages/Color Scheme - Default/Mariana.sublime-color-scheme",
+        {
+            "background": "#303841", "foreground": "#d8dee9", "accent": "#f9ae58",
+            "redish": "#ec5f66", "orangish": "#f9ae58", "yellowish": "#fac761",
+            "greenish": "#99c794", "cyanish": "#5fb4b4", "bluish": "#6699cc",
+            "purplish": "#c695c6", "pinkish": "#d08fb4", "comment": "#a6acb9",
+            "line_highlight": "#3a434d", "selection": "#4c5866", "caret": "#f9ae58",
+            "gutter": "#848b95", "chrome": "#23292f", "tab": "#2a3138", "border": "#1c2126",
+        },
+        _RULES,
+    ),
+    "light": Scheme(
+        "Packages/Color Scheme - Default/Breakers.sublime-color-scheme",
+        {
+            "background": "#fbffff", "foreground": "#333333", "accent": "#c7781f",
+            "redish": "#d23c46", "orangish": "#c7781f", "yellowish": "#b28c00",
+            "greenish": "#5c9a36", "cyanish": "#2a9292", "bluish": "#2f6fb5",
+            "purplish": "#9e57a5", "pinkish": "#bf4f86", "comment": "#8a919b",
+            "line_highlight": "#edf2f4", "selection": "#d3e1ea", "caret": "#3c4047",
+            "gutter": "#9aa1a9", "chrome": "#dfe4e6", "tab": "#ccd3d7", "border": "#bfc7cb",
+        },
+        _RULES,
+    ),
+}  # fmt: skip

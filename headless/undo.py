@@ -1,0 +1,84 @@
+"""Undo and redo: what each command changed, as one step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headless.buffer import Change, Span
+
+RegionLists = dict[str, list["Span"]]
+
+
+@dataclass
+class Step:
+    """One command's changes, and what was selected before and after it.
+
+    `before` and `after` hold, by view id, the selection and the regions that take part in
+    undo (those without RegionFlags.NO_UNDO).
+    """
+
+    command: str
+    args: dict[str, Any] | None
+    changes: list[Change] = field(default_factory=list)
+    before: dict[int, tuple[list[Span], RegionLists]] = field(default_factory=dict)
+    after: dict[int, tuple[list[Span], RegionLists]] = field(default_factory=dict)
+
+
+class History:
+    """The steps that can be undone and those that can be redone."""
+
+    def __init__(self) -> None:
+        self._done: list[Step] = []
+        self._undone: list[Step] = []
+        # The step after which the text was what is on disk; None: the very start. A step
+        # that can no longer be reached leaves the buffer modified for good.
+        self._clean: object = None
+        self._base: object = None
+
+    @property
+    def _top(self) -> object:
+        return self._done[-1] if self._done else self._base
+
+    @property
+    def modified(self) -> bool:
+        """Whether the text is another than when `mark_clean` was last called."""
+        return self._top is not self._clean
+
+    def mark_clean(self) -> None:
+        """The text as it is now is the one on disk."""
+        self._clean = self._top
+
+    def record(self, step: Step) -> None:
+        """A command has made `step`; what was undone before can't be redone any more."""
+        self._done.append(step)
+        self._undone.clear()
+
+    def undo(self) -> Step | None:
+        """The step to take back, if any."""
+        if not self._done:
+            return None
+        self._undone.append(self._done.pop())
+        return self._undone[-1]
+
+    def redo(self) -> Step | None:
+        """The step to make again, if any."""
+        if not self._undone:
+            return None
+        self._done.append(self._undone.pop())
+        return self._done[-1]
+
+    def clear(self) -> None:
+        """Forget all steps, but not whether the text is modified."""
+        modified = self.modified
+        self._done.clear()
+        self._undone.clear()
+        self._base = object()
+        self._clean = object() if modified else self._base
+
+    def command(self, index: int) -> Step | None:
+        """The step `index` steps back (0, -1, …) or forth (1, 2, …)."""
+        if index > 0:
+            return self._undone[-index] if index <= len(self._undone) else None
+        return self._done[index - 1] if -index < len(self._done) else None

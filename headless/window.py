@@ -1,0 +1,193 @@
+"""Windows: groups of sheets, a layout, panels, folders and a project."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from headless.settings import SettingsState
+from headless.view import ViewState
+
+SINGLE = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
+
+
+@dataclass(eq=False)
+class SheetState:
+    """A tab: a view's, an image's or an HTML sheet's."""
+
+    id: int
+    window: WindowState
+    view: ViewState | None = None
+    html: str | None = None
+    image: str | None = None
+    name: str | None = None
+    transient: bool = False
+    semi_transient: bool = False
+
+    @property
+    def title(self) -> str:
+        """What the tab says."""
+        if self.name is not None:
+            return self.name
+        if self.view is not None:
+            return self.view.title
+        return (self.image or "untitled").replace("\\", "/").rpartition("/")[2]
+
+
+@dataclass(eq=False)
+class GroupState:
+    """A part of the window with its own tab bar; `used` has the last focused sheet last."""
+
+    sheets: list[SheetState] = field(default_factory=list)
+    selected: list[SheetState] = field(default_factory=list)
+    used: list[SheetState] = field(default_factory=list)
+
+    @property
+    def active(self) -> SheetState | None:
+        """The sheet that has the focus when the group has it."""
+        for sheet in reversed(self.used):
+            if sheet in self.selected:
+                return sheet
+        return self.selected[-1] if self.selected else None
+
+    def touch(self, sheet: SheetState) -> None:
+        """`sheet` has been focused last."""
+        if sheet in self.used:
+            self.used.remove(sheet)
+        self.used.append(sheet)
+
+    def select(self, sheets: list[SheetState]) -> None:
+        """Show `sheets`, side by side, in the order of their tabs; the last one is focused."""
+        self.selected = [sheet for sheet in self.sheets if sheet in sheets]
+        if sheets:
+            self.touch(sheets[-1])
+
+    def insert(self, index: int, sheet: SheetState) -> None:
+        """Add a tab at `index`; a negative one means behind the last."""
+        self.sheets.insert(len(self.sheets) if index < 0 else index, sheet)
+
+    def remove(self, sheet: SheetState) -> None:
+        """Take a tab out; if it was the only one shown, the one used before it is shown."""
+        position = self.sheets.index(sheet)
+        self.sheets.remove(sheet)
+        if sheet in self.used:
+            self.used.remove(sheet)
+        if sheet in self.selected:
+            self.selected.remove(sheet)
+        if not self.selected and self.sheets:
+            last = self.used[-1] if self.used else self.sheets[max(0, position - 1)]
+            self.select([last])
+
+
+@dataclass
+class Panel:
+    """An output panel."""
+
+    view: ViewState
+    unlisted: bool = False
+    input: ViewState | None = None
+    on_input: Callable[[str], None] | None = None
+
+
+@dataclass
+class Question:
+    """A quick or input panel that waits for the person's answer."""
+
+    kind: str
+    items: list[dict[str, Any]]
+    text: str
+    answer: Callable[[Any], None]
+    cancel: Callable[[], None]
+    caption: str = ""
+    selected_index: int = -1
+    view: ViewState | None = None
+    on_highlight: Callable[[int], None] | None = None
+    on_change: Callable[[str], None] | None = None
+
+
+class WindowState:
+    """All that a window knows; `sublime.Window` is a handle to it."""
+
+    def __init__(self, id: int, settings: SettingsState, template: SettingsState) -> None:
+        self.id = id
+        self.settings = settings
+        self.template_settings = template
+        self.valid = True
+        self.layout: dict[str, Any] = copy.deepcopy(SINGLE)
+        self.groups = [GroupState()]
+        self.active_group = 0
+        self.project_file: str | None = None
+        self.project: dict[str, Any] | None = None
+        self.panels: dict[str, Panel] = {}
+        self.active_panel: str | None = None
+        self.question: Question | None = None
+        self.status_message = ""
+        self.visible = {
+            "sidebar": True, "minimap": True, "status_bar": True, "tabs": True, "menu": True,
+        }  # fmt: skip
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders of the side bar."""
+        return [str(folder["path"]) for folder in (self.project or {}).get("folders", [])]
+
+    @property
+    def group(self) -> GroupState:
+        """The focused group."""
+        return self.groups[self.active_group]
+
+    @property
+    def active_sheet(self) -> SheetState | None:
+        """The focused sheet."""
+        return self.group.active
+
+    @property
+    def active_view(self) -> ViewState | None:
+        """The view of the focused sheet."""
+        sheet = self.active_sheet
+        return sheet.view if sheet else None
+
+    def sheets(self) -> list[SheetState]:
+        """All tabs, group by group."""
+        return [sheet for group in self.groups for sheet in group.sheets]
+
+    def views(self) -> list[ViewState]:
+        """The views of all tabs."""
+        return [sheet.view for sheet in self.sheets() if sheet.view is not None]
+
+    def group_of(self, sheet: SheetState) -> int | None:
+        """The number of the group that has `sheet`."""
+        for number, group in enumerate(self.groups):
+            if sheet in group.sheets:
+                return number
+        return None
+
+    def group_number(self, group: int) -> int:
+        """The group that an API argument means: -1 is the focused one."""
+        return self.active_group if not 0 <= group < len(self.groups) else group
+
+    def set_layout(self, layout: dict[str, Any]) -> None:
+        """Change the groups; the sheets of groups that go move to the last one left."""
+        self.layout = copy.deepcopy(layout)
+        count = max(1, len(layout["cells"]))
+        while len(self.groups) < count:
+            self.groups.append(GroupState())
+        last = self.groups[count - 1]
+        for group in self.groups[count:]:
+            last.sheets += group.sheets
+            last.used = group.used + last.used
+            if not last.selected:
+                last.selected = group.selected
+        del self.groups[count:]
+        self.active_group = min(self.active_group, count - 1)
+
+    def all_views(self) -> list[ViewState]:
+        """The views of tabs, panels and an open question."""
+        views = self.views()
+        for panel in self.panels.values():
+            views += [panel.view] + ([panel.input] if panel.input else [])
+        if self.question and self.question.view:
+            views.append(self.question.view)
+        return views
