@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,9 @@ STEP = 60.0
 #: The CLI's words (0.24.4).
 PROMPT, APPLY, CONNECTED = "Type your message", "Apply this change?", "Connected to Sublime Text"
 SPINNER = re.compile("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]|esc to cancel")
-ESCAPE, CTRL_C = "\x1b", "\x03"
+#: Seconds after which a CLI has given up a lost stream.
+LAST_RETRY = 4.0
+ESCAPE = "\x1b"
 #: Of the machine's own variables a CLI and an editor need these; the others would make the tests depend on the machine.
 KEPT_VARIABLES = (
     "PATH",
@@ -218,6 +221,20 @@ class Qwen:
             if CONNECTED not in self.command("/ide status"):
                 return
         raise WaitedError(f"the CLI did not notice that its server is gone; its screen:\n{self.terminal.text()}")
+
+    def reconnect(self) -> None:
+        """`/ide enable` after the server has gone, again if need be.
+
+        Twice the CLI tries to take up the lost stream, 1 s and 2.5 s after the loss, and the failure of such a try
+        marks a connection as lost that was made in between (seen with 0.24.4).
+        """
+        self.wait_disconnected()
+        time.sleep(LAST_RETRY)
+        for _ in range(3):
+            self.command("/ide enable")
+            if CONNECTED in self.command("/ide status"):
+                return
+        raise WaitedError(f"the CLI did not reconnect; its screen:\n{self.terminal.text()}")
 
     def idle(self) -> bool:
         """Whether the CLI takes a prompt and does nothing else."""

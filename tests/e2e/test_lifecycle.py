@@ -48,8 +48,7 @@ def test_a_new_editor_takes_over_after_a_crash(own_session: Session) -> None:
     session.editor.wait(
         "cleared leftovers", lambda: left not in session.editor.lock_files() and session.editor.lock_files()
     )
-    session.qwen.command("/ide enable")
-    session.qwen.wait_connected()
+    session.qwen.reconnect()
     script = session.qwen.ask_to_write(path, GREET_BETTER)
     session.editor.accept(session.editor.wait_diff(path))
     session.qwen.wait_done(script)

@@ -137,8 +137,9 @@ def test_a_rejected_and_a_closed_diff(editor: Editor, client: NodeClient) -> Non
     client.wait_for("ide/diffRejected", str(path))
     client.call("openDiff", filePath=str(path), newContent="x\r\ny")
     editor.wait_diff(path)
-    assert client.call("closeDiff", filePath=str(path), suppressNotification=True) == {
-        "content": [{"type": "text", "text": '{"content": "x\\r\\ny"}'}]
-    }
+    assert client.call("closeDiff", filePath=str(path), suppressNotification=True) == [
+        {"type": "text", "text": '{"content": "x\\r\\ny"}'}
+    ]
     editor.wait_no_diff()
-    assert client.call("openDiff", filePath="relative.py", newContent="x")["isError"] is True
+    with pytest.raises(LinesError, match="absolute"):
+        client.call("openDiff", filePath="relative.py", newContent="x")

@@ -258,8 +258,7 @@ def test_after_a_reload_of_the_plugin_ide_enable_reconnects(session: Session) ->
     session.editor.do("reload_package")
     session.qwen.wait_disconnected()
     assert session.editor.lock()["port"] == port
-    session.qwen.command("/ide enable")
-    session.qwen.wait_connected()
+    session.qwen.reconnect()
     path = session.file("reloaded.py")
     script = session.qwen.ask_to_write(path, GREET_BETTER)
     session.editor.accept(session.editor.wait_diff(path))
