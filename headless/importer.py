@@ -68,6 +68,12 @@ class PackageFinder(importlib.abc.MetaPathFinder):
 
     def __init__(self) -> None:
         self._packages: dict[str, Package] = {}
+        # Folders from elsewhere that are importable as sub-packages, by their dotted name.
+        self._folders: dict[str, FolderSource] = {}
+
+    def add_folder(self, name: str, folder: str) -> None:
+        """Make a folder importable as `<Package>.<…>`, if the package itself has no such one."""
+        self._folders[name] = FolderSource(folder)
 
     def add(self, package: Package) -> None:
         """Make a package importable."""
@@ -93,16 +99,28 @@ class PackageFinder(importlib.abc.MetaPathFinder):
             spec = importlib.machinery.ModuleSpec(fullname, PackageLoader(), is_package=True)
             spec.submodule_search_locations = [source.root for source in package.sources]
             return spec
-        return self._module_spec(package, fullname, rest.replace(".", "/"))
+        spec = self._module_spec(package.sources, fullname, rest.replace(".", "/"))
+        return spec or self._folder_spec(fullname)
+
+    def _folder_spec(self, fullname: str) -> importlib.machinery.ModuleSpec | None:
+        for name, source in self._folders.items():
+            if fullname.startswith(name + "."):
+                path = fullname[len(name) + 1 :].replace(".", "/")
+                return self._module_spec([source], fullname, path)
+            if f"{name}.".startswith(fullname + "."):
+                spec = importlib.machinery.ModuleSpec(fullname, PackageLoader(), is_package=True)
+                spec.submodule_search_locations = [source.root] if name == fullname else []
+                return spec
+        return None
 
     def _module_spec(
-        self, package: Package, fullname: str, path: str
+        self, sources: list[Source], fullname: str, path: str
     ) -> importlib.machinery.ModuleSpec | None:
-        for source in package.sources:
+        for source in sources:
             for name in (f"{path}/__init__.py", f"{path}.py"):
                 if _has(source, name):
                     return self._file_spec(source, fullname, name)
-        folders = [f"{s.root}/{path}" for s in package.sources if _has_folder(s, path)]
+        folders = [f"{s.root}/{path}" for s in sources if _has_folder(s, path)]
         if not folders:
             return None
         spec = importlib.machinery.ModuleSpec(fullname, PackageLoader(), is_package=True)

@@ -52,6 +52,10 @@ class PackageLoader:
                 failed.append(f"{name}.{module}")
         return failed
 
+    def add_folder(self, name: str, folder: str) -> None:
+        """Make a folder from elsewhere importable as a sub-package of a package."""
+        self._finder.add_folder(name, folder)
+
     def remove(self, name: str) -> None:
         """Unload a package, as when it is disabled or removed."""
         for module in [m for m in self._plugins if m.partition(".")[0] == name]:

@@ -1,0 +1,78 @@
+"""Driving generator tests: what a test yields is waited for while the UI loop turns."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator
+from typing import Any
+
+from headless import host
+
+DEFAULT_TIMEOUT_MS = 4000
+PERIOD_MS = 17
+#: Yielded to wait until the worker thread has done all that it has got so far.
+AWAIT_WORKER = "AWAIT_WORKER"
+
+
+def drive(steps: Any) -> tuple[()]:
+    """Run a test's generator to its end; anything else has run already.
+
+    Returns something empty, so that `yield from super().setUp()` also works on what has been
+    driven before.
+    """
+    if not isinstance(steps, Generator):
+        return ()
+    try:
+        wanted = next(steps)
+        while True:
+            try:
+                value = _wait_for(wanted)
+            except Exception as error:  # noqa: BLE001 - the test sees it where it waited
+                wanted = steps.throw(error)
+            else:
+                wanted = steps.send(value)
+    except StopIteration:
+        return ()
+    finally:
+        steps.close()
+
+
+def _wait_for(wanted: Any) -> Any:
+    options = dict(wanted) if isinstance(wanted, dict) else {"condition": wanted}
+    condition = options.get("condition")
+    timeout = options.get("timeout", DEFAULT_TIMEOUT_MS) / 1000
+    period = options.get("period", PERIOD_MS) / 1000
+    if condition == AWAIT_WORKER:
+        condition = _worker_idle()
+    if callable(condition):
+        message = options.get("timeout_message") or "Condition not fulfilled"
+        return _poll(condition, period, timeout, message)
+    _turn_for((condition or 0) / 1000)
+    return None
+
+
+def _poll(condition: Callable[[], Any], period: float, timeout: float, message: str) -> Any:
+    deadline = time.monotonic() + timeout
+    while True:
+        _turn_for(period)
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{message} within {timeout:.2f} seconds")
+
+
+def _turn_for(seconds: float) -> None:
+    """Let the UI loop turn; at least once, so that what is due is done."""
+    loop, end = host.app().loop, time.monotonic() + seconds
+    while True:
+        loop.turn(max(0.0, end - time.monotonic()))
+        if time.monotonic() >= end:
+            return
+
+
+def _worker_idle() -> Callable[[], bool]:
+    done = threading.Event()
+    host.app().loop.worker.post(done.set)
+    return done.is_set
