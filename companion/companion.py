@@ -13,7 +13,7 @@ from typing import Any
 
 from .cli import FAMILIES
 from .discovery import EnvironmentVariables, clear_leftovers
-from .editor import Editor, Settings
+from .editor import Editor, Settings, Window
 from .endpoint import Endpoint
 from .process import wrote
 from .review import Reviews
@@ -64,10 +64,11 @@ class Companion:
         for task in self._tasks:
             task.cancel()
 
-    def window_opened(self, window: int, folders: tuple[str, ...]) -> None:
+    def window_opened(self, window: Window) -> None:
         """The editor has a new window."""
-        if window not in self._windows:
-            endpoint = Endpoint.open(window, folders)
+        if window.id not in self._windows:
+            endpoint = Endpoint.open(window)
+            self._editor.listening(window.id, endpoint.port)
             self._serve(endpoint).publish()
 
     def window_closed(self, window: int) -> None:

@@ -25,6 +25,15 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """A window that is to be served, and the port that it had before; 0 for none."""
+
+    id: int
+    folders: tuple[str, ...]
+    port: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class OpenFile:
     """A view of a window that shows a file, which need not exist on disk."""
 
@@ -60,6 +69,10 @@ class Selection:
 
 class Editor(Protocol):
     """What the companion asks of an editor. An answer of None means that the window or the view is gone."""
+
+    def listening(self, window: int, port: int) -> None:
+        """A window is served on this port, which it should have again after a reload or a restart."""
+        ...
 
     async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
         """The window's folders and what the given views show."""

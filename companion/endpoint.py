@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import secrets
 import socket
+import sys
 from dataclasses import dataclass, field
 
 from .cli import FAMILIES, CliFamily
 from .discovery import Publication, workspace_path
+from .editor import Window
 
 
 def listen(port: int = 0) -> socket.socket:
@@ -21,6 +23,12 @@ def listen(port: int = 0) -> socket.socket:
     """
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
+        if sys.platform == "win32":
+            # Elsewhere the default: nobody else may listen on a port of ours.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            # Connections of a moment ago don't keep us from the port that we had.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
         listener.listen(128)
         listener.setblocking(False)
@@ -45,9 +53,13 @@ class Endpoint:
         self.publications = [Publication(family, self.port, secrets.token_urlsafe(32)) for family in FAMILIES]
 
     @classmethod
-    def open(cls, window: int, folders: tuple[str, ...]) -> Endpoint:
-        """Listen for a window. Raises OSError if the system has no port to give."""
-        return cls(window, listen(), folders)
+    def open(cls, window: Window) -> Endpoint:
+        """Listen for a window, on its old port if that is free. Raises OSError if the system has no port to give."""
+        try:
+            listener = listen(window.port)
+        except OSError:
+            listener = listen()
+        return cls(window.id, listener, window.folders)
 
     @property
     def port(self) -> int:

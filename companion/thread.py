@@ -12,11 +12,11 @@ import importlib.util
 import logging
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING
 
 from .discovery import EnvironmentVariables
-from .editor import Editor, Settings
+from .editor import Editor, Settings, Window
 from .endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ RETRY = 5.0
 """Seconds between looks for a library that was missing."""
 
 Call = Callable[["Companion"], object]
-Window = tuple[int, tuple[str, ...]]
-"""A window's id and its folders."""
 
 
 class CompanionThread:
@@ -95,17 +93,18 @@ class CompanionThread:
         self._close_endpoints()
 
     def _open_endpoints(self) -> None:
-        for window, folders in self._windows():
+        for window in self._windows():
             try:
-                endpoint = Endpoint.open(window, folders)
+                endpoint = Endpoint.open(window)
             except OSError as error:
-                self._editor.say(f"No CLI can find this window: {error}.", window)
+                self._editor.say(f"No CLI can find this window: {error}.", window.id)
             else:
                 self._endpoints.append(endpoint)
+                self._editor.listening(window.id, endpoint.port)
                 if endpoint is self._endpoints[0]:
                     self._variables.set(endpoint.variables)
                 for problem in endpoint.publish():
-                    self._editor.say(problem, window)
+                    self._editor.say(problem, window.id)
 
     def _close_endpoints(self) -> None:
         self._variables.remove()
@@ -152,7 +151,7 @@ class CompanionThread:
 
 
 @contextlib.contextmanager
-def _yielding() -> Iterator[None]:
+def _yielding() -> Generator[None]:
     """Let the UI thread in after 1 ms of Python at most, in place of 5: an import would be felt as a stutter."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(0.001)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
@@ -77,6 +79,8 @@ class Tools:
             match params.name:
                 case "openDiff":
                     opened = OpenDiffArguments.model_validate(arguments)
+                    if await asyncio.to_thread(os.path.isdir, opened.file_path):
+                        return _failed(f"openDiff: filePath: {opened.file_path} is a folder")
                     self._reviews.open(session, opened.file_path, opened.new_content)
                     return CallToolResult(content=[])
                 case "closeDiff":
@@ -104,4 +108,4 @@ def _failed(why: str) -> CallToolResult:
 def _why(error: ValidationError) -> str:
     """What is wrong, without the value: that may be a whole file."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
-    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}" for one in found)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ..editor import OpenFile, Selection, WindowState
+from ..editor import OpenFile, Selection, Window, WindowState
 from ..thread import CompanionThread
 from .bridge import UiBridge
 from .diffs import Diffs
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
+PORT_SETTING = "qwen_companion.port"
+"""On a window: the port that it was served on, kept over reloads and restarts."""
 STOP_LIMIT = 2.5
 """Seconds that the UI thread waits for the end: one for the last notifications, the rest for the server."""
 
@@ -93,14 +95,18 @@ class Adapter:
 
     def window_opened(self, window: sublime.Window) -> None:
         """There is a new window."""
-        identifier, folders = window.id(), tuple(window.folders())
-        self.thread.post(lambda companion: companion.window_opened(identifier, folders))
+        opened = _to_serve(window)
+        self.thread.post(lambda companion: companion.window_opened(opened))
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window is about to close."""
         self.focus.forget(window)
         identifier = window.id()
         self.thread.post(lambda companion: companion.window_closed(identifier))
+
+    def listening(self, window: int, port: int) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: _remember_port(window, port))
 
     async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
         """See Editor."""
@@ -146,10 +152,19 @@ class Adapter:
         _say(why, window)
 
 
-def _windows() -> list[tuple[int, tuple[str, ...]]]:
+def _windows() -> list[Window]:
     front = sublime.active_window()
-    windows = sorted(sublime.windows(), key=lambda window: window != front)
-    return [(window.id(), tuple(window.folders())) for window in windows]
+    return [_to_serve(window) for window in sorted(sublime.windows(), key=lambda window: window != front)]
+
+
+def _to_serve(window: sublime.Window) -> Window:
+    port = window.settings().get(PORT_SETTING)
+    return Window(window.id(), tuple(window.folders()), port if isinstance(port, int) else 0)
+
+
+def _remember_port(identifier: int, port: int) -> None:
+    if window := find_window(identifier):
+        window.settings().set(PORT_SETTING, port)
 
 
 def _window_state(window: int, views: Sequence[int]) -> WindowState | None:

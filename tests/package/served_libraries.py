@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from companion.companion import Companion
 from companion.discovery import EnvironmentVariables
-from companion.editor import Editor, Settings, WindowState
+from companion.editor import Editor, Settings, Window, WindowState
 from companion.endpoint import Endpoint
 
 
@@ -51,7 +51,7 @@ async def main() -> None:
     editor = create_autospec(Editor, instance=True)
     editor.window_state.return_value = WindowState(folders=())
     editor.selection.return_value = None
-    endpoint = Endpoint.open(1, ())
+    endpoint = Endpoint.open(Window(1, ()))
     companion = Companion(editor, Settings(), EnvironmentVariables())
     companion.start([endpoint])
     await asyncio.to_thread(Client(endpoint).converse)

@@ -1,0 +1,91 @@
+"""What the tests of this folder share. They run in the headless editor and, under UnitTesting, in the real one."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import sublime
+from unittesting import DeferrableTestCase
+
+from .cli import Cli, discovery_file
+
+Steps = Iterator[Any]
+
+
+def diff_views(window: sublime.Window, side: str) -> list[sublime.View]:
+    """The views of the diffs in a window, on one side."""
+    return [view for view in window.views() if view.settings().get("qwen_companion.diff") == side]
+
+
+def text_of(view: sublime.View) -> str:
+    """The whole text of a view."""
+    return view.substr(sublime.Region(0, view.size()))
+
+
+class CompanionCase(DeferrableTestCase):
+    """A window on a folder with `app.py`, and a CLI that is connected to it."""
+
+    def setUp(self) -> Steps:
+        self.folder = Path(tempfile.mkdtemp(prefix="companion-")).resolve()
+        self.file = self.folder / "app.py"
+        self.file.write_bytes(b'def greet(name):\n    print("hi")\n')
+        before = {window.id() for window in sublime.windows()}
+        sublime.run_command("new_window")
+        yield lambda: {window.id() for window in sublime.windows()} - before
+        self.window = next(window for window in sublime.windows() if window.id() not in before)
+        self.window.set_project_data({"folders": [{"path": str(self.folder)}]})
+        self.view = self.window.open_file(str(self.file))
+        yield lambda: not self.view.is_loading()
+        self.window.bring_to_front()
+        self.window.focus_view(self.view)
+        yield {"condition": self._is_published, "timeout": 20_000}
+        self.clis: list[Cli] = []
+        self.cli = self.connect()
+        yield from self.done(self.cli.connected)
+
+    def tearDown(self) -> Steps:
+        for cli in self.clis:
+            cli.close()
+        if self.window.is_valid():
+            for view in self.window.views():
+                view.set_scratch(True)
+            self.window.run_command("close_window")
+        yield lambda: not self.window.is_valid()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def connect(self) -> Cli:
+        """One more CLI for the window in front."""
+        self.clis.append(Cli())
+        return self.clis[-1]
+
+    def done(self, future: Future[Any]) -> Steps:
+        """Wait for what runs on another thread; its error is the test's."""
+        yield {"condition": future.done, "timeout": 20_000}
+        future.result()
+
+    def open_diff(self, content: str, path: Path | str | None = None, cli: Cli | None = None) -> Steps:
+        """Have the CLI propose a text, and wait until its diff is on the screen: self.original and self.proposal."""
+        before = {view.id() for view in diff_views(self.window, "proposal")}
+        call = (cli or self.cli).call("openDiff", filePath=str(path or self.file), newContent=content)
+        yield from self.done(call)
+        self.assertEqual((call.result()["content"], call.result().get("isError", False)), ([], False))
+        fresh = lambda side: [v for v in diff_views(self.window, side) if v.id() not in before]  # noqa: E731
+        yield lambda: fresh("proposal")
+        self.proposal = fresh("proposal")[-1]
+        self.original = diff_views(self.window, "original")[-1]
+
+    def edit(self, view: sublime.View, text: str) -> None:
+        """Replace the text of a view as typing would."""
+        view.run_command("select_all")
+        view.run_command("insert", {"characters": text}) if text else view.run_command("right_delete")
+
+    def _is_published(self) -> bool:
+        try:
+            return str(self.folder) in discovery_file().read_text("utf-8")
+        except (OSError, KeyError):
+            return False

@@ -1,0 +1,114 @@
+"""The context that a CLI gets (requirements C1 to C6)."""
+
+from __future__ import annotations
+
+import sublime
+
+from .companion_case import CompanionCase, Steps
+
+
+class TestContext(CompanionCase):
+    """C1 to C6."""
+
+    def test_the_first_context_names_the_active_file_and_its_cursor(self) -> Steps:
+        yield lambda: self.cli.active
+        self.assertEqual(self.cli.active["path"], str(self.file))
+        self.assertEqual(self.cli.active["cursor"], {"line": 1, "character": 1})
+        self.assertNotIn("selectedText", self.cli.active)
+        self.assertNotIn("isTrusted", self.cli.context)
+
+    def test_a_selection_is_told_with_its_end_as_the_cursor(self) -> Steps:
+        self.view.sel().clear()
+        self.view.sel().add(sublime.Region(4, 9))
+        yield lambda: self.cli.active.get("selectedText") == "greet"
+        self.assertEqual(self.cli.active["cursor"], {"line": 1, "character": 10})
+
+    def test_the_character_counts_utf16_units(self) -> Steps:
+        self.edit(self.view, "😀😀x")
+        self.view.sel().clear()
+        self.view.sel().add(2)
+        yield lambda: self.cli.active.get("cursor") == {"line": 1, "character": 5}
+
+    def test_a_large_selection_is_cut_without_splitting_a_character(self) -> Steps:
+        self.edit(self.view, "x" + "😀" * 20_000)
+        self.view.run_command("select_all")
+        yield lambda: self.cli.active.get("selectedText")
+        # 16,384 units: one for the x, and 8,191 whole pairs.
+        self.assertEqual(self.cli.active["selectedText"], "x" + "😀" * 8_191)
+
+    def test_the_files_come_in_the_order_of_their_focus(self) -> Steps:
+        names = ["b.py", "c.py"]
+        for name in names:
+            (self.folder / name).write_text("x\n")
+            view = self.window.open_file(str(self.folder / name))
+            yield lambda view=view: not view.is_loading()
+        self.window.focus_view(self.view)
+        order = [str(self.folder / name) for name in ("app.py", "c.py", "b.py")]
+        yield lambda: [file["path"] for file in self.cli.context["openFiles"]] == order
+        times = [file["timestamp"] for file in self.cli.context["openFiles"]]
+        self.assertEqual(times, sorted(times, reverse=True))
+        self.assertEqual([file for file in self.cli.context["openFiles"][1:] if len(file) > 2], [])
+
+    def test_a_closed_file_is_no_longer_told(self) -> Steps:
+        (self.folder / "b.py").write_text("x\n")
+        view = self.window.open_file(str(self.folder / "b.py"))
+        yield lambda: self.cli.active.get("path") == str(self.folder / "b.py")
+        view.close()
+        yield lambda: [file["path"] for file in self.cli.context["openFiles"]] == [str(self.file)]
+
+    def test_a_view_without_a_file_leaves_the_last_file_active(self) -> Steps:
+        yield lambda: self.cli.active
+        terminal = self.window.new_file()
+        terminal.settings().set("terminus_view", True)
+        terminal.set_scratch(True)
+        (self.folder / "b.py").write_text("x\n")
+        yield 300
+        self.assertEqual(self.cli.active["path"], str(self.file))
+
+    def test_a_panel_leaves_the_last_file_active(self) -> Steps:
+        yield lambda: self.cli.active
+        panel = self.window.create_output_panel("companion_test")
+        self.window.run_command("show_panel", {"panel": "output.companion_test"})
+        self.window.focus_view(panel)
+        yield 300
+        self.assertEqual(self.cli.active["path"], str(self.file))
+
+    def test_a_file_that_is_gone_from_the_disk_is_left_out(self) -> Steps:
+        yield lambda: self.cli.active
+        other = self.folder / "b.py"
+        other.write_text("x\n")
+        view = self.window.open_file(str(other))
+        yield lambda: self.cli.active.get("path") == str(other)
+        view.set_scratch(True)
+        other.unlink()
+        yield lambda: self.cli.active.get("path") == str(self.file)
+
+    def test_nothing_is_sent_when_nothing_has_changed(self) -> Steps:
+        yield lambda: self.cli.active
+        yield 300
+        before = len(self.cli.received)
+        self.view.sel().clear()
+        self.view.sel().add(0)
+        yield 300
+        self.assertEqual(len(self.cli.received), before)
+
+    def test_many_changes_at_once_are_one_update(self) -> Steps:
+        yield lambda: self.cli.active
+        yield 300
+        before = len(self.cli.received)
+        for point in range(10):
+            self.view.sel().clear()
+            self.view.sel().add(point)
+        yield lambda: len(self.cli.received) > before
+        yield 300
+        self.assertEqual(len(self.cli.received), before + 1)
+        self.assertEqual(self.cli.active["cursor"], {"line": 1, "character": 10})
+
+    def test_the_setting_decides_what_is_said_of_trust(self) -> Steps:
+        settings = sublime.load_settings("QwenCompanion.sublime-settings")
+        settings.set("is_trusted", True)
+        try:
+            yield lambda: self.cli.context.get("isTrusted") is True
+        finally:
+            settings.set("is_trusted", None)
+        yield lambda: self.cli.context and "isTrusted" not in self.cli.context
