@@ -6,7 +6,8 @@ import codecs
 import re
 from collections import Counter
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+
+from .changes import changes, unchanged
 
 BOM = "\ufeff"
 _ENDING = re.compile(r"\r\n|\r|\n")
@@ -41,24 +42,11 @@ def _with_endings(shown: str, endings: list[str], edited: str) -> str:
     old, new = shown.split("\n"), edited.split("\n")
     # The last piece has no ending; the others have theirs, changed lines the usual one.
     restored = [usual] * (len(new) - 1)
-    for old_at, new_at, length in _unchanged(old, new):
+    for old_at, new_at, length in unchanged(changes(old, new), old, new):
         for i in range(length):
             if old_at + i < len(endings) and new_at + i < len(restored):
                 restored[new_at + i] = endings[old_at + i]
     return "".join(line + ending for line, ending in zip(new, [*restored, ""], strict=True))
-
-
-def _unchanged(old: list[str], new: list[str]) -> list[tuple[int, int, int]]:
-    """Runs of equal lines: (from in old, from in new, length)."""
-    shorter = min(len(old), len(new))
-    head = next((i for i in range(shorter) if old[i] != new[i]), shorter)
-    tail = next((i for i in range(shorter - head) if old[-1 - i] != new[-1 - i]), shorter - head)
-    middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
-    between = [
-        (head + match.a, head + match.b, match.size)
-        for match in SequenceMatcher(None, middle_old, middle_new, autojunk=False).get_matching_blocks()
-    ]
-    return [(0, 0, head), *between, (len(old) - tail, len(new) - tail, tail)]
 
 
 def decode(data: bytes) -> str:
