@@ -30,7 +30,7 @@ class Editor(LineProcess):
     """
 
     def __init__(self, home: Home, folders: Sequence[Path], *, package: Path | None = None) -> None:
-        command = [sys.executable, "-m", "headless"]
+        command = [sys.executable, "-m", "headless", "--name", "QwenCompanion"]
         for folder in folders:
             command += ["--folder", str(folder)]
         if package is not None:
@@ -92,16 +92,19 @@ class Editor(LineProcess):
         """What a person does who edits: the whole text is replaced."""
         self.do("set_text", view=proposal["id"], text=text)
 
-    def lock(self) -> dict[str, Any]:
-        """The content of the editor's first lock file; waited for."""
+    def lock(self, folder: Path | None = None) -> dict[str, Any]:
+        """The content of the lock file for a folder, of the project's if none is given; waited for."""
+        wanted = str(folder or self.home.workspace)
 
         def found() -> dict[str, Any] | None:
             for file in self.lock_files():
                 with contextlib.suppress(OSError, ValueError):
-                    return json.loads(file.read_text(encoding="utf-8"))
+                    lock = json.loads(file.read_text(encoding="utf-8"))
+                    if lock["workspacePath"] == wanted:
+                        return lock
             return None
 
-        lock = self.wait("lock file", found)
+        lock = self.wait(f"lock file for {wanted}", found)
         assert lock is not None
         return lock
 

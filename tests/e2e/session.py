@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from .editor import Editor
 from .model import Model
 from .qwen import Home, Qwen
 
+#: Seconds for the end of what the test before has done.
+CALM = 10.0
 GREET = 'def greet(name):\n    print("hi")\n\n\ngreet("Ada")\n'
 GREET_BETTER = (
     'def greet(name):\n    if not name:\n        raise ValueError(name)\n    print(f"hi {name}")\n\n\ngreet("Ada")\n'
@@ -50,13 +53,15 @@ class Session:
         return cls(home, editor, model, qwen)
 
     def calm(self) -> bool:
-        """Whether a test can begin: the CLI is idle, the editor runs, no diff is open."""
-        return (
-            self.qwen.terminal.running
-            and self.qwen.idle()
-            and self.editor.running
-            and not self.editor.sides("proposal")
-        )
+        """Whether a test can begin, now or within `CALM` seconds: the CLI is idle, the editor runs, no diff is open."""
+        end = time.monotonic() + CALM
+        while self.qwen.terminal.running and self.editor.running:
+            if self.qwen.idle() and not self.editor.sides("proposal"):
+                return True
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.05)
+        return False
 
     def file(self, name: str, text: str | bytes = GREET) -> Path:
         """A file of the project that no other test uses."""

@@ -104,7 +104,6 @@ def raw(editor: Editor, witness: McpClient) -> Iterator[Raw]:
         ({"Authorization": None}, 401),
         ({"Authorization": ""}, 401),
         ({"Authorization": "Bearer"}, 401),
-        ({"Authorization": "Bearer "}, 401),
         ({"Authorization": "Bearer wrong"}, 401),
         ({"Authorization": "Bearer {token}x"}, 401),
         ({"Authorization": "Basic {token}"}, 401),

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import LATEST_PROTOCOL_VERSION
 
 from .editor import Editor
-from .mcp_client import McpClient, connect
+from .mcp_client import STEP, McpClient, connect
 from .session import GREET, GREET_BETTER
 
 
@@ -203,7 +204,6 @@ def test_two_clients_with_a_diff_of_one_file_get_their_own_outcomes(editor: Edit
         ("openDiff", {"filePath": "greet.py", "newContent": "x"}, "absolute"),
         ("openDiff", {"filePath": "", "newContent": "x"}, ""),
         ("closeDiff", {}, "filePath"),
-        ("closeDiff", {"filePath": "{folder}/greet.py"}, "diff"),
         ("formatDisk", {"filePath": "{folder}/greet.py"}, "formatDisk"),
     ],
 )
@@ -227,6 +227,61 @@ def test_a_bad_call_gets_a_clear_error_and_changes_nothing(
     assert "Traceback" not in message
     assert editor.sides("proposal") == []
     assert set(client.tools()) >= {"openDiff", "closeDiff"}, "the session is unharmed"
+
+
+def test_closing_a_diff_that_is_not_open_is_harmless(editor: Editor, client: McpClient) -> None:
+    """D2: the CLI calls it after an outcome that has crossed it on the way; there is no content to tell."""
+    path = editor.home.write("gone.py", GREET)
+    for _ in range(2):
+        answer = json.loads(text_of(client.call("closeDiff", filePath=str(path), suppressNotification=True)))
+        assert answer.get("content") is None
+        client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
+        editor.reject(editor.wait_diff(path))
+        editor.wait_no_diff()
+
+
+def test_each_window_has_its_server_and_closing_it_rejects_its_diffs(editor: Editor, client: McpClient) -> None:
+    """B4, D4, E2: a port, a token and discovery files of its own; the other window's session is unharmed."""
+    folder = editor.home.root / "second"
+    folder.mkdir()
+    window = editor.do("new_window", folders=[str(folder)])["window"]
+    lock = editor.lock(folder)
+    first = editor.lock()
+    assert lock["port"] != first["port"]
+    assert lock["authToken"] != first["authToken"]
+    with connect(lock) as other:
+        other.wait_for("ide/contextUpdate")
+        path = folder / "new.py"
+        other.call("openDiff", filePath=str(path), newContent=GREET)
+        proposal = editor.wait_diff(path)
+        holding = [told["id"] for told in editor.state()["windows"] if proposal["id"] in _ids(told)]
+        assert holding == [window]
+        editor.do("close_window", window=window)
+        assert other.wait_for("ide/diffRejected") == {"filePath": str(path)}
+        editor.wait(
+            "removed lock file", lambda: [file.name for file in editor.lock_files()] == [f"{first['port']}.lock"]
+        )
+    assert client.received("ide/diffRejected") == []
+    assert set(client.tools()) >= {"openDiff", "closeDiff"}
+
+
+def _ids(window: dict[str, Any]) -> list[int]:
+    """The ids of a window's views."""
+    return [view["id"] for view in window["views"]]
+
+
+def test_a_token_is_good_for_its_own_window_alone(editor: Editor) -> None:
+    """A4: the token says for which window its bearer calls."""
+    folder = editor.home.root / "third"
+    folder.mkdir()
+    window = editor.do("new_window", folders=[str(folder)])["window"]
+    try:
+        url = f"http://127.0.0.1:{editor.lock(folder)['port']}/mcp"
+        headers = {"Authorization": f"Bearer {editor.lock()['authToken']}"}
+        with httpx2.Client(timeout=STEP, trust_env=False) as client:
+            assert client.get(url, headers=headers).status_code == 401
+    finally:
+        editor.do("close_window", window=window)
 
 
 def test_a_folder_is_refused_as_a_file(editor: Editor, client: McpClient) -> None:

@@ -6,11 +6,12 @@ It finds the editor, sees what the person sees, and changes files through it.
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
 from .model import Call
-from .qwen import ESCAPE
+from .qwen import ESCAPE, Qwen
 from .session import GREET, GREET_BETTER, Session
 
 #: Longer than the companion's debounce (50 ms) and the way of an update to the CLI.
@@ -250,6 +251,46 @@ def test_a_diff_opens_in_the_window_of_the_cli(session: Session) -> None:
         session.qwen.wait_done(script)
     finally:
         session.editor.do("close_window", window=window)
+
+
+def test_the_persons_own_unsaved_text_is_left_alone(session: Session) -> None:
+    """D3: the CLI writes the file on disk; the buffer with the person's changes stays theirs."""
+    path = session.file("dirty.py")
+    own = session.editor.open_file(path)
+    session.editor.do("insert", view=own, text="# mine\n")
+    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    session.editor.accept(session.editor.wait_diff(path))
+    session.qwen.wait_done(script)
+    assert path.read_text(encoding="utf-8") == GREET_BETTER
+    view = session.editor.view(own)
+    assert (view["text"], view["dirty"]) == ("# mine\n" + GREET, True)
+
+
+def test_a_cli_finds_the_window_of_its_folder(session: Session) -> None:
+    """B4: of several windows the one whose folder the terminal is in, from a subfolder too."""
+    other = session.home.root / "second project"
+    (other / "sub").mkdir(parents=True)
+    window = session.editor.do("new_window", folders=[str(other)])["window"]
+    session.editor.lock(other)
+    qwen = Qwen(session.home, session.model, cwd=other / "sub")
+    try:
+        qwen.wait_ready()
+        qwen.wait_connected()
+        path = other / "sub" / "here.py"
+        script = qwen.ask_to_write(path, GREET)
+        proposal = session.editor.wait_diff(path)
+        assert [told["id"] for told in session.editor.state()["windows"] if proposal["id"] in _ids(told)] == [window]
+        session.editor.accept(proposal)
+        qwen.wait_done(script)
+        assert path.read_text(encoding="utf-8") == GREET
+    finally:
+        qwen.close()
+        session.editor.do("close_window", window=window)
+
+
+def _ids(window: dict[str, Any]) -> list[int]:
+    """The ids of a window's views."""
+    return [view["id"] for view in window["views"]]
 
 
 def test_after_a_reload_of_the_plugin_ide_enable_reconnects(session: Session) -> None:
