@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from headless import host
+from headless import host as _host
 from headless.api import sheet as _sheet
 from headless.api import view as _view
 from headless.api import window as _window
-from headless.api.items import Html
-from headless.api.settings import Settings
+from headless.api.items import Html as _Html
+from headless.api.settings import Settings as _Settings
 from headless.api.types import Event as Event, Value as Value
 from headless.commands import snake_name as _snake_name
 
@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 def find_view_event_listener(view: _view.View, cls: type[_T]) -> _T | None:
     """The listener of exactly this class that is attached to a view."""
-    attached = host.app().listeners.by_view.get(view.view_id, ())
+    attached = _host.app().listeners.by_view.get(view.view_id, ())
     return next((each for each in attached if type(each) is cls), None)
 
 
@@ -41,7 +41,7 @@ class CommandInputHandler(Generic[_T]):
         """What of the initial text is selected."""
         return []
 
-    def preview(self, text: _T) -> str | Html:
+    def preview(self, text: _T) -> str | _Html:
         """Shown while the person types."""
         return ""
 
@@ -189,7 +189,7 @@ class ViewEventListener:
     """Hears of the events of one view; methods as in headless.hooks."""
 
     @classmethod
-    def is_applicable(cls, settings: Settings) -> bool:
+    def is_applicable(cls, settings: _Settings) -> bool:
         """Whether to make one for a view with these settings."""
         return True
 
@@ -218,13 +218,13 @@ class TextChangeListener:
         if self.is_attached():
             raise ValueError("TextChangeListener is already attached")
         self.buffer = buffer
-        host.app().listeners.by_buffer.setdefault(buffer.buffer_id, []).append(self)
+        _host.app().listeners.by_buffer.setdefault(buffer.buffer_id, []).append(self)
 
     def detach(self) -> None:
         """Hear of no more changes."""
         if not self.is_attached():
             raise ValueError("TextChangeListener is not attached")
-        host.app().listeners.by_buffer[self.buffer.buffer_id].remove(self)
+        _host.app().listeners.by_buffer[self.buffer.buffer_id].remove(self)
         self.buffer = None
 
     def is_attached(self) -> bool:
