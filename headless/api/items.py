@@ -259,8 +259,8 @@ class PhantomSet:
 
     def update(self, phantoms: Iterable[Phantom]) -> None:
         """Show these phantoms instead; those that are shown already stay as they are."""
-        new = {phantom.to_tuple(): phantom for phantom in phantoms}
         self._follow_edits()
+        new = {phantom.to_tuple(): phantom for phantom in phantoms}
         kept: dict[object, Phantom] = {}
         for old in self.phantoms:
             if old.to_tuple() in new and old.to_tuple() not in kept:

@@ -1,0 +1,292 @@
+"""Packages: loading, reloading and leaving, listeners and commands."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headless import host
+from headless.app import Application
+
+PLUGIN = """
+import sublime, sublime_plugin
+from .inner.part import VALUE
+from .inner import part
+
+events = []
+
+class SampleListener(sublime_plugin.EventListener):
+    def on_init(self, views): events.append(("init", len(views)))
+    def on_activated(self, view): events.append(("activated", view.id()))
+    def on_exit(self): exits.append(EXIT_FILE)
+
+class HTTPServerStartCommand(sublime_plugin.WindowCommand):
+    def run(self, word="none"): events.append(("run", word))
+
+def plugin_loaded(): events.append("loaded")
+def plugin_unloaded(): events.append("unloaded")
+exits = []
+EXIT_FILE = __file__
+"""
+FILES = {
+    "plugin.py": PLUGIN,
+    "inner/__init__.py": "",
+    "inner/part.py": "VALUE = 1\nPATH = __file__\n",
+    "inner/data.txt": "in the package",
+    "Sample.sublime-settings": '// a comment\n{"colour": "blue", "size": [1, 2,],}\n',
+}
+
+
+@pytest.fixture(params=["folder", "zip"])
+def sample(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    if request.param == "folder":
+        for name, text in FILES.items():
+            (tmp_path / "Sample" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "Sample" / name).write_text(text)
+        return tmp_path / "Sample"
+    path = tmp_path / "Sample.sublime-package"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in FILES.items():
+            archive.writestr(name, text)
+    return path
+
+
+def test_a_package_loads_and_its_resources_can_be_read(app: Application, view: Any, sample: Path):
+    import importlib.resources
+
+    import sublime
+
+    assert app.loader.add(str(sample)) == []
+    plugin = sys.modules["Sample.plugin"]
+    assert plugin.events == ["loaded", ("init", 1), ("activated", view.id())]
+    assert plugin.VALUE == 1
+    assert plugin.__file__ == str(sample / "plugin.py")
+    assert plugin.part.PATH == str(sample / "inner" / "part.py")
+    assert sublime.load_resource("Packages/Sample/inner/data.txt") == "in the package"
+    assert sublime.find_resources("data.*") == ["Packages/Sample/inner/data.txt"]
+    assert importlib.resources.files("Sample.inner").joinpath("data.txt").read_text() == "in the package"
+    assert sublime.load_settings("Sample.sublime-settings").get("size") == [1, 2]
+    with pytest.raises(FileNotFoundError):
+        sublime.load_resource("Packages/Sample/none.txt")
+    with pytest.raises(IsADirectoryError):
+        sublime.load_resource("Packages/Sample/inner")
+    with pytest.raises(sublime.FileTooLargeError):
+        sublime.load_binary_resource("Packages/Sample/inner/data.txt", 3)
+
+
+def test_a_loose_file_overrides_a_zipped_module(app: Application, tmp_path: Path):
+    path = tmp_path / "Sample.sublime-package"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in FILES.items():
+            archive.writestr(name, text)
+    loose = Path(app.paths.packages) / "Sample" / "inner"
+    loose.mkdir(parents=True)
+    (loose / "part.py").write_text("VALUE = 2\n")
+    app.loader.add(str(path))
+    assert sys.modules["Sample.plugin"].VALUE == 2
+
+
+def test_a_reload_unloads_first_and_leaves_submodules_alone(app: Application, sample: Path):
+    app.loader.add(str(sample))
+    plugin, events = sys.modules["Sample.plugin"], sys.modules["Sample.plugin"].events
+    part = sys.modules["Sample.inner.part"]
+    app.loader.reload_package("Sample")
+    assert sys.modules["Sample.plugin"] is plugin
+    assert sys.modules["Sample.inner.part"] is part
+    assert events[-1] == "unloaded"
+    assert plugin.events[0] == "loaded"
+    assert len(app.listeners.global_) == 1
+
+
+def test_a_removed_package_is_gone(app: Application, window: Any, sample: Path):
+    app.loader.add(str(sample))
+    events = sys.modules["Sample.plugin"].events
+    app.loader.remove("Sample")
+    assert events[-1] == "unloaded"
+    window.run_command("http_server_start")
+    assert events[-1] == "unloaded"
+    assert "Sample.plugin" not in sys.modules
+    assert app.listeners.global_ == []
+
+
+def test_on_exit_comes_after_the_api_and_plugin_unloaded_never(app: Application, sample: Path):
+    import sublime
+
+    app.loader.add(str(sample))
+    plugin = sys.modules["Sample.plugin"]
+    app.shut_down()
+    assert plugin.exits == [str(sample / "plugin.py")]
+    assert "unloaded" not in plugin.events
+    with pytest.raises(RuntimeError):
+        sublime.windows()
+    host.install(app)
+
+
+def test_commands_get_their_names_and_arguments(app: Application, window: Any, sample: Path):
+    app.loader.add(str(sample))
+    window.run_command("http_server_start", {"word": "hi"})
+    assert sys.modules["Sample.plugin"].events[-1] == ("run", "hi")
+
+
+def test_all_says_what_is_a_plugin(app: Application, package: Callable[..., Any]):
+    package("""
+        __all__ = ("SeenCommand",)
+        class SeenCommand(sublime_plugin.WindowCommand): pass
+        class UnseenCommand(sublime_plugin.WindowCommand): pass
+    """)
+    assert list(app.commands.window) == ["seen"]
+
+
+def test_a_plugin_that_fails_does_not_end_anything(app: Application, package: Callable[..., Any], capfd: Any):
+    with pytest.raises(KeyError):
+        package("raise RuntimeError('broken plugin')")
+    assert "broken plugin" in capfd.readouterr().err
+
+
+def test_a_failing_callback_is_printed_and_the_others_are_called(view: Any, package: Callable[..., Any], capfd: Any):
+    plugin = package("""
+        heard = []
+        class Bad(sublime_plugin.EventListener):
+            def on_modified(self, view): raise ValueError("bad listener")
+        class Good(sublime_plugin.EventListener):
+            def on_modified(self, view): heard.append(1)
+        class BadCommand(sublime_plugin.TextCommand):
+            def run(self, edit):
+                self.view.insert(edit, 0, "x")
+                raise ValueError("bad command")
+    """)
+    view.run_command("insert", {"characters": "x"})
+    assert plugin.heard == [1]
+    view.run_command("bad")
+    assert plugin.heard == [1, 1]
+    err = capfd.readouterr().err
+    assert "bad listener" in err
+    assert "bad command" in err
+    assert not view.is_in_edit()
+
+
+def test_a_command_that_is_not_enabled_does_not_run(view: Any, package: Callable[..., Any]):
+    plugin = package("""
+        ran = []
+        class PickyCommand(sublime_plugin.TextCommand):
+            def is_enabled(self, word=""): return word == "please"
+            def run(self, edit, word=""): ran.append(word)
+    """)
+    view.run_command("picky")
+    view.run_command("picky", {"word": "please"})
+    assert plugin.ran == ["please"]
+
+
+def test_listeners_may_rewrite_commands_and_hear_of_them(view: Any, window: Any, package: Callable[..., Any]):
+    plugin = package("""
+        heard = []
+        class L(sublime_plugin.EventListener):
+            def on_text_command(self, view, name, args):
+                if name == "insert": return ("insert", {"characters": "other"})
+            def on_post_text_command(self, view, name, args): heard.append((name, args))
+            def on_window_command(self, window, name, args): heard.append(name)
+            def on_post_window_command(self, window, name, args): heard.append("post " + name)
+    """)
+    view.run_command("insert", {"characters": "mine"})
+    assert view.substr(view.line(0)) == "other"
+    assert plugin.heard == [("insert", {"characters": "other"})]
+    window.run_command("new_file")
+    assert plugin.heard[1:] == ["new_file", "post new_file"]
+
+
+def test_view_listeners_come_and_go_with_the_settings_of_views(window: Any, view: Any, package: Callable[..., Any]):
+    import sublime_plugin
+
+    plugin = package("""
+        heard = []
+        class V(sublime_plugin.ViewEventListener):
+            @classmethod
+            def is_applicable(cls, settings): return settings.get("mine") is True
+            def on_modified(self): heard.append(self.view.id())
+    """)
+    view.run_command("insert", {"characters": "a"})
+    assert plugin.heard == []
+    view.settings().set("mine", True)
+    view.run_command("insert", {"characters": "b"})
+    assert plugin.heard == [view.id()]
+    assert isinstance(sublime_plugin.find_view_event_listener(view, plugin.V), plugin.V)
+    assert sublime_plugin.find_view_event_listener(window.new_file(), plugin.V) is None
+
+
+def test_text_change_listeners_hear_what_has_changed_where(view: Any, package: Callable[..., Any]):
+    plugin = package("""
+        heard = []
+        class T(sublime_plugin.TextChangeListener):
+            def on_text_changed(self, changes):
+                heard.extend((c.a.pt, c.a.row, c.a.col_utf16, c.b.pt, c.len_utf16, c.str) for c in changes)
+    """)
+    view.run_command("insert", {"characters": "é😀\nx"})
+    view.sel().clear()
+    view.sel().add(2)
+    view.run_command("insert", {"characters": "!"})
+    assert plugin.heard == [(0, 0, 0, 0, 0, "é😀\nx"), (2, 0, 3, 2, 0, "!")]
+
+
+def test_input_handlers_ask_for_what_is_missing(app: Application, window: Any, package: Callable[..., Any]):
+    plugin = package("""
+        ran = []
+        class ColourInputHandler(sublime_plugin.ListInputHandler):
+            def list_items(self): return [("Red", "#f00"), sublime.ListInputItem("Blue", "#00f")]
+            def next_input(self, args): return WordInputHandler() if "word" not in args else None
+        class WordInputHandler(sublime_plugin.TextInputHandler):
+            def validate(self, text): return text != ""
+        class PaintCommand(sublime_plugin.WindowCommand):
+            def input(self, args): return ColourInputHandler() if "colour" not in args else None
+            def run(self, colour, word): ran.append((colour, word))
+    """)
+    window.run_command("paint")
+    app.questions.answer(app.windows[0], 1)
+    app.questions.answer(app.windows[0], "")
+    assert plugin.ran == []
+    app.questions.answer(app.windows[0], "hello")
+    assert plugin.ran == [("#00f", "hello")]
+
+
+def test_key_bindings_obey_their_contexts(app: Application, view: Any, package: Callable[..., Any]):
+    from headless import keymap
+
+    plugin = package(
+        """
+        ran = []
+        class GoCommand(sublime_plugin.TextCommand):
+            def run(self, edit, where): ran.append(where)
+        class L(sublime_plugin.EventListener):
+            def on_query_context(self, view, key, operator, operand, match_all):
+                if key == "mine": return operator == sublime.OP_EQUAL and operand == "yes"
+        """,
+        Default__sublime_keymap="",
+    )
+    (Path(plugin.__file__).parent / "Default.sublime-keymap").write_text("""[
+        {"keys": ["shift+ctrl+g"], "command": "go", "args": {"where": "setting"},
+         "context": [{"key": "setting.here", "operand": true}]},
+        {"keys": ["ctrl+shift+g"], "command": "go", "args": {"where": "listener"},
+         "context": [{"key": "mine", "operand": "yes"}, {"key": "num_selections", "operand": 2}]},
+        {"keys": ["ctrl+k", "ctrl+s"], "command": "go", "args": {"where": "scope"},
+         "context": [{"key": "selector", "operand": "source.python - comment"},
+                     {"key": "preceding_text", "operator": "regex_contains", "operand": "b$"}]},
+        {"keys": ["f5"], "command": "go", "context": [{"key": "unknown"}]},
+    ]""")
+    assert keymap.press(app, app.views[view.id()], ["ctrl+shift+g"]) is None
+    view.settings().set("here", True)
+    assert keymap.press(app, app.views[view.id()], ["ctrl+shift+g"]) == "go"
+    view.run_command("append", {"characters": "ab ab"})
+    view.sel().clear()
+    view.sel().add_all([2, 5])
+    keymap.press(app, app.views[view.id()], ["ctrl+shift+g"])
+    assert keymap.press(app, app.views[view.id()], ["ctrl+k", "ctrl+s"]) is None
+    view.assign_syntax("scope:source.python")
+    keymap.press(app, app.views[view.id()], ["ctrl+k", "ctrl+s"])
+    assert plugin.ran == ["setting", "listener", "scope"]
+    assert keymap.press(app, app.views[view.id()], ["f5"]) is None
+    keymap.press(app, app.views[view.id()], ["q"])
+    assert view.substr(view.line(0)) == "abq abq"
