@@ -1,16 +1,185 @@
-"""A picture of a window, as an HTML page without scripts."""
+"""A picture of a window: an HTML page that stands by itself, without scripts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import html
+import os
+from typing import TYPE_CHECKING
 
-from headless.host import not_offered
+from headless import minicss
+from headless.metrics import LINE_HEIGHT
+from headless.render_style import STYLE
+from headless.render_view import ViewPicture
+from headless.schemes import SCHEMES, Scheme
+from headless.syntaxes import syntax_by_path
 
 if TYPE_CHECKING:
     from headless.app import Application
-    from headless.window import WindowState
+    from headless.view import ViewState
+    from headless.window import GroupState, Question, SheetState, WindowState
+
+_BARS = 96  # the heights of the title bar, tab bar and status bar, in pixels
+_FILES_SHOWN = 40
 
 
-def window_page(app: Application, window: WindowState, scheme: str, **options: Any) -> str:
-    """The page."""
-    raise not_offered("render yet")
+def window_page(
+    app: Application,
+    window: WindowState,
+    scheme: str = "dark",
+    width: int = 1280,
+    height: int = 720,
+    sidebar: bool | None = None,
+) -> str:
+    """The page. `scheme` is `dark` or `light`; the side bar is shown if there are folders.
+
+    Raises LookupError for another scheme.
+    """
+    if scheme not in SCHEMES:
+        raise LookupError(f"no colour scheme {scheme!r}")
+    shown = bool(window.folders) and window.visible["sidebar"] if sidebar is None else sidebar
+    return WindowPicture(app, window, SCHEMES[scheme], scheme, height).page(width, shown)
+
+
+class WindowPicture:
+    """Draws a window in one colour scheme."""
+
+    def __init__(
+        self, app: Application, window: WindowState, scheme: Scheme, kind: str, height: int
+    ) -> None:
+        self._app = app
+        self._window = window
+        self._scheme = scheme
+        self._kind = kind
+        self._height = height
+
+    def page(self, width: int, sidebar: bool) -> str:
+        """The whole page."""
+        variables = "".join(f"--{n.replace('_', '-')}: {c}; " for n, c in self._scheme.colours.items())
+        side = self._sidebar() if sidebar else ""
+        question = self._question(self._window.question) if self._window.question else ""
+        return (
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            f"<title>{html.escape(self._title())}</title><style>:root {{ {variables}}}\n{STYLE}</style></head>\n"
+            f'<body class="{self._kind}"><div class="window" style="width: {width}px; height: {self._height}px">'
+            f'<div class="title"><i></i><i></i><i></i><span>{html.escape(self._title())}</span></div>'
+            f'<div class="middle">{side}<div class="content"><div class="groups">{self._groups()}</div>'
+            f"{self._panel()}</div>{question}</div>{self._status_bar()}</div></body></html>\n"
+        )
+
+    def _title(self) -> str:
+        sheet = self._window.active_sheet
+        names = [os.path.basename(folder) for folder in self._window.folders[:1]]
+        return " — ".join(([sheet.title] if sheet else []) + names) or "untitled"
+
+    # -- groups --------------------------------------------------------------------------------
+
+    def _groups(self) -> str:
+        layout = self._window.layout
+        cols, rows = layout["cols"], layout["rows"]
+        boxes = []
+        for number, (left, top, right, bottom) in enumerate(layout["cells"]):
+            place = (
+                f"left: {cols[left] * 100:.4g}%; width: {(cols[right] - cols[left]) * 100:.4g}%; "
+                f"top: {rows[top] * 100:.4g}%; height: {(rows[bottom] - rows[top]) * 100:.4g}%"
+            )
+            group = self._window.groups[number]
+            boxes.append(f'<div class="group" style="{place}">{self._group(group)}</div>')
+        return "".join(boxes)
+
+    def _group(self, group: GroupState) -> str:
+        tabs = "".join(self._tab(group, sheet) for sheet in group.sheets)
+        panes = "".join(f'<div class="pane">{self._pane(sheet)}</div>' for sheet in group.selected)
+        bar = f'<div class="tabs">{tabs}</div>' if self._window.visible["tabs"] else ""
+        return f'{bar}<div class="panes">{panes}</div>'
+
+    def _tab(self, group: GroupState, sheet: SheetState) -> str:
+        names = ["tab"]
+        names += ["selected"] if sheet in group.selected else []
+        names += ["active"] if sheet is self._window.active_sheet else []
+        names += ["transient"] if sheet.transient else []
+        dirty = sheet.view is not None and sheet.view.buffer.dirty
+        mark = "●" if dirty else "×"
+        return f'<div class="{" ".join(names)}"><span>{html.escape(sheet.title)}</span><b>{mark}</b></div>'
+
+    def _pane(self, sheet: SheetState) -> str:
+        if sheet.view is not None:
+            return self._view(sheet.view, sheet is self._window.active_sheet)
+        if sheet.html is not None:
+            return f'<div class="sheet">{minicss.scoped(sheet.html, f"s{sheet.id}")}</div>'
+        return f'<div class="sheet">{html.escape(sheet.image or "")}</div>'
+
+    def _view(self, view: ViewState, focused: bool) -> str:
+        rows = int((self._height - _BARS) // LINE_HEIGHT) + 1
+        popup = ""
+        if view.popup is not None:
+            popup = f'<div class="popup">{minicss.scoped(view.popup.html, f"u{view.id}")}</div>'
+        return ViewPicture(view, self._scheme, rows, focused).page() + popup
+
+    # -- around them ---------------------------------------------------------------------------
+
+    def _sidebar(self) -> str:
+        items = ['<div class="heading">FOLDERS</div>']
+        view = self._window.active_view
+        active = view.buffer.file_name if view else None
+        for folder in self._window.folders:
+            items.append(f'<div class="folder">▾ {html.escape(os.path.basename(folder))}</div>')
+            for name, is_folder in _entries(folder):
+                names = "entry active" if os.path.join(folder, name) == active else "entry"
+                sign = "▸ " if is_folder else ""
+                items.append(f'<div class="{names}">{sign}{html.escape(name)}</div>')
+        return f'<div class="sidebar">{"".join(items)}</div>'
+
+    def _panel(self) -> str:
+        name = (self._window.active_panel or "").removeprefix("output.")
+        panel = self._window.panels.get(name)
+        if panel is None:
+            return ""
+        return f'<div class="panel">{ViewPicture(panel.view, self._scheme, 12, False).page()}</div>'
+
+    def _question(self, question: Question) -> str:
+        rows = []
+        for number, item in enumerate(question.items):
+            details = item["details"] if isinstance(item["details"], str) else "<br>".join(item["details"])
+            selected = " selected" if number == max(0, question.selected_index) else ""
+            rows.append(
+                f'<div class="item{selected}"><div>{html.escape(item["trigger"])}'
+                f"<em>{html.escape(item['annotation'])}</em></div><small>{details}</small></div>"
+            )
+        text = html.escape(question.text or question.caption)
+        return f'<div class="question"><div class="input">{text}</div>{"".join(rows)}</div>'
+
+    def _status_bar(self) -> str:
+        if not self._window.visible["status_bar"]:
+            return ""
+        view = self._window.active_view
+        left, right = [], []
+        if view is not None:
+            left.append(_caret_text(view))
+            left += [view.status[key] for key in sorted(view.status)]
+            spaces = view.settings.get("translate_tabs_to_spaces")
+            right.append(f"{'Spaces' if spaces else 'Tab Size'}: {view.settings.get('tab_size', 4)}")
+            syntax = syntax_by_path(str(view.settings.own.get("syntax", "")))
+            right.append(syntax.name if syntax else "Plain Text")
+        if self._window.status_message:
+            left.append(self._window.status_message)
+        parts = "".join(f"<span>{html.escape(part)}</span>" for part in right)
+        return f'<div class="status"><div>{html.escape(", ".join(left))}</div><div>{parts}</div></div>'
+
+
+def _caret_text(view: ViewState) -> str:
+    if len(view.selection) != 1:
+        return f"{len(view.selection)} selection regions"
+    a, b = view.selection[0]
+    row, col = view.buffer.rowcol(b)
+    place = f"Line {row + 1}, Column {col + 1}"
+    return place if a == b else f"{abs(b - a)} characters selected"
+
+
+def _entries(folder: str) -> list[tuple[str, bool]]:
+    """The names in a folder and whether each is a folder; folders first, hidden ones left out."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [(e.name, e.is_dir()) for e in entries if not e.name.startswith(".")]
+    except OSError:
+        return []
+    return sorted(found, key=lambda entry: (not entry[1], entry[0].lower()))[:_FILES_SHOWN]

@@ -1,0 +1,196 @@
+"""The picture of one view: lines with their marks, phantoms and annotations."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from headless import diff, highlight, minicss
+from headless.api.flags import PhantomLayout, RegionFlags
+from headless.metrics import LINE_HEIGHT
+from headless.schemes import Scheme
+from headless.state import annotations
+from headless.syntaxes import syntax_by_path
+from headless.view import ViewState
+
+_UNDERLINES = {
+    RegionFlags.DRAW_SOLID_UNDERLINE: "solid",
+    RegionFlags.DRAW_STIPPLED_UNDERLINE: "dotted",
+    RegionFlags.DRAW_SQUIGGLY_UNDERLINE: "wavy",
+}
+_DIFF_COLOURS = {"inserted": "greenish", "modified": "orangish", "deleted": "redish"}
+
+
+@dataclass
+class Marks:
+    """What is drawn on characters: (start, end, CSS), and on whole rows."""
+
+    spans: list[tuple[int, int, str]] = field(default_factory=list)
+    rows: dict[int, str] = field(default_factory=dict)
+    icons: dict[int, str] = field(default_factory=dict)
+
+
+class ViewPicture:
+    """Draws a view, from its scroll position on, as many rows as fit."""
+
+    def __init__(self, view: ViewState, scheme: Scheme, rows: int, focused: bool) -> None:
+        self._view = view
+        self._buffer = view.buffer
+        self._scheme = scheme
+        self._focused = focused
+        lines = view.buffer.lines
+        self._first = min(int(view.scroll[1] // LINE_HEIGHT), lines.count() - 1)
+        self._last = min(self._first + rows, lines.count())
+        self._bounds = lines.start(self._first), lines.start(self._last)
+        self._phantoms = self._phantoms_by_row()
+        self._annotations = self._annotations_by_row()
+
+    def page(self) -> str:
+        """The view's box."""
+        marks = self._marks()
+        rows = "".join(self._row(row, marks) for row in range(self._first, self._last))
+        digits = max(2, len(str(self._buffer.lines.count())))
+        focus = " focused" if self._focused else ""
+        return f'<div class="view{focus}" style="--digits: {digits}">{rows}</div>'
+
+    # -- marks ---------------------------------------------------------------------------------
+
+    def _marks(self) -> Marks:
+        marks = Marks()
+        self._mark_syntax(marks)
+        for regions in self._view.regions.values():
+            if regions.scope and not regions.flags & RegionFlags.HIDDEN:
+                colour = self._scheme.foreground(regions.scope)
+                for span in self._seen(regions.spans):
+                    self._mark_region(marks, span, colour, regions.flags)
+                    if regions.icon:
+                        marks.icons[self._buffer.lines.row(min(span))] = colour
+        self._mark_diff(marks)
+        self._mark_selection(marks)
+        return marks
+
+    def _seen(self, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        first, last = self._bounds
+        return (s for s in spans if max(s) >= first and min(s) <= last)
+
+    def _mark_syntax(self, marks: Marks) -> None:
+        syntax = syntax_by_path(str(self._view.settings.own.get("syntax", "")))
+        if syntax is not None and len(self._buffer) < 500_000:
+            for start, end, colour in highlight.spans(
+                self._buffer.text, syntax.name, self._scheme
+            ):
+                if end > self._bounds[0] and start < self._bounds[1]:
+                    marks.spans.append((start, end, f"color: {colour}"))
+
+    def _mark_region(
+        self, marks: Marks, span: tuple[int, int], colour: str, flags: int
+    ) -> None:
+        start, end = min(span), max(span)
+        underline = next((line for flag, line in _UNDERLINES.items() if flags & flag), None)
+        if underline:
+            css = f"text-decoration: underline {underline} {colour}"
+            marks.spans.append((start, end, css))
+        if not flags & RegionFlags.DRAW_NO_FILL:
+            fill = f"color-mix(in srgb, {colour} 20%, transparent)"
+            for row, whole, part in self._by_row(start, end):
+                if whole:
+                    marks.rows[row] = fill
+                else:
+                    marks.spans.append((*part, f"background: {fill}"))
+        elif not flags & RegionFlags.DRAW_NO_OUTLINE and not underline:
+            marks.spans.append((start, end, f"outline: 1px solid {colour}; outline-offset: -1px"))
+
+    def _by_row(self, start: int, end: int) -> Iterator[tuple[int, bool, tuple[int, int]]]:
+        """The part of a span on each row, and whether that is the whole row and its newline."""
+        lines = self._buffer.lines
+        for row in range(max(lines.row(start), self._first), min(lines.row(end) + 1, self._last)):
+            first, last = self._buffer.row_span(row)
+            next_row = last + 1 if row + 1 < lines.count() else last
+            part = max(start, first), min(end, last)
+            whole = start <= first and end >= next_row and (end > first or next_row > last)
+            if whole or part[0] < part[1]:
+                yield row, whole and end > start, part
+
+    def _mark_diff(self, marks: Marks) -> None:
+        if self._view.settings.get("mini_diff") is False:
+            return
+        for hunk in diff.hunks(self._buffer):
+            colour = self._scheme.colours[_DIFF_COLOURS[hunk.kind]]
+            for row in range(hunk.row, hunk.row + max(1, hunk.count)):
+                marks.icons.setdefault(row, colour)
+
+    def _mark_selection(self, marks: Marks) -> None:
+        colour = self._scheme.colours["selection"]
+        for a, b in self._seen(self._view.selection):
+            if a != b:
+                marks.spans.append((min(a, b), max(a, b), f"background: {colour}"))
+            elif self._focused:
+                row = self._buffer.lines.row(b)
+                marks.rows.setdefault(row, self._scheme.colours["line_highlight"])
+
+    # -- rows ----------------------------------------------------------------------------------
+
+    def _row(self, row: int, marks: Marks) -> str:
+        start, end = self._buffer.row_span(row)
+        background = f' style="background: {marks.rows[row]}"' if row in marks.rows else ""
+        icon = f' style="--mark: {marks.icons[row]}"' if row in marks.icons else ""
+        notes = "".join(
+            f'<div class="note" style="border-color: {colour}">{content}</div>'
+            for content, colour in self._annotations.get(row, ())
+        )
+        notes = f'<div class="notes">{notes}</div>' if notes else ""
+        number = f'<span class="number"{icon}>{row + 1}</span>'
+        line = f'<div class="row"{background}>{number}<pre>{self._text(start, end, marks)}</pre>{notes}</div>'
+        return line + "".join(self._phantoms.get(row, ()))
+
+    def _text(self, start: int, end: int, marks: Marks) -> str:
+        """The characters of a line, in pieces of one style each."""
+        on_line = [m for m in marks.spans if m[0] < end and m[1] > start]
+        inline = self._inline_phantoms(start, end)
+        carets = {b for _, b in self._view.selection if start <= b <= end and self._focused}
+        cuts = {start, end, *carets, *inline}
+        for first, last, _ in on_line:
+            cuts.update(cut for cut in (first, last) if start < cut < end)
+        pieces = []
+        ordered = sorted(cuts)
+        for at, following in zip(ordered, [*ordered[1:], end], strict=True):
+            pieces.append(inline.get(at, ""))
+            if at in carets:
+                pieces.append('<i class="caret"></i>')
+            text = html.escape(self._buffer.text[at:following])
+            css = "; ".join(css for first, last, css in on_line if first <= at and last > at)
+            if text:
+                pieces.append(f'<span style="{css}">{text}</span>' if css else text)
+        return "".join(pieces)
+
+    # -- minihtml ------------------------------------------------------------------------------
+
+    def _inline_phantoms(self, start: int, end: int) -> dict[int, str]:
+        return {
+            min(p.span): f'<span class="inline">{minicss.scoped(p.html, f"p{p.id}")}</span>'
+            for p in self._view.phantoms.values()
+            if p.layout == PhantomLayout.INLINE and start <= min(p.span) <= end
+        }
+
+    def _phantoms_by_row(self) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for phantom in self._view.phantoms.values():
+            if phantom.layout == PhantomLayout.INLINE:
+                continue
+            row, col = self._buffer.rowcol(min(phantom.span))
+            indent = col if phantom.layout == PhantomLayout.BELOW else 0
+            box = minicss.scoped(phantom.html, f"p{phantom.id}")
+            found.setdefault(row, []).append(
+                f'<div class="phantom" style="--indent: {indent}">{box}</div>'
+            )
+        return found
+
+    def _annotations_by_row(self) -> dict[int, list[tuple[str, str]]]:
+        found: dict[int, list[tuple[str, str]]] = {}
+        for number, note in enumerate(annotations(self._view)):
+            row = self._buffer.lines.row(min(note["region"]))
+            box = minicss.scoped(note["html"], f"n{self._view.id}-{number}")
+            colour = minicss.colours(note["color"]) or self._scheme.colours["accent"]
+            found.setdefault(row, []).append((box, html.escape(colour, quote=True)))
+        return found
