@@ -16,12 +16,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    result = argparse.ArgumentParser(
-        prog="headless", description="Sublime Text's plugin host without Sublime Text."
-    )
-    result.add_argument(
-        "--folder", action="append", default=[], help="a folder of the first window"
-    )
+    result = argparse.ArgumentParser(prog="headless", description="Sublime Text's plugin host without Sublime Text.")
+    result.add_argument("--folder", action="append", default=[], help="a folder of the first window")
     result.add_argument("--package", default=ROOT, help="a package's folder or zip")
     result.add_argument("--name", help="the package's name (default: from its path)")
     result.add_argument("--no-window", action="store_true", help="start without a window")

@@ -223,9 +223,7 @@ class Application:
         parents = [project, window.settings] if project.own else [window.settings]
         return self._syntax_settings(view, parents)
 
-    def _syntax_settings(
-        self, view: ViewState, parents: list[SettingsState]
-    ) -> list[SettingsState]:
+    def _syntax_settings(self, view: ViewState, parents: list[SettingsState]) -> list[SettingsState]:
         syntax = syntaxes.syntax_by_path(str(view.settings.own.get("syntax", "")))
         if syntax is None or syntax.scope == "text.plain":
             return parents
@@ -275,9 +273,7 @@ class Application:
             view.told_selection = view.selection
             self.listeners.emit("on_selection_modified", view)
 
-    def change_text(
-        self, view: ViewState, command: str, changes: list[tuple[Span, str]], args: Any = None
-    ) -> None:
+    def change_text(self, view: ViewState, command: str, changes: list[tuple[Span, str]], args: Any = None) -> None:
         """What a built-in command does to a text, as one step of the undo history."""
         with self.editing(view, command, args) as edit:
             for (a, b), text in sorted(changes, reverse=True):
@@ -304,7 +300,8 @@ class Application:
         new = None
         if window is not None:
             question = window.question
-            new = question.view if question and question.view else window.active_view
+            new = question.view if question and question.view else None
+            new = new or window.panel_view or window.active_view
         old = self.focused
         if new is old:
             return

@@ -69,6 +69,8 @@ class TextBuffer:
         # Every change since the buffer exists, as (at, old length, new length): what
         # View.transform_region_from replays.
         self.journal: list[tuple[int, int, int]] = []
+        # The change count for which the longest line has been looked for, and its length.
+        self._widest = (-1, 0)
         self.watchers: list[Callable[[Change], None]] = []
 
     def __len__(self) -> int:
@@ -88,6 +90,13 @@ class TextBuffer:
         self.journal.append((change.at, len(change.old), len(change.new)))
         for watcher in self.watchers:
             watcher(change)
+
+    def widest_line(self) -> int:
+        """The length of the longest line."""
+        if self._widest[0] != self.change_count:
+            width = max(map(len, self.text.split("\n")))
+            self._widest = self.change_count, width
+        return self._widest[1]
 
     def clamp(self, point: int) -> int:
         """`point`, moved into the text."""
@@ -128,9 +137,7 @@ class TextBuffer:
             return min(start + max(0, col), self.line_span(start)[1])
         return self.clamp(start + col)
 
-    def text_point_measured(
-        self, row: int, units: int, clamp_column: bool, measure: Callable[[str], int]
-    ) -> int:
+    def text_point_measured(self, row: int, units: int, clamp_column: bool, measure: Callable[[str], int]) -> int:
         """As `text_point`, for a column given in code units."""
         start = self.text_point(row, 0, True)
         end = self.line_span(start)[1] if clamp_column else len(self.text)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headless import diff
+from headless import diff, jsonc
 from headless.window import WindowState
 
 if TYPE_CHECKING:
@@ -301,13 +301,17 @@ def open_file(app: Application, window: WindowState, file: str, **_: Any) -> Non
 @_window
 def show_panel(app: Application, window: WindowState, panel: str, toggle: bool = False) -> None:
     """Show an output panel."""
-    window.active_panel = None if toggle and window.active_panel == panel else panel
+    if toggle and window.active_panel == panel:
+        hide_panel(app, window)
+    else:
+        window.active_panel = panel
 
 
 @_window
 def hide_panel(app: Application, window: WindowState, cancel: bool = False) -> None:
     """Hide the panel that is shown."""
-    window.active_panel = None
+    window.active_panel = window.panel_view = None
+    app.focus_changed()
 
 
 @_window
@@ -336,6 +340,26 @@ def clone_file(app: Application, window: WindowState, **_: Any) -> None:
     """Open a second view into the focused view's buffer."""
     if window.active_view is not None:
         app.tabs.clone(window.active_view, window, 0, window.active_group)
+
+
+@_window
+def open_project_or_workspace(app: Application, window: WindowState, file: str, **_: Any) -> None:
+    """Load a project into the window, in the place of the one it has."""
+    close_workspace(app, window)
+    with open(file, encoding="utf-8") as text:
+        window.project = dict(jsonc.loads(text.read()))
+    window.project_file = os.path.abspath(file)
+    app.settings.changed(window.settings)
+    app.listeners.emit_window("on_load_project", window)
+
+
+@_window
+def close_workspace(app: Application, window: WindowState) -> None:
+    """Close the window's project."""
+    if window.project is not None:
+        app.listeners.emit_window("on_pre_close_project", window)
+        window.project = window.project_file = None
+        app.settings.changed(window.settings)
 
 
 @_window
@@ -389,9 +413,7 @@ def open_dir(app: Application, dir: str, file: str = "") -> None:
 
 
 @_application
-def edit_settings(
-    app: Application, base_file: str, user_file: str = "", default: str = ""
-) -> None:
+def edit_settings(app: Application, base_file: str, user_file: str = "", default: str = "") -> None:
     """Open the user's file of a settings file, with `default` in it if it does not exist."""
     window = app.active_window()
     if window is None:

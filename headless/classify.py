@@ -49,9 +49,7 @@ def _sub_words(text: str, point: int, before: bool, after: bool, separators: str
     return flags
 
 
-def find(
-    text: str, point: int, forward: bool, classes: P, separators: str, sub_separators: str
-) -> int:
+def find(text: str, point: int, forward: bool, classes: P, separators: str, sub_separators: str) -> int:
     """The next point of one of `classes`, or the text's end."""
     step = 1 if forward else -1
     at = point + step

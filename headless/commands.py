@@ -19,7 +19,7 @@ _ACRONYM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 def snake_name(class_name: str, suffix: str) -> str:
     """`FooBarCommand` → `foo_bar`, as the editor names commands and input handlers."""
-    stem = class_name[: -len(suffix)] if class_name.endswith(suffix) else class_name
+    stem = class_name.removesuffix(suffix)
     return _ACRONYM.sub("_", stem).lower()
 
 
@@ -35,14 +35,10 @@ class Commands:
 
     def forget(self, classes: set[type[Any]]) -> None:
         """Unregister a package's commands."""
-        self.application = {
-            name: each for name, each in self.application.items() if type(each) not in classes
-        }
+        self.application = {name: each for name, each in self.application.items() if type(each) not in classes}
         self.window = {name: cls for name, cls in self.window.items() if cls not in classes}
         self.text = {name: cls for name, cls in self.text.items() if cls not in classes}
-        self._instances = {
-            key: each for key, each in self._instances.items() if type(each) not in classes
-        }
+        self._instances = {key: each for key, each in self._instances.items() if type(each) not in classes}
 
     def _instance(self, kind: str, name: str, owner_id: int, cls: type[Any], handle: Any) -> Any:
         key = (f"{kind}:{name}", owner_id)
@@ -50,9 +46,7 @@ class Commands:
             self._instances[key] = cls(handle)
         return self._instances[key]
 
-    def find(
-        self, name: str, view: ViewState | None, window: WindowState | None
-    ) -> tuple[str, Any]:
+    def find(self, name: str, view: ViewState | None, window: WindowState | None) -> tuple[str, Any]:
         """The kind and the instance of a package's command; ("", None) if there is none."""
         if name in self.text and view is not None:
             handle = self._app.view_handle(view)
@@ -75,9 +69,7 @@ class Commands:
         args = dict(args) if args else None
         self._app.loop.call(lambda: self._run(name, args, view, window))
 
-    def _run(
-        self, name: str, args: Any, view: ViewState | None, window: WindowState | None
-    ) -> None:
+    def _run(self, name: str, args: Any, view: ViewState | None, window: WindowState | None) -> None:
         for _ in range(10):  # a listener may rewrite a command into another kind of command
             kind = self._kind(name)
             handle = self._handle(kind, view, window)

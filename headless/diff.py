@@ -36,9 +36,7 @@ def hunks(buffer: TextBuffer) -> list[Hunk]:
     tail = 0
     while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
-    matcher = difflib.SequenceMatcher(
-        None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False
-    )
+    matcher = difflib.SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
     return [
         Hunk(head + j1, j2 - j1, "".join(old[head + i1 : head + i2]))
         for tag, i1, i2, j1, j2 in matcher.get_opcodes()

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from headless import files
+from headless import files, jsonc
 from headless.buffer import TextBuffer
 from headless.files import FileFormat, FileStamp
 from headless.loop import report_exception
@@ -15,6 +15,7 @@ from headless.syntaxes import syntax_for_file
 if TYPE_CHECKING:
     from headless.app import Application
     from headless.view import ViewState
+    from headless.window import WindowState
 
 
 class Documents:
@@ -90,7 +91,7 @@ class Documents:
 
     def _clean_up_text(self, view: ViewState) -> None:
         if view.settings.get("trim_trailing_white_space_on_save") in ("all", True):
-            spans = [match.span() for match in re.finditer(r"[ \t]+$", view.buffer.text, re.M)]
+            spans = [match.span() for match in re.finditer(r"[ \t]+$", view.buffer.text, re.MULTILINE)]
             self._app.change_text(view, "trim_trailing_white_space", [(s, "") for s in spans])
         text = view.buffer.text
         ensure = view.settings.get("ensure_newline_at_eof_on_save")
@@ -102,6 +103,13 @@ class Documents:
         """The buffer belongs to another file from now on."""
         view.buffer.file_name = path
         self._app.listeners.emit_buffer("on_associate_buffer", view.buffer)
+
+    def save_project(self, window: WindowState) -> None:
+        """Write a window's project to its file."""
+        self._app.listeners.emit_window("on_pre_save_project", window)
+        with open(str(window.project_file), "w", encoding="utf-8", newline="\n") as file:
+            file.write(jsonc.dumps(window.project, pretty=True) + "\n")
+        self._app.listeners.emit_window("on_post_save_project", window)
 
     # -- the disk changes ----------------------------------------------------------------------
 

@@ -59,9 +59,7 @@ class Edits:
         Raises ValueError if `edit` is not the one of the view's running command.
         """
         if edit.edit_token == 0 or not view.edit_depth or view.step is None:
-            raise ValueError(
-                "Edit objects may not be used after the TextCommand's run method has returned"
-            )
+            raise ValueError("Edit objects may not be used after the TextCommand's run method has returned")
         buffer = view.buffer
         if buffer.read_only or not view.valid:
             return 0
@@ -84,9 +82,7 @@ class Edits:
         return (padding + text).expandtabs(size)[column:]
 
     def _note(self, buffer: TextBuffer, change: Change) -> None:
-        if not self._app.listeners.by_buffer.get(buffer.id) and not (
-            self._app.listeners.text_classes
-        ):
+        if not self._app.listeners.by_buffer.get(buffer.id) and not (self._app.listeners.text_classes):
             return
         record = TextChange(
             _position(buffer, change.at),

@@ -37,10 +37,10 @@ VIEW_EVENT_LISTENER: dict[str, tuple[str, ...]] = {
 EVENT_LISTENER: dict[str, tuple[str, ...]] = {
     "on_init": ("views",),
     "on_exit": (),
-    **{name: ("view",) for name in VIEW_EVENTS},
+    **dict.fromkeys(VIEW_EVENTS, ("view",)),
     "on_associate_buffer": ("buffer",),
     "on_associate_buffer_async": ("buffer",),
-    **{name: ("window",) for name in _WINDOW_EVENTS},
+    **dict.fromkeys(_WINDOW_EVENTS, ("window",)),
     "on_hover": ("view", *_HOVER),
     "on_query_context": ("view", *_CONTEXT),
     "on_query_completions": ("view", *_COMPLETIONS),

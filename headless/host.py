@@ -37,7 +37,7 @@ def locked(function: Function) -> Function:
         with app().lock:
             return function(*args, **kwargs)
 
-    return cast(Function, wrapper)
+    return cast("Function", wrapper)
 
 
 def not_offered(name: str) -> NotImplementedError:

@@ -113,9 +113,7 @@ class PackageFinder(importlib.abc.MetaPathFinder):
                 return spec
         return None
 
-    def _module_spec(
-        self, sources: list[Source], fullname: str, path: str
-    ) -> importlib.machinery.ModuleSpec | None:
+    def _module_spec(self, sources: list[Source], fullname: str, path: str) -> importlib.machinery.ModuleSpec | None:
         for source in sources:
             for name in (f"{path}/__init__.py", f"{path}.py"):
                 if _has(source, name):
@@ -127,15 +125,11 @@ class PackageFinder(importlib.abc.MetaPathFinder):
         spec.submodule_search_locations = folders
         return spec
 
-    def _file_spec(
-        self, source: Source, fullname: str, name: str
-    ) -> importlib.machinery.ModuleSpec | None:
+    def _file_spec(self, source: Source, fullname: str, name: str) -> importlib.machinery.ModuleSpec | None:
         file = os.path.join(source.root, *name.split("/"))
         search = [os.path.dirname(file)] if name.endswith("/__init__.py") else None
         if isinstance(source, FolderSource):
-            return importlib.util.spec_from_file_location(
-                fullname, file, submodule_search_locations=search
-            )
+            return importlib.util.spec_from_file_location(fullname, file, submodule_search_locations=search)
         return importlib.util.spec_from_file_location(
             fullname,
             file,

@@ -117,9 +117,7 @@ def _values(app: Application, view: ViewState, key: str) -> list[Any] | None:
         "read_only": lambda: view.buffer.read_only,
         "has_unsaved_changes": lambda: view.buffer.dirty,
         "group_has_multiselect": lambda: bool(window and len(window.group.selected) > 1),
-        "group_has_transient_sheet": lambda: bool(
-            window and any(sheet.transient for sheet in window.group.sheets)
-        ),
+        "group_has_transient_sheet": lambda: bool(window and any(sheet.transient for sheet in window.group.sheets)),
         "is_javadoc": lambda: False,
         "is_recording_macro": lambda: False,
         "last_command": lambda: getattr(view.buffer.history.command(0), "command", None),

@@ -26,6 +26,19 @@ def sources(view: ViewState) -> Iterator[tuple[str, Navigate | None]]:
         yield view.popup.html, view.popup.on_navigate
 
 
+def close_annotations(view: ViewState, key: str) -> None:
+    """Close the annotations of a key, as the person does with their ×.
+
+    Raises LookupError if there are none.
+    """
+    regions = view.regions.get(key)
+    if regions is None or not regions.annotations:
+        raise LookupError(f"view {view.id} has no annotations of {key!r}")
+    regions.annotations = []
+    if regions.on_close is not None:
+        regions.on_close()
+
+
 def click(app: Application, view: ViewState, href: str) -> None:
     """Click the link with this `href`.
 

@@ -117,9 +117,7 @@ class Listeners:
 
         self._on_ui(tell)
 
-    def rewrite(
-        self, event: str, view: ViewState | None, handle: Any, name: str, args: Any
-    ) -> tuple[str, Any]:
+    def rewrite(self, event: str, view: ViewState | None, handle: Any, name: str, args: Any) -> tuple[str, Any]:
         """Ask on_text_command or on_window_command whether to run another command instead."""
         for listener in list(self.global_):
             answer = self._call(listener, event, handle, name, args)
@@ -138,15 +136,11 @@ class Listeners:
         for listener in list(self.by_view.get(view.id, ())) if view else ():
             self._call(listener, event, name, args)
 
-    def query_context(
-        self, view: ViewState, key: str, operator: int, operand: Any, match_all: bool
-    ) -> bool | None:
+    def query_context(self, view: ViewState, key: str, operator: int, operand: Any, match_all: bool) -> bool | None:
         """The first listener's answer to a key binding's context that is not None."""
         handle = self._app.view_handle(view)
         for listener in list(self.global_):
-            answer = self._call(
-                listener, "on_query_context", handle, key, operator, operand, match_all
-            )
+            answer = self._call(listener, "on_query_context", handle, key, operator, operand, match_all)
             if answer is not None:
                 return bool(answer)
         for listener in list(self.by_view.get(view.id, ())):

@@ -190,11 +190,7 @@ class PackageLoader:
         if view is None or not plugin.classes:
             return
         handle = self._app.view_handle(view)
-        own = [
-            each
-            for each in self._app.listeners.by_view.get(view.id, ())
-            if type(each) in plugin.classes
-        ]
+        own = [each for each in self._app.listeners.by_view.get(view.id, ()) if type(each) in plugin.classes]
         for listener in plugin.listeners:
             _guarded(listener, "on_activated", handle)
         for listener in own:

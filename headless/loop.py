@@ -198,6 +198,8 @@ class Loop:
             if self._stopping:
                 break
         self.stopwatch.beat()
+        # Also without a callback: whoever turns the loop may have done something before.
+        self._settle()
 
     def _call(self, callback: Callback) -> None:
         start = time.perf_counter()
@@ -205,11 +207,14 @@ class Loop:
             callback()
         except Exception:
             report_exception()
+        self._settle()
+        self.stopwatch.ran(time.perf_counter() - start)
+
+    def _settle(self) -> None:
         try:
             self.after_turn()
         except Exception:
             report_exception()
-        self.stopwatch.ran(time.perf_counter() - start)
 
     def run_until(self, condition: Callable[[], object], timeout: float = 4.0) -> object:
         """Turn until `condition` is truthy and return its value.

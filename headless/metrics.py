@@ -74,7 +74,7 @@ class Metrics:
         height = self.row_top(view, count)
         if view.settings.get("scroll_past_end") and view.sheet is not None:
             height += VIEWPORT[1] - LINE_HEIGHT
-        width = max((len(line) for line in view.buffer.text.split("\n")), default=0) * EM_WIDTH
+        width = view.buffer.widest_line() * EM_WIDTH
         return max(width, VIEWPORT[0]), max(height, VIEWPORT[1])
 
     def scroll_to(self, view: ViewState, x: float, y: float) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 
-_STYLE = re.compile(r"<style[^>]*>(.*?)</style>", re.S | re.I)
-_COMMENT = re.compile(r"/\*.*?\*/", re.S)
+_STYLE = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL | re.IGNORECASE)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
-_OUTER = re.compile(r"</?(?:html|body|head)\b[^>]*>", re.I)
-_BODY_ID = re.compile(r"<body\b[^>]*\bid=[\"']?([\w-]+)", re.I)
+_OUTER = re.compile(r"</?(?:html|body|head)\b[^>]*>", re.IGNORECASE)
+_BODY_ID = re.compile(r"<body\b[^>]*\bid=[\"']?([\w-]+)", re.IGNORECASE)
 _ROOTS = re.compile(r"^(?:html|body|:root)\b((?:[.#][\w-]+)*)")
+_SYSTEM_FONT = re.compile(r"font-family:\s*system\b(?!-)")
 _PERCENT = re.compile(r"^(.*?)\s+([\d.]+)%")
 
 
 def scoped(html: str, box: str) -> str:
-    """minihtml whose styles apply inside the element with the class `box` alone."""
+    """Minihtml whose styles apply inside the element with the class `box` alone."""
     rules = [rule for style in _STYLE.findall(html) for rule in _scoped_rules(style, box)]
     body_id = _BODY_ID.search(html)
     content = colours(_OUTER.sub("", _STYLE.sub("", html)))
@@ -43,7 +44,8 @@ def _scoped_selector(selector: str, box: str) -> str:
 
 
 def colours(css: str) -> str:
-    """CSS with minihtml's `color(…)` functions as `color-mix(…)`."""
+    """CSS for a browser: minihtml's `color(…)` as `color-mix(…)`, its `system` font as such."""
+    css = _SYSTEM_FONT.sub("font-family: system-ui, sans-serif", css)
     start = css.find("color(")
     while start >= 0:
         end = _closing(css, start + len("color"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headless.api.items import ListInputItem, QuickPanelItem
 from headless.api.flags import QuickPanelFlags
+from headless.api.items import ListInputItem, QuickPanelItem
 from headless.loop import report_exception
 from headless.window import Question
 

@@ -57,9 +57,7 @@ def merged(spans: Iterable[Span]) -> list[Span]:
             last = result.pop()
             begin, end = min(*last, *span), max(*last, *span)
             # The direction of the one that has a direction.
-            backwards = (last if last[0] != last[1] else span)[0] > min(
-                last if last[0] != last[1] else span
-            )
+            backwards = (last if last[0] != last[1] else span)[0] > min(last if last[0] != last[1] else span)
             span = (end, begin) if backwards else (begin, end)
         result.append(span)
     return result

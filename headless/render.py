@@ -43,9 +43,7 @@ def window_page(
 class WindowPicture:
     """Draws a window in one colour scheme."""
 
-    def __init__(
-        self, app: Application, window: WindowState, scheme: Scheme, kind: str, height: int
-    ) -> None:
+    def __init__(self, app: Application, window: WindowState, scheme: Scheme, kind: str, height: int) -> None:
         self._app = app
         self._window = window
         self._scheme = scheme

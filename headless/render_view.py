@@ -77,15 +77,11 @@ class ViewPicture:
     def _mark_syntax(self, marks: Marks) -> None:
         syntax = syntax_by_path(str(self._view.settings.own.get("syntax", "")))
         if syntax is not None and len(self._buffer) < 500_000:
-            for start, end, colour in highlight.spans(
-                self._buffer.text, syntax.name, self._scheme
-            ):
+            for start, end, colour in highlight.spans(self._buffer.text, syntax.name, self._scheme):
                 if end > self._bounds[0] and start < self._bounds[1]:
                     marks.spans.append((start, end, f"color: {colour}"))
 
-    def _mark_region(
-        self, marks: Marks, span: tuple[int, int], colour: str, flags: int
-    ) -> None:
+    def _mark_region(self, marks: Marks, span: tuple[int, int], colour: str, flags: int) -> None:
         start, end = min(span), max(span)
         underline = next((line for flag, line in _UNDERLINES.items() if flags & flag), None)
         if underline:
@@ -182,7 +178,7 @@ class ViewPicture:
             indent = col if phantom.layout == PhantomLayout.BELOW else 0
             box = minicss.scoped(phantom.html, f"p{phantom.id}")
             found.setdefault(row, []).append(
-                f'<div class="phantom" style="--indent: {indent}">{box}</div>'
+                f'<div class="phantom" style="--indent: {indent}; height: {phantom.height * LINE_HEIGHT:g}px">{box}</div>'
             )
         return found
 

@@ -47,9 +47,7 @@ class Requests:
 
     # -- files and views -----------------------------------------------------------------------
 
-    def open_file(
-        self, path: str, window: int | None = None, flags: int = 0, group: int = -1
-    ) -> dict[str, Any]:
+    def open_file(self, path: str, window: int | None = None, flags: int = 0, group: int = -1) -> dict[str, Any]:
         """Open a file and wait until it is loaded."""
         view = self._app.tabs.open_file(self._window(window), path, flags, group)
         self._app.documents.load(view)
@@ -146,9 +144,7 @@ class Requests:
             place = self._window(window) if window is not None else self._app.active_window()
             self._app.commands.run(name, args, place.active_view if place else None, place)
 
-    def enabled(
-        self, name: str, args: dict[str, Any] | None = None, view: int | None = None
-    ) -> bool:
+    def enabled(self, name: str, args: dict[str, Any] | None = None, view: int | None = None) -> bool:
         """Whether a command says that it can be run."""
         window = self._app.active_window()
         target = self._view(view) if view is not None else window and window.active_view
@@ -162,6 +158,10 @@ class Requests:
     def click(self, view: int, href: str) -> None:
         """Click a link in a view."""
         links.click(self._app, self._view(view), href)
+
+    def close_annotations(self, view: int, key: str) -> None:
+        """Close the annotations of a key of regions, as with their ×."""
+        links.close_annotations(self._view(view), key)
 
     def answer(self, panel: int | str | None = None, window: int | None = None) -> None:
         """Answer the open quick or input panel; None cancels it."""
@@ -177,9 +177,7 @@ class Requests:
         """Everything that can be seen."""
         return state.describe(self._app, text)
 
-    def render(
-        self, path: str, window: int | None = None, scheme: str = "dark", **options: Any
-    ) -> dict[str, Any]:
+    def render(self, path: str, window: int | None = None, scheme: str = "dark", **options: Any) -> dict[str, Any]:
         """Write a picture of a window as an HTML file."""
         html = render.window_page(self._app, self._window(window), scheme, **options)
         with open(path, "w", encoding="utf-8", newline="\n") as file:

@@ -21,7 +21,7 @@ class Scheme:
     rules: tuple[tuple[str, str], ...] = field(default=())
 
     def palette(self) -> dict[str, str]:
-        """minihtml's variables: `background`, `redish`, `accent` …"""
+        """Minihtml's variables: `background`, `redish`, `accent` …"""
         names = ("accent", "background", "foreground", *NAMED)
         return {name: self.colours[name] for name in names}
 

@@ -17,7 +17,7 @@ def compile_pattern(pattern: str, flags: int) -> re.Pattern[str]:
         pattern = re.escape(pattern)
     if flags & FindFlags.WHOLEWORD:
         pattern = rf"\b(?:{pattern})\b"
-    return re.compile(pattern, re.M | (re.I if flags & FindFlags.IGNORECASE else 0))
+    return re.compile(pattern, re.MULTILINE | (re.IGNORECASE if flags & FindFlags.IGNORECASE else 0))
 
 
 def find(text: str, pattern: str, start: int, flags: int) -> tuple[int, int] | None:
@@ -35,9 +35,7 @@ def find(text: str, pattern: str, start: int, flags: int) -> tuple[int, int] | N
     return match.span() if match else None
 
 
-def find_all(
-    text: str, pattern: str, flags: int, within: list[tuple[int, int]] | None
-) -> Iterator[re.Match[str]]:
+def find_all(text: str, pattern: str, flags: int, within: list[tuple[int, int]] | None) -> Iterator[re.Match[str]]:
     """All matches that do not overlap, inside the spans `within` if these are given."""
     expression = compile_pattern(pattern, flags)
     for begin, end in [(0, len(text))] if within is None else within:

@@ -57,7 +57,7 @@ class SettingsState:
         self.id = id
         self.own: dict[str, Any] = {}
         self.listeners: list[tuple[str, Callable[[], None]]] = []
-        self._parents = parents or (lambda: [])
+        self._parents = parents or (list)
 
     def lookup(self, key: str) -> tuple[bool, Any]:
         """Whether `key` is set here or above, and its value."""
@@ -123,9 +123,7 @@ class SettingsStore:
     def __init__(self, user_folder: str, load_defaults: Callable[[str], list[str]]) -> None:
         self._user_folder = user_folder
         self._load_defaults = load_defaults
-        self._by_id: weakref.WeakValueDictionary[int, SettingsState] = (
-            weakref.WeakValueDictionary()
-        )
+        self._by_id: weakref.WeakValueDictionary[int, SettingsState] = weakref.WeakValueDictionary()
         self._by_name: dict[str, FileSettings] = {}
         self._next_id = 1
         # Runs the listeners of a change; the application puts them on the UI thread.

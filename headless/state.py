@@ -47,10 +47,7 @@ def window_state(window: WindowState, text: bool) -> dict[str, Any]:
             for sheet in window.sheets()
             if sheet.html is not None
         ],
-        "panels": {
-            f"output.{name}": view_state(panel.view, text, None)
-            for name, panel in window.panels.items()
-        },
+        "panels": {f"output.{name}": view_state(panel.view, text, None) for name, panel in window.panels.items()},
         "active_panel": window.active_panel,
         "question": None
         if question is None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headless.view import ViewState
     from headless.window import WindowState
 
-_POSITION = re.compile(r"^(.*?)(?::(\d+))(?::(\d+))?$", re.S)
+_POSITION = re.compile(r"^(.*?)(?::(\d+))(?::(\d+))?$", re.DOTALL)
 
 
 class Tabs:
@@ -26,9 +26,7 @@ class Tabs:
 
     # -- opening -------------------------------------------------------------------------------
 
-    def open_file(
-        self, window: WindowState, path: str, flags: int = 0, group: int = -1
-    ) -> ViewState:
+    def open_file(self, window: WindowState, path: str, flags: int = 0, group: int = -1) -> ViewState:
         """Show the tab of a file, made and loading if there is none yet."""
         path, row, col = _split_position(path) if flags & NewFileFlags.ENCODED_POSITION else (
             path, 0, 0)  # fmt: skip
@@ -59,13 +57,9 @@ class Tabs:
         return sheet.view
 
     def _is_of(self, view: ViewState, path: str) -> bool:
-        return view.buffer.file_name is not None and os.path.normcase(
-            view.buffer.file_name
-        ) == os.path.normcase(path)
+        return view.buffer.file_name is not None and os.path.normcase(view.buffer.file_name) == os.path.normcase(path)
 
-    def _new_view_for(
-        self, window: WindowState, path: str, flags: int, number: int
-    ) -> ViewState:
+    def _new_view_for(self, window: WindowState, path: str, flags: int, number: int) -> ViewState:
         existing = next((v for v in self._app.views.values() if self._is_of(v, path)), None)
         if existing is not None:
             return self.clone(existing, window, flags, number)
@@ -98,9 +92,7 @@ class Tabs:
         else:
             go()
 
-    def add(
-        self, window: WindowState, view: ViewState, flags: int = 0, group: int = -1
-    ) -> SheetState:
+    def add(self, window: WindowState, view: ViewState, flags: int = 0, group: int = -1) -> SheetState:
         """A new tab for `view`, shown as `flags` say."""
         sheet = SheetState(self._app.take_id(), window, view)
         view.sheet = sheet
@@ -136,6 +128,7 @@ class Tabs:
         else:
             group.select([sheet])
         window.active_group = number
+        window.panel_view = None
         self._app.focus_changed()
 
     def keep(self, view: ViewState) -> None:
@@ -156,7 +149,17 @@ class Tabs:
         else:
             group.select([sheet])
         window.active_group = number
+        window.panel_view = None
         self._app.focus_changed()
+
+    def focus_view(self, view: ViewState) -> None:
+        """Give a view the focus, be it in a tab or in a panel."""
+        window = view.window
+        if view.sheet is not None:
+            self.focus(view.sheet)
+        elif window is not None and view in window.all_views():
+            window.panel_view = view
+            self._app.focus_changed()
 
     def select(self, window: WindowState, sheets: list[SheetState]) -> None:
         """Show `sheets` in their groups; groups without any of them keep what they show."""
@@ -169,9 +172,7 @@ class Tabs:
                     group.touch(active)
         self._app.focus_changed()
 
-    def move(
-        self, sheets: list[SheetState], group: int, index: int = -1, select: bool = True
-    ) -> None:
+    def move(self, sheets: list[SheetState], group: int, index: int = -1, select: bool = True) -> None:
         """Move tabs to another place or group of their window."""
         for sheet in sheets:
             window, old = sheet.window, sheet.window.group_of(sheet)
@@ -200,9 +201,7 @@ class Tabs:
 
     # -- closing -------------------------------------------------------------------------------
 
-    def close_sheet(
-        self, sheet: SheetState, on_close: Callable[[bool], object] | None = None
-    ) -> bool:
+    def close_sheet(self, sheet: SheetState, on_close: Callable[[bool], object] | None = None) -> bool:
         """Close a tab; unsaved changes are asked about. False if the person cancelled."""
         view = sheet.view
         closed = sheet.id in self._app.sheets and self._may_close(view)

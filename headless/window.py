@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -122,6 +123,8 @@ class WindowState:
         self.project: dict[str, Any] | None = None
         self.panels: dict[str, Panel] = {}
         self.active_panel: str | None = None
+        # The view of a panel, while that has the focus and not a tab.
+        self.panel_view: ViewState | None = None
         self.question: Question | None = None
         self.status_message = ""
         self.visible = {
@@ -131,7 +134,9 @@ class WindowState:
     @property
     def folders(self) -> list[str]:
         """The folders of the side bar."""
-        return [str(folder["path"]) for folder in (self.project or {}).get("folders", [])]
+        base = os.path.dirname(self.project_file or "")
+        folders = (self.project or {}).get("folders", [])
+        return [os.path.normpath(os.path.join(base, str(each["path"]))) for each in folders]
 
     @property
     def group(self) -> GroupState:

@@ -105,9 +105,7 @@ def ok_cancel_dialog(msg: str, ok_title: str = "", title: str = "") -> bool:
     return bool(app().ask("ok_cancel_dialog", msg, False, buttons=[ok_title]))
 
 
-def yes_no_cancel_dialog(
-    msg: str, yes_title: str = "", no_title: str = "", title: str = ""
-) -> DialogResult:
+def yes_no_cancel_dialog(msg: str, yes_title: str = "", no_title: str = "", title: str = "") -> DialogResult:
     """Ask yes, no or cancel; cancelled if no answer has been prepared."""
     answer = app().ask("yes_no_cancel_dialog", msg, 0, buttons=[yes_title, no_title])
     return DialogResult(int(answer))
@@ -212,7 +210,7 @@ def encode_value(value: ValueLike, pretty: bool = False, update_text: str | None
 
 def decode_value(data: str) -> Value:
     """The value of a JSON text, comments and trailing commas allowed."""
-    return jsonc.loads(data)  # type: ignore[no-any-return]
+    return jsonc.loads(data)
 
 
 _VARIABLE = re.compile(r"\\(\$)|\$(\w+)|\$\{(\w+)(?::((?:[^{}\\]|\\.)*))?\}")

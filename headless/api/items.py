@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
+from headless.api.command_text import format_command
 from headless.api.flags import (
     KIND_AMBIGUOUS,
     KIND_SNIPPET,
@@ -14,7 +15,6 @@ from headless.api.flags import (
     PhantomLayout,
     SymbolType,
 )
-from headless.api.command_text import format_command
 from headless.api.region import Region
 from headless.api.types import CommandArgsLike, CompletionValue, Kind, Point
 
@@ -145,9 +145,7 @@ class ListInputItem(Generic[T]):
 class SymbolRegion:
     """A symbol in a view."""
 
-    def __init__(
-        self, name: str, region: Region, syntax: str, type: SymbolType, kind: Kind
-    ) -> None:
+    def __init__(self, name: str, region: Region, syntax: str, type: SymbolType, kind: Kind) -> None:
         self.name = name
         self.region = region
         self.syntax = syntax
@@ -203,9 +201,7 @@ class Syntax:
 class ContextStackFrame:
     """One frame of the syntax highlighting."""
 
-    def __init__(
-        self, context_name: str, source_file: str, source_location: tuple[int, int]
-    ) -> None:
+    def __init__(self, context_name: str, source_file: str, source_location: tuple[int, int]) -> None:
         self.context_name = context_name
         self.source_file = source_file
         self.source_location = source_location

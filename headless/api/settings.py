@@ -26,7 +26,7 @@ class Settings:
         found, _ = self._state().lookup(key)
         if not found:
             raise KeyError(repr(key))
-        return self._state().get(key)  # type: ignore[no-any-return]
+        return self._state().get(key)
 
     def __setitem__(self, key: str, value: ValueLike) -> None:
         app().settings.set(self._state(), key, value)
@@ -62,7 +62,7 @@ class Settings:
     @locked
     def get(self, key: str, default: ValueLike | None = None) -> Value:
         """The value of `key`, or `default`."""
-        return self._state().get(key, default)  # type: ignore[no-any-return]
+        return self._state().get(key, default)
 
     def has(self, key: str) -> bool:
         """Whether `key` is set."""

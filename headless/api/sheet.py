@@ -44,7 +44,7 @@ class Sheet:
     def window(self) -> Window | None:
         """The window it is in."""
         state = self._state()
-        return app().window_handle(state.window) if state else None  # type: ignore[no-any-return]
+        return app().window_handle(state.window) if state else None
 
     @locked
     def view(self) -> View | None:
@@ -52,7 +52,7 @@ class Sheet:
         state = self._state()
         if state is None or state.view is None:
             return None
-        return app().view_handle(state.view)  # type: ignore[no-any-return]
+        return app().view_handle(state.view)
 
     @locked
     def name(self) -> str | None:

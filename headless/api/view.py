@@ -99,7 +99,7 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
     def window(self) -> Window | None:
         """The window it is in."""
         window = self._state().window
-        return app().window_handle(window) if window else None  # type: ignore[no-any-return]
+        return app().window_handle(window) if window else None
 
     @locked
     def clones(self) -> list[View]:
@@ -253,9 +253,7 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
         app().edits.change(self._state(), edit, region.a, region.b, text)
 
     @locked
-    def command_history(
-        self, index: int, modifying_only: bool = False
-    ) -> tuple[str | None, CommandArgs, int]:
+    def command_history(self, index: int, modifying_only: bool = False) -> tuple[str | None, CommandArgs, int]:
         """The command `index` steps back or forth in the undo history."""
         step = self._state().buffer.history.command(index)
         return (step.command, step.args, 1) if step else (None, None, 0)

@@ -74,9 +74,7 @@ class ViewMarks:
         view, id = self._state(), app().take_id()
         span = view.buffer.clamped([region.to_tuple()])[0]
         height = minihtml.height(content)
-        view.phantoms[id] = PhantomState(
-            id, key, span, content, int(layout), on_navigate, height
-        )
+        view.phantoms[id] = PhantomState(id, key, span, content, int(layout), on_navigate, height)
         return id
 
     @locked

@@ -62,9 +62,7 @@ class ViewMissing:
         """Not offered."""
         raise not_offered("View.find_all_results_with_text")
 
-    def show_popup_menu(
-        self, items: list[str], on_done: Callable[[int], None], flags: int = 0
-    ) -> None:
+    def show_popup_menu(self, items: list[str], on_done: Callable[[int], None], flags: int = 0) -> None:
         """Not offered."""
         raise not_offered("View.show_popup_menu")
 

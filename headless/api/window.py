@@ -186,8 +186,7 @@ class _Project(_Identity):
             state = self._state()
             state.project = jsonc.loads(jsonc.dumps(dict(data or {})))
             if state.project_file:
-                with open(state.project_file, "w", encoding="utf-8") as file:
-                    file.write(jsonc.dumps(state.project, pretty=True) + "\n")
+                app().documents.save_project(state)
             app().settings.changed(state.settings)
 
         app().on_ui(change)
@@ -275,7 +274,7 @@ class _Sheets(_Identity):
             app().tabs.add_sheet(sheet, flags, group)
             return HtmlSheet(sheet.id)
 
-        return app().on_ui(open_)  # type: ignore[no-any-return]
+        return app().on_ui(open_)
 
     def new_file(self, flags: NewFileFlags = NewFileFlags.NONE, syntax: str = "") -> View:
         """Open an empty tab."""
@@ -287,17 +286,13 @@ class _Sheets(_Identity):
                 view.settings.own["syntax"] = syntax
             app().tabs.add(state, view, flags)
             app().listeners.emit("on_new", view)
-            return _view(view)  # type: ignore[no-any-return]
+            return _view(view)
 
-        return app().on_ui(open_)  # type: ignore[no-any-return]
+        return app().on_ui(open_)
 
-    def open_file(
-        self, fname: str, flags: NewFileFlags = NewFileFlags.NONE, group: int = -1
-    ) -> View:
+    def open_file(self, fname: str, flags: NewFileFlags = NewFileFlags.NONE, group: int = -1) -> View:
         """Open a file, or show its tab; it loads at the loop's next turn."""
-        return app().on_ui(  # type: ignore[no-any-return]
-            lambda: _view(app().tabs.open_file(self._state(), fname, int(flags), group))
-        )
+        return app().on_ui(lambda: _view(app().tabs.open_file(self._state(), fname, int(flags), group)))
 
     @locked
     def find_open_file(self, fname: str, group: int = -1) -> View | None:
@@ -308,7 +303,7 @@ class _Sheets(_Identity):
         for sheet in (sheet for each in groups for sheet in each.sheets):
             name = sheet.view.buffer.file_name if sheet.view else None
             if name is not None and os.path.normcase(name) == wanted:
-                return _view(sheet.view)  # type: ignore[no-any-return]
+                return _view(sheet.view)
         return None
 
     @locked
@@ -333,9 +328,9 @@ class _Sheets(_Identity):
 
     def focus_view(self, view: View) -> None:
         """Focus a view's tab."""
-        state = app().view(view.view_id).sheet if view is not None else None
-        if state is not None:
-            app().on_ui(lambda: app().tabs.focus(state))
+        state = app().view(view.view_id) if view is not None else None
+        if state is not None and state.valid:
+            app().on_ui(lambda: app().tabs.focus_view(state))
 
     def select_sheets(self, sheets: list[Sheet]) -> None:
         """Show these tabs side by side."""
@@ -461,7 +456,7 @@ class _Sheets(_Identity):
     @locked
     def layout(self) -> dict[str, Any]:
         """How the groups divide the window."""
-        return jsonc.loads(jsonc.dumps(self._state().layout))  # type: ignore[no-any-return]
+        return jsonc.loads(jsonc.dumps(self._state().layout))
 
     def get_layout(self) -> dict[str, Any]:
         """As `layout`."""
@@ -477,17 +472,13 @@ class _Panels(_Identity):
 
     def create_output_panel(self, name: str, unlisted: bool = False) -> View:
         """The view of an output panel, made if there is none; an existing one is emptied."""
-        return app().on_ui(lambda: self._output_panel(name, unlisted, None)[0])  # type: ignore[no-any-return]
+        return app().on_ui(lambda: self._output_panel(name, unlisted, None)[0])
 
-    def create_io_panel(
-        self, name: str, on_input: Callable[[str], None], unlisted: bool = False
-    ) -> tuple[View, View]:
+    def create_io_panel(self, name: str, on_input: Callable[[str], None], unlisted: bool = False) -> tuple[View, View]:
         """The views of an output panel with an input box."""
-        return app().on_ui(lambda: self._output_panel(name, unlisted, on_input))  # type: ignore[no-any-return]
+        return app().on_ui(lambda: self._output_panel(name, unlisted, on_input))
 
-    def _output_panel(
-        self, name: str, unlisted: bool, on_input: Callable[[str], None] | None
-    ) -> tuple[Any, Any]:
+    def _output_panel(self, name: str, unlisted: bool, on_input: Callable[[str], None] | None) -> tuple[Any, Any]:
         state = self._state()
         panel = state.panels.get(name)
         if panel is None:
@@ -503,7 +494,8 @@ class _Panels(_Identity):
         view = app().new_view(self._state())
         view.element = element
         view.buffer.scratch = True
-        view.settings.own["is_widget"] = True
+        if element.endswith(":input"):
+            view.settings.own["is_widget"] = True
         return view
 
     def _empty(self, panel: Panel) -> None:
@@ -527,9 +519,11 @@ class _Panels(_Identity):
         panel = self._state().panels.get(name)
         return (_view(panel.view), _view(panel.input)) if panel else (None, None)
 
-    @locked
     def destroy_output_panel(self, name: str) -> None:
         """Remove an output panel."""
+        app().on_ui(lambda: self._destroy_panel(name))
+
+    def _destroy_panel(self, name: str) -> None:
         state = self._state()
         panel = state.panels.pop(name, None)
         if panel is None:
@@ -539,6 +533,9 @@ class _Panels(_Identity):
                 app().forget_view(view)
         if state.active_panel == f"output.{name}":
             state.active_panel = None
+        if state.panel_view in (panel.view, panel.input):
+            state.panel_view = None
+        app().focus_changed()
 
     @locked
     def active_panel(self) -> str | None:
@@ -560,11 +557,9 @@ class _Panels(_Identity):
         on_cancel: Callable[[], None] | None,
     ) -> View:
         """Ask for a line of text."""
-        return app().on_ui(  # type: ignore[no-any-return]
+        return app().on_ui(
             lambda: _view(
-                app().questions.input_panel(
-                    self._state(), caption, initial_text, on_done, on_change, on_cancel
-                )
+                app().questions.input_panel(self._state(), caption, initial_text, on_done, on_change, on_cancel)
             )
         )
 
@@ -580,7 +575,12 @@ class _Panels(_Identity):
         """Show a list to choose from."""
         app().on_ui(
             lambda: app().questions.quick_panel(
-                self._state(), list(items), on_select, flags, selected_index, on_highlight,
+                self._state(),
+                list(items),
+                on_select,
+                flags,
+                selected_index,
+                on_highlight,
                 placeholder,
             )  # fmt: skip
         )

@@ -2,48 +2,100 @@
 
 from __future__ import annotations
 
+from headless.api import flags as _flags
+from headless.api import functions as _functions
+from headless.api import logging as _logging
 from headless.api.command_text import (
     command_url as command_url,
+)
+from headless.api.command_text import (
     format_command as format_command,
+)
+from headless.api.command_text import (
     html_format_command as html_format_command,
 )
-from headless.api import flags as _flags, functions as _functions, logging as _logging
 from headless.api.functions import FileTooLargeError as FileTooLargeError
 from headless.api.items import (
     CompletionItem as CompletionItem,
+)
+from headless.api.items import (
     CompletionList as CompletionList,
+)
+from headless.api.items import (
     ContextStackFrame as ContextStackFrame,
+)
+from headless.api.items import (
     Html as Html,
+)
+from headless.api.items import (
     ListInputItem as ListInputItem,
+)
+from headless.api.items import (
     Phantom as Phantom,
+)
+from headless.api.items import (
     PhantomSet as PhantomSet,
+)
+from headless.api.items import (
     QuickPanelItem as QuickPanelItem,
+)
+from headless.api.items import (
     SymbolLocation as SymbolLocation,
+)
+from headless.api.items import (
     SymbolRegion as SymbolRegion,
+)
+from headless.api.items import (
     Syntax as Syntax,
 )
 from headless.api.region import (
     Edit as Edit,
+)
+from headless.api.region import (
     HistoricPosition as HistoricPosition,
+)
+from headless.api.region import (
     Region as Region,
+)
+from headless.api.region import (
     TextChange as TextChange,
 )
 from headless.api.selection import Selection as Selection
 from headless.api.settings import Settings as Settings
 from headless.api.sheet import (
     Buffer as Buffer,
+)
+from headless.api.sheet import (
     HtmlSheet as HtmlSheet,
+)
+from headless.api.sheet import (
     ImageSheet as ImageSheet,
+)
+from headless.api.sheet import (
     Sheet as Sheet,
+)
+from headless.api.sheet import (
     TextSheet as TextSheet,
 )
 from headless.api.types import (
     DIP as DIP,
+)
+from headless.api.types import (
     CommandArgs as CommandArgs,
+)
+from headless.api.types import (
     CompletionValue as CompletionValue,
+)
+from headless.api.types import (
     Kind as Kind,
+)
+from headless.api.types import (
     Point as Point,
+)
+from headless.api.types import (
     Value as Value,
+)
+from headless.api.types import (
     Vector as Vector,
 )
 from headless.api.view import View as View

@@ -10,7 +10,8 @@ from headless.api import view as _view
 from headless.api import window as _window
 from headless.api.items import Html as _Html
 from headless.api.settings import Settings as _Settings
-from headless.api.types import Event as Event, Value as Value
+from headless.api.types import Event as Event
+from headless.api.types import Value as Value
 from headless.commands import snake_name as _snake_name
 
 _T = TypeVar("_T")

@@ -7,9 +7,11 @@ import tempfile
 import unittest
 from collections.abc import Callable
 from typing import Any
-from unittest import TestCase as TestCase, expectedFailure as expectedFailure
+from unittest import TestCase as TestCase
+from unittest import expectedFailure as expectedFailure
 
-from headless.unittesting.steps import AWAIT_WORKER as AWAIT_WORKER, drive
+from headless.unittesting.steps import AWAIT_WORKER as AWAIT_WORKER
+from headless.unittesting.steps import drive
 
 __all__ = [
     "AWAIT_WORKER",

@@ -28,7 +28,7 @@ def drive(steps: Any) -> tuple[()]:
         while True:
             try:
                 value = _wait_for(wanted)
-            except Exception as error:  # noqa: BLE001 - the test sees it where it waited
+            except Exception as error:
                 wanted = steps.throw(error)
             else:
                 wanted = steps.send(value)

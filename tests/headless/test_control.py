@@ -34,7 +34,12 @@ class Driver:
         package.mkdir()
         (package / "plugin.py").write_text(PLUGIN)
         self.exit_file = tmp_path / "left"
-        environment = {**os.environ, "HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT), "EXIT_FILE": str(self.exit_file)}
+        environment = {
+            **os.environ,
+            "HOME": str(tmp_path / "home"),
+            "PYTHONPATH": str(ROOT),
+            "EXIT_FILE": str(self.exit_file),
+        }
         environment["APPDATA"] = environment["LOCALAPPDATA"] = str(tmp_path / "home")
         for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
             environment.pop(name, None)
@@ -115,7 +120,10 @@ def test_a_blocked_ui_thread_is_measured(driver: Driver):
     assert driver.ask("stall")["stall_ms"] < 150
 
 
-@pytest.mark.parametrize("how", ["quit", "eof", pytest.param("sigterm", marks=pytest.mark.skipif(sys.platform == "win32", reason="no signals"))])
+@pytest.mark.parametrize(
+    "how",
+    ["quit", "eof", pytest.param("sigterm", marks=pytest.mark.skipif(sys.platform == "win32", reason="no signals"))],
+)
 def test_every_way_out_calls_on_exit_and_ends_soon(driver: Driver, how: str):
     assert driver.process.stdin is not None
     if how == "quit":

@@ -34,7 +34,12 @@ def test_a_file_loads_at_the_next_turn(app: Application, window: Any, tmp_path: 
     assert window.open_file(str(path)) == view
 
 
-@given(st.lists(WORDS, max_size=5), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans(), st.sampled_from(["UTF-8", "UTF-8 with BOM", "UTF-16 LE with BOM", "UTF-16 BE with BOM"]))
+@given(
+    st.lists(WORDS, max_size=5),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.booleans(),
+    st.sampled_from(["UTF-8", "UTF-8 with BOM", "UTF-16 LE with BOM", "UTF-16 BE with BOM"]),
+)
 def test_what_is_loaded_and_saved_is_the_same_to_the_byte(lines: list[str], ending: str, last: bool, encoding: str):
     codec, mark = ENCODINGS[encoding]
     data = mark + (ending.join(lines) + (ending if last else "")).encode(codec)
@@ -43,13 +48,17 @@ def test_what_is_loaded_and_saved_is_the_same_to_the_byte(lines: list[str], endi
     assert format.encode(text) == data
 
 
-@pytest.mark.parametrize("data", [b"", b"\xff\xfea\0b\0", "naïve\n".encode("cp1252"), "a\nb\n".encode("utf-16-le"), b"\x81\x8d\n"])
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff\xfea\0b\0", "naïve\n".encode("cp1252"), "a\nb\n".encode("utf-16-le"), b"\x81\x8d\n"]
+)
 def test_odd_files_come_back_to_the_byte(data: bytes):
     text, format = decode(data)
     assert format.encode(text) == data
 
 
-def test_saving_keeps_the_format_and_tells_the_listeners(window: Any, tmp_path: Path, settle: Callable[[], None], package: Any):
+def test_saving_keeps_the_format_and_tells_the_listeners(
+    window: Any, tmp_path: Path, settle: Callable[[], None], package: Any
+):
     plugin = package("""
         heard = []
         class L(sublime_plugin.EventListener):
@@ -81,7 +90,9 @@ def change_on_disk(path: Path, data: bytes) -> None:
     os.utime(path, ns=(later, later))
 
 
-def test_a_clean_file_that_changed_is_reloaded_and_the_caret_stays(app: Application, window: Any, tmp_path: Path, settle: Callable[[], None], package: Any):
+def test_a_clean_file_that_changed_is_reloaded_and_the_caret_stays(
+    app: Application, window: Any, tmp_path: Path, settle: Callable[[], None], package: Any
+):
     plugin = package("""
         heard = []
         class L(sublime_plugin.EventListener):
@@ -125,7 +136,9 @@ def test_the_loop_looks_by_itself(app: Application, window: Any, tmp_path: Path,
     app.loop.run_until(lambda: view.substr(view.line(0)) == "afterwards")
 
 
-def test_a_file_is_saved_when_its_view_loses_the_focus_if_the_settings_say_so(app: Application, window: Any, tmp_path: Path, settle: Callable[[], None]):
+def test_a_file_is_saved_when_its_view_loses_the_focus_if_the_settings_say_so(
+    app: Application, window: Any, tmp_path: Path, settle: Callable[[], None]
+):
     path = tmp_path / "a.txt"
     path.write_text("")
     view = window.open_file(str(path))

@@ -66,7 +66,7 @@ def test_a_package_loads_and_its_resources_can_be_read(app: Application, view: A
     assert plugin.events == ["loaded", ("init", 1), ("activated", view.id())]
     assert plugin.VALUE == 1
     assert plugin.__file__ == str(sample / "plugin.py")
-    assert plugin.part.PATH == str(sample / "inner" / "part.py")
+    assert str(sample / "inner" / "part.py") == plugin.part.PATH
     assert sublime.load_resource("Packages/Sample/inner/data.txt") == "in the package"
     assert sublime.find_resources("data.*") == ["Packages/Sample/inner/data.txt"]
     assert importlib.resources.files("Sample.inner").joinpath("data.txt").read_text() == "in the package"

@@ -76,9 +76,7 @@ def parameters(node: ast.FunctionDef) -> list[tuple[str, str, bool]]:
 
 
 def offered(function: Any) -> list[tuple[str, str, bool]]:
-    return [
-        (p.name, p.kind.name, p.default is not p.empty) for p in inspect.signature(function).parameters.values()
-    ]
+    return [(p.name, p.kind.name, p.default is not p.empty) for p in inspect.signature(function).parameters.values()]
 
 
 def functions() -> Iterator[tuple[str, str, str | None, ast.FunctionDef]]:
@@ -99,7 +97,11 @@ def is_hook(cls: str | None, name: str) -> bool:
 
 @pytest.mark.parametrize(
     ("module", "name", "cls", "node"),
-    [pytest.param(*each, id=f"{each[0]}.{each[2] or ''}.{each[1]}") for each in functions() if not is_hook(each[2], each[1])],
+    [
+        pytest.param(*each, id=f"{each[0]}.{each[2] or ''}.{each[1]}")
+        for each in functions()
+        if not is_hook(each[2], each[1])
+    ],
 )
 def test_a_function_has_the_parameters_of_the_stubs(module: str, name: str, cls: str | None, node: ast.FunctionDef):
     owner = importlib.import_module(module)
@@ -122,7 +124,9 @@ def test_the_listeners_are_told_of_exactly_the_documented_events(cls: str):
     node = names_of(stub("sublime_plugin").body)[cls]
     assert isinstance(node, ast.ClassDef)
     wanted = {
-        m.name: [p.arg for p in m.args.args][1:] for m in node.body if isinstance(m, ast.FunctionDef) and is_hook(cls, m.name)
+        m.name: [p.arg for p in m.args.args][1:]
+        for m in node.body
+        if isinstance(m, ast.FunctionDef) and is_hook(cls, m.name)
     }
     assert {name: list(parameters) for name, parameters in LISTENERS[cls].items()} == wanted
 

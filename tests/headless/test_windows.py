@@ -244,7 +244,13 @@ def test_annotations_and_command_links_can_be_clicked(app: Application, view: An
 
     clicked: list[str] = []
     view.run_command("insert", {"characters": "one\n"})
-    view.add_regions("notes", [sublime.Region(0, 3)], "markup.inserted", annotations=['<a href="revert&amp;1">x</a>'], on_navigate=clicked.append)
+    view.add_regions(
+        "notes",
+        [sublime.Region(0, 3)],
+        "markup.inserted",
+        annotations=['<a href="revert&amp;1">x</a>'],
+        on_navigate=clicked.append,
+    )
     links.click(app, app.views[view.id()], "revert&1")
     assert clicked == ["revert&1"]
     url = sublime.command_url("insert", {"characters": 'a "quoted" <b>'})
