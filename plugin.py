@@ -10,17 +10,33 @@ for _name in [name for name in sys.modules if name.startswith(f"{__package__}.co
 
 from .companion.sublime_text import package  # noqa: E402
 from .companion.sublime_text.commands import (  # noqa: E402
+    QwenCompanionAcceptAllCommand,
     QwenCompanionAcceptDiffCommand,
-    QwenCompanionFillViewCommand,
+    QwenCompanionEditDiffCommand,
+    QwenCompanionNextChangeCommand,
+    QwenCompanionPendingDiffsCommand,
+    QwenCompanionPreviousChangeCommand,
+    QwenCompanionRejectAllCommand,
     QwenCompanionRejectDiffCommand,
+    QwenCompanionRestoreChangeCommand,
+    QwenCompanionRevertChangeCommand,
+    QwenCompanionToggleDiffLayoutCommand,
 )
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
 
 __all__ = (
+    "QwenCompanionAcceptAllCommand",
     "QwenCompanionAcceptDiffCommand",
-    "QwenCompanionFillViewCommand",
+    "QwenCompanionEditDiffCommand",
     "QwenCompanionListener",
+    "QwenCompanionNextChangeCommand",
+    "QwenCompanionPendingDiffsCommand",
+    "QwenCompanionPreviousChangeCommand",
+    "QwenCompanionRejectAllCommand",
     "QwenCompanionRejectDiffCommand",
+    "QwenCompanionRestoreChangeCommand",
+    "QwenCompanionRevertChangeCommand",
+    "QwenCompanionToggleDiffLayoutCommand",
     "plugin_loaded",
     "plugin_unloaded",
 )

@@ -32,6 +32,7 @@ class Companion:
 
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
         self.reviews = Reviews(editor, self._background)
+        self.reviews.settings = settings
         self._editor = editor
         self._settings = settings
         self._variables = variables
@@ -111,7 +112,7 @@ class Companion:
 
     def configure(self, settings: Settings) -> None:
         """The settings have changed."""
-        self._settings = settings
+        self._settings = self.reviews.settings = settings
         for server in self._windows.values():
             server.settings = settings
             server.touched()
@@ -137,6 +138,7 @@ class Companion:
         while True:
             for server in self._windows.values():
                 server.touched()
+            self._background(self.reviews.look())
             await asyncio.sleep(TICK)
 
     def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .changes import Edit
+    from .marks import Marks
     from .review import Review
 
 
@@ -22,6 +24,12 @@ class Settings:
 
     is_trusted: bool | None = None
     """What `isTrusted` says; None leaves the field out, so that the CLI's own folder trust rules."""
+    show_diffs: bool = True
+    """Whether the CLIs are offered diffs; without, they ask in their terminals alone."""
+    max_marked_bytes: int = 5 * 1024 * 1024
+    """A text with more characters opens without marks."""
+    max_marked_lines: int = 100_000
+    """A text with more lines opens without marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +90,20 @@ class Editor(Protocol):
         """The caret and the selected text of a view, of which the first `limit` characters are enough."""
         ...
 
-    async def show_review(self, review: Review, original: str) -> None:
-        """Open the diff of a file's text and `review.shown`, both with plain line feeds, without taking the focus."""
+    async def show_review(self, review: Review, marks: Marks | None) -> None:
+        """Open the diff of a review without taking the focus; without marks if the texts can't be compared."""
+        ...
+
+    def show_marks(self, review: Review, marks: Marks, version: int) -> None:
+        """Mark the changes of a proposal that has been edited, if it still is at this version."""
+        ...
+
+    def edit_review(self, review: Review, edit: Edit, version: int) -> None:
+        """Edit the proposal, if it still is at this version."""
+        ...
+
+    def review_changed_on_disk(self, review: Review) -> None:
+        """Warn: the file is no longer what the diff shows."""
         ...
 
     async def review_text(self, review: Review) -> str | None:
@@ -102,6 +122,10 @@ class Editor(Protocol):
         """Show text that would be lost in a view of its own, and say why it is there."""
         ...
 
+    def mention(self, message: str, window: int) -> None:
+        """Tell the person one sentence in passing."""
+        ...
+
     def say(self, message: str, window: int | None = None) -> None:
-        """Tell the person one sentence, in a window or, without one, wherever the person is."""
+        """Tell the person of a problem so that it can be read later too; without a window, in the one in front."""
         ...

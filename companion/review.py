@@ -12,14 +12,21 @@ import logging
 import os
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
-from .editor import Editor
+from .changes import change_at, changes, restore_edit, revert_edit
+from .disk import DiskFile, read_file, stamp
+from .editor import Editor, Settings
+from .marks import Marks, marks
 from .protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected, Notification
-from .text import SourceText, decode
+from .text import SourceText
 
 logger = logging.getLogger(__name__)
+
+WRITE_LIMIT = 10.0
+"""Seconds within which a CLI has to write what was accepted."""
+WRITE_LOOK = 0.25
+"""Seconds between two looks at whether it has."""
 
 EMPTY_REFUSED = (
     "An empty file can't be accepted: {cli} would write its own proposal instead. "
@@ -53,6 +60,8 @@ class Review:
     file_path: str
     proposed: SourceText
     number: int = field(default_factory=itertools.count(1).__next__)
+    disk: DiskFile = field(default_factory=DiskFile)
+    """The file as the diff shows it."""
     orphaned: bool = False
     """The session is gone: nobody waits for the outcome."""
 
@@ -60,6 +69,11 @@ class Review:
     def name(self) -> str:
         """The file's name."""
         return os.path.basename(self.file_path)
+
+    @property
+    def original(self) -> str:
+        """The file on disk as a view shows it."""
+        return self.disk.source.shown
 
     @property
     def shown(self) -> str:
@@ -71,6 +85,7 @@ class Reviews:
     """The reviews that are open, in the order in which they were opened."""
 
     def __init__(self, editor: Editor, background: Callable[[Coroutine[Any, Any, object]], object]) -> None:
+        self.settings = Settings()
         self._editor = editor
         self._background = background
         self._open: dict[tuple[Owner, str], Review] = {}
@@ -98,22 +113,21 @@ class Reviews:
         content = review.proposed.restore(text)
         if not content and review.proposed.source:
             self._editor.say(EMPTY_REFUSED.format(cli=review.owner.cli), review.owner.window)
-            return
-        if review.orphaned:
+        elif review.orphaned:
             self._editor.say(f"{review.owner.cli} is gone, so nobody writes {review.name}.", review.owner.window)
-            return
-        self._settle(review)
-        review.owner.notify(DiffAccepted(params=DiffAcceptedParams(file_path=review.file_path, content=content)))
-        self._editor.dismiss_review(review)
+        else:
+            self._accept(review, content)
+            self._editor.dismiss_review(review)
 
     def reject(self, number: int) -> None:
         """The person rejects, by command or by closing the view."""
         review = self.find(number)
         if review is not None:
             self._reject(review)
+            self._editor.mention(f"Rejected the change of {review.name}.", review.owner.window)
 
     def reject_window(self, window: int) -> None:
-        """A window closes, and its diffs with it."""
+        """A window or its project closes, and its diffs with it."""
         for review in self:
             if review.owner.window == window:
                 self._reject(review)
@@ -139,24 +153,115 @@ class Reviews:
                 review.orphaned = True
                 self._editor.orphan_review(review)
 
+    def compare(self, number: int, text: str, version: int) -> None:
+        """The proposal has been edited: mark its changes anew."""
+        if (review := self.find(number)) and self._is_comparable(review, text):
+            self._background(self._compare(review, text, version))
+
+    def revert(self, number: int, text: str, line: int, version: int) -> None:
+        """Take the original's lines for the change at a line of the proposal, which counts from 0."""
+        if review := self.find(number):
+            self._background(self._edit(review, "new", text, line, version))
+
+    def restore(self, number: int, text: str, line: int, version: int) -> None:
+        """Take the proposal's own lines again, as the CLI proposed them, for the change at a line."""
+        if review := self.find(number):
+            self._background(self._edit(review, "old", text, line, version))
+
+    async def look(self) -> None:
+        """See whether the files of open reviews have changed on disk.
+
+        One that is what was proposed needs no answer any more: a CLI that applies changes without asking may open
+        diffs all the same, and wait for them (peers.md §4).
+        """
+        for review in self:
+            if await asyncio.to_thread(stamp, review.file_path) != review.disk.stamp:
+                disk = await asyncio.to_thread(read_file, review.file_path)
+                if self.find(review.number) is not review or review.orphaned:
+                    continue
+                if disk.exists and disk.source == review.proposed:
+                    await self._done_on_disk(review)
+                elif disk.source != review.disk.source:
+                    self._editor.review_changed_on_disk(review)
+
+    async def _show(self, review: Review) -> None:
+        try:
+            review.disk = await asyncio.to_thread(read_file, review.file_path)
+            if self.find(review.number) is not review:
+                return
+            if review.disk.exists and review.disk.source == review.proposed:
+                await self._done_on_disk(review)
+                return
+            found = await self._marks(review, review.shown)
+            if self.find(review.number) is review:
+                await self._editor.show_review(review, found)
+        except Exception:
+            logger.exception("Can't show the diff of %s", review.name)
+            self._editor.say(f"The diff of {review.name} could not be shown, so it is rejected.", review.owner.window)
+            if self.find(review.number) is review:
+                self._reject(review)
+
+    async def _marks(self, review: Review, text: str) -> Marks | None:
+        return await asyncio.to_thread(marks, review.original, text) if self._is_comparable(review, text) else None
+
+    async def _compare(self, review: Review, text: str, version: int) -> None:
+        found = await asyncio.to_thread(marks, review.original, text)
+        self._editor.show_marks(review, found, version)
+
+    async def _edit(self, review: Review, side: Any, text: str, line: int, version: int) -> None:
+        """Undo ("new") or make again ("old") the change at a line of `text`."""
+        other = review.original if side == "new" else review.shown
+        before, after = (other, text) if side == "new" else (text, other)
+        change = change_at(await asyncio.to_thread(changes, before, after), line, side)
+        if change:
+            edit = (revert_edit if side == "new" else restore_edit)(before, after, change)
+            self._editor.edit_review(review, edit, version)
+        else:
+            self._editor.mention("There is no change at the caret.", review.owner.window)
+
+    def _is_comparable(self, review: Review, text: str) -> bool:
+        limits = self.settings
+        sides = (review.original, text)
+        return review.disk.is_text and all(
+            len(side) <= limits.max_marked_bytes and side.count("\n") <= limits.max_marked_lines for side in sides
+        )
+
+    async def _done_on_disk(self, review: Review) -> None:
+        """The file is what was proposed: accept, keeping what the person has made of the proposal."""
+        self._settle(review)
+        review.owner.notify(_accepted(review, review.proposed.source))
+        self._editor.mention(f"{review.name} is already as {review.owner.cli} proposes.", review.owner.window)
+        await self._close_views(review, "is done: the file holds the proposal")
+
+    def _accept(self, review: Review, content: str) -> None:
+        self._settle(review)
+        before = stamp(review.file_path)
+        review.owner.notify(_accepted(review, content))
+        self._background(self._await_write(review, content, before))
+
+    async def _await_write(self, review: Review, content: str, before: object) -> None:
+        """A CLI that has stopped in between leaves the person without the file and without the text."""
+        for _ in range(int(WRITE_LIMIT / WRITE_LOOK)):
+            if await asyncio.to_thread(stamp, review.file_path) != before:
+                break
+            if (await asyncio.to_thread(read_file, review.file_path)).source.source == content:
+                break
+            await asyncio.sleep(WRITE_LOOK)
+        else:
+            why = f"{review.owner.cli} has not written {review.name}. The text that you accepted is kept here."
+            self._editor.keep_text(review.owner.window, review.name, SourceText(content).shown, why)
+            return
+        self._editor.mention(f"{review.owner.cli} has written {review.name}.", review.owner.window)
+
     def _reject(self, review: Review) -> None:
         self._settle(review)
         if not review.orphaned:
-            review.owner.notify(DiffRejected(params=DiffOutcomeParams(file_path=review.file_path)))
+            params = DiffOutcomeParams(file_path=review.file_path)
+            review.owner.notify(DiffRejected(params=params))
         self._editor.dismiss_review(review)
 
     def _settle(self, review: Review) -> None:
         del self._open[review.owner, review.file_path]
-
-    async def _show(self, review: Review) -> None:
-        try:
-            original = await asyncio.to_thread(read_text, Path(review.file_path))
-            if self.find(review.number):
-                await self._editor.show_review(review, original)
-        except Exception:
-            logger.exception("Can't show the diff of %s", review.name)
-            self._editor.say(f"The diff of {review.name} could not be shown, so it is rejected.", review.owner.window)
-            self.reject(review.number)
 
     async def _close_views(self, review: Review, what: str) -> str:
         shown = await self._editor.review_text(review)
@@ -168,10 +273,5 @@ class Reviews:
         return review.proposed.restore(shown)
 
 
-def read_text(path: Path) -> str:
-    """A file's text as a view shows it; empty if there is no such file. Raises OSError if it can't be read."""
-    try:
-        data = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
-    return SourceText(decode(data)).shown
+def _accepted(review: Review, content: str) -> DiffAccepted:
+    return DiffAccepted(params=DiffAcceptedParams(file_path=review.file_path, content=content))

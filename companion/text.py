@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -47,13 +46,3 @@ def _with_endings(shown: str, endings: list[str], edited: str) -> str:
             if old_at + i < len(endings) and new_at + i < len(restored):
                 restored[new_at + i] = endings[old_at + i]
     return "".join(line + ending for line, ending in zip(new, [*restored, ""], strict=True))
-
-
-def decode(data: bytes) -> str:
-    """The text of a file: UTF-8 or, by its mark, UTF-16; else Windows-1252, which Sublime falls back to as well."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", "replace")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")

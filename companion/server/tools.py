@@ -68,7 +68,8 @@ class Tools:
             session.initialized(context.session)
 
     async def _list(self, _context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=TOOLS)
+        # A CLI that is not offered both asks in its terminal alone.
+        return ListToolsResult(tools=TOOLS if self._reviews.settings.show_diffs else [])
 
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         session = self._session(context)

@@ -64,8 +64,9 @@ class WindowServer:
         if self._quiet:
             self._quiet.cancel()
         await self.sessions.close()
+        self.endpoint.withdraw()
+        # It closes the listener as well.
         self._server.should_exit = True
-        self.endpoint.close()
 
     def touched(self) -> None:
         """Something that the context tells may have changed."""

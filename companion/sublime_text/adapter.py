@@ -16,6 +16,8 @@ from .settings import SettingsFile
 from .windows import Focus, find_window, is_code
 
 if TYPE_CHECKING:
+    from ..changes import Edit
+    from ..marks import Marks
     from ..review import Review
 
 FOCUSED_SETTING = "qwen_companion.focused_at"
@@ -36,8 +38,8 @@ class Adapter:
         self.thread = CompanionThread(self, self._settings.read(), _windows)
         self.diffs = Diffs(
             self.focus,
-            accept=lambda number, text: self.thread.post(lambda companion: companion.reviews.accept(number, text)),
-            reject=lambda number: self.thread.post(lambda companion: companion.reviews.reject(number)),
+            lambda call: self.thread.post(lambda companion: call(companion.reviews)),
+            lambda: self._settings.layout,
         )
         self._settings.on_change(lambda settings: self.thread.post(lambda companion: companion.configure(settings)))
 
@@ -98,6 +100,11 @@ class Adapter:
         opened = _to_serve(window)
         self.thread.post(lambda companion: companion.window_opened(opened))
 
+    def project_closed(self, window: sublime.Window) -> None:
+        """The project of a window is about to close."""
+        identifier = window.id()
+        self.thread.post(lambda companion: companion.reviews.reject_window(identifier))
+
     def window_closed(self, window: sublime.Window) -> None:
         """A window is about to close."""
         self.focus.forget(window)
@@ -116,9 +123,21 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(lambda: _selection(sublime.View(view), limit))
 
-    async def show_review(self, review: Review, original: str) -> None:
+    async def show_review(self, review: Review, marks: Marks | None) -> None:
         """See Editor."""
-        await self._bridge.call(lambda: self.diffs.open(review, original))
+        await self._bridge.call(lambda: self.diffs.open(review, marks))
+
+    def show_marks(self, review: Review, marks: Marks, version: int) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.diffs.show_marks(review, marks, version))
+
+    def edit_review(self, review: Review, edit: Edit, version: int) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.diffs.apply(review, edit, version))
+
+    def review_changed_on_disk(self, review: Review) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.diffs.changed_on_disk(review))
 
     async def review_text(self, review: Review) -> str | None:
         """See Editor."""
@@ -136,6 +155,10 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._keep_text(window, title, text, why))
 
+    def mention(self, message: str, window: int) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: _mention(message, window))
+
     def say(self, message: str, window: int | None = None) -> None:
         """See Editor."""
         self._bridge.post(lambda: _say(message, window))
@@ -146,7 +169,7 @@ class Adapter:
         view = target.new_file()
         view.set_name(f"{title} (your edits)")
         view.set_scratch(True)
-        view.run_command("qwen_companion_fill_view", {"text": text})
+        view.run_command("qwen_companion_edit_diff", {"start": 0, "end": 0, "text": text})
         if focus and focus.is_valid():
             target.focus_view(focus)
         _say(why, window)
@@ -203,6 +226,11 @@ def _say(message: str, window: int | None) -> None:
     print(f"QwenCompanion: {message}")  # noqa: T201 - Sublime's console
     target = find_window(window) if window is not None else None
     (target or sublime.active_window()).status_message(f"QwenCompanion: {message}")
+
+
+def _mention(message: str, window: int) -> None:
+    if target := find_window(window):
+        target.status_message(f"QwenCompanion: {message}")
 
 
 def _now() -> int:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import sublime
 import sublime_plugin
 
 from . import package
-from .diff_view import DiffView
+
+if TYPE_CHECKING:
+    from .diff_view import DiffView
+    from .diffs import Diffs
 
 
-class QwenCompanionFillViewCommand(sublime_plugin.TextCommand):
-    """Put a text into an empty view, as it is."""
+class QwenCompanionEditDiffCommand(sublime_plugin.TextCommand):
+    """Replace a part of a view by a text, as it is."""
 
-    def run(self, edit: sublime.Edit, text: str) -> None:
-        """`text` has plain line feeds."""
-        self.view.insert(edit, 0, text)
-        self.view.sel().clear()
-        self.view.sel().add(0)
+    def run(self, edit: sublime.Edit, start: int, end: int, text: str) -> None:
+        """`start` and `end` are points; `text` has plain line feeds."""
+        self.view.replace(edit, sublime.Region(start, end), text)
 
     def is_visible(self) -> bool:
         """Not in a menu."""
@@ -28,26 +31,124 @@ class _DiffCommand(sublime_plugin.TextCommand):
 
     def is_enabled(self) -> bool:
         """Whether it is clear which diff is meant."""
-        return self._diff() is not None
-
-    def _diff(self) -> DiffView | None:
         adapter = package.adapter()
-        return adapter.diffs.meant(self.view) if adapter else None
+        return adapter is not None and adapter.diffs.meant(self.view) is not None
+
+    def run(self, edit: sublime.Edit) -> None:
+        """Do it."""
+        if (adapter := package.adapter()) and (diff := adapter.diffs.meant(self.view)):
+            self.on_diff(adapter.diffs, diff)
+
+    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+        """What the command does."""
+        raise NotImplementedError
 
 
 class QwenCompanionAcceptDiffCommand(_DiffCommand):
     """Accept the proposed change, with what was edited in it."""
 
-    def run(self, edit: sublime.Edit) -> None:
+    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
         """Tell the CLI, which writes the file."""
-        if (adapter := package.adapter()) and (diff := self._diff()):
-            adapter.diffs.accept(diff)
+        diffs.accept(diff)
 
 
 class QwenCompanionRejectDiffCommand(_DiffCommand):
     """Reject the proposed change."""
 
-    def run(self, edit: sublime.Edit) -> None:
+    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
         """Tell the CLI, which leaves the file as it is."""
-        if (adapter := package.adapter()) and (diff := self._diff()):
-            adapter.diffs.reject(diff)
+        diffs.reject(diff)
+
+
+class QwenCompanionNextChangeCommand(_DiffCommand):
+    """Go to the next change."""
+
+    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+        """Move the caret of the proposal."""
+        diff.go(1)
+
+
+class QwenCompanionPreviousChangeCommand(_DiffCommand):
+    """Go to the previous change."""
+
+    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+        """Move the caret of the proposal."""
+        diff.go(-1)
+
+
+class QwenCompanionRevertChangeCommand(_DiffCommand):
+    """Undo the change at the caret of the proposal."""
+
+    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+        """Take the lines of the file on disk."""
+        diffs.revert(diff)
+
+
+class QwenCompanionRestoreChangeCommand(_DiffCommand):
+    """Make the change at the caret of the proposal again."""
+
+    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+        """Take the lines that the CLI proposed."""
+        diffs.restore(diff)
+
+
+class QwenCompanionToggleDiffLayoutCommand(_DiffCommand):
+    """Show the diff inline in place of side by side, or back."""
+
+    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+        """The proposal's text and its undo history stay."""
+        diff.toggle_layout()
+
+
+class _WindowDiffsCommand(sublime_plugin.WindowCommand):
+    """A command on all diffs of a window."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is a diff."""
+        return bool(self._diffs())
+
+    def _diffs(self) -> list[DiffView]:
+        adapter = package.adapter()
+        return adapter.diffs.in_window(self.window) if adapter else []
+
+
+class QwenCompanionAcceptAllCommand(_WindowDiffsCommand):
+    """Accept every diff of the window."""
+
+    def run(self) -> None:
+        """Accept each as it stands."""
+        if adapter := package.adapter():
+            for diff in self._diffs():
+                adapter.diffs.accept(diff)
+
+
+class QwenCompanionRejectAllCommand(_WindowDiffsCommand):
+    """Reject every diff of the window."""
+
+    def run(self) -> None:
+        """Reject each."""
+        if adapter := package.adapter():
+            for diff in self._diffs():
+                adapter.diffs.reject(diff)
+
+
+class QwenCompanionPendingDiffsCommand(_WindowDiffsCommand):
+    """Pick one of the window's diffs from a list."""
+
+    def run(self) -> None:
+        """Show the list, and the picked diff."""
+        diffs = self._diffs()
+        items = [_item(diff) for diff in diffs]
+        self.window.show_quick_panel(items, lambda index: self._picked(diffs[index]) if index >= 0 else None)
+
+    def _picked(self, diff: DiffView) -> None:
+        adapter = package.adapter()
+        if adapter and diff in self._diffs():
+            adapter.diffs.show(diff)
+
+
+def _item(diff: DiffView) -> Any:
+    review, counts = diff.review, diff.counts
+    annotation = f"+{counts.inserted} −{counts.deleted}" if counts else ""
+    kind = (sublime.KindId.COLOR_GREENISH, "D", "Diff")
+    return sublime.QuickPanelItem(review.name, [review.file_path, review.owner.cli], annotation, kind)

@@ -1,58 +1,70 @@
-"""One review on the screen: the file on disk and the proposal side by side (design.md, "What it looks like")."""
+"""One review on the screen (design.md, "What it looks like")."""
 
 from __future__ import annotations
 
-import html
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import sublime
 
+from .diff_header import Header, original_header, orphaned_header, proposal_header
+from .diff_marks import CHANGES, SideMarks
+from .scroll import ScrollTogether
+from .turns import in_turns
 from .windows import DIFF_SETTING, GroupContents, is_visible, show_in_group
 
 if TYPE_CHECKING:
+    from ..changes import Edit, Tally
+    from ..marks import Marks
     from ..review import Review
+
+Layout = Literal["side_by_side", "inline"]
 
 PATH_SETTING = "qwen_companion.file_path"
 """On the views of a diff: the path as the CLI says it."""
-_HEADER = "qwen_companion.header"
-
-_STYLE = """
-html.light { --tint: color(var(--background) blend(black 94%)); }
-html.dark { --tint: color(var(--background) blend(white 92%)); }
-body { margin: 0; }
-div { padding: 0.3rem 0.6rem; background-color: var(--tint); font-family: system; }
-a { text-decoration: none; padding: 0.1rem 0.5rem; }
-.accept { color: color(var(--greenish) min-contrast(var(--background) 3.0)); }
-.reject { color: color(var(--redish) min-contrast(var(--background) 3.0)); }
-"""
-_LINKS = ' &nbsp; <a class="accept" href="accept">✓ Accept</a> <a class="reject" href="reject">✗ Reject</a>'
+CHUNK = 500_000
+"""Characters that go into a view at once."""
 
 
 class DiffView:
-    """The two views of a review. `answer` is called with "accept" or "reject" when the person clicks a link."""
+    """The views of a review: the editable proposal and, side by side with it, the file on disk.
+
+    `act` is called with what the person clicks: accept, reject, next, previous, or revert:INDEX of a change.
+    """
 
     def __init__(
-        self, window: sublime.Window, group: int, review: Review, original: str, answer: Callable[[str], None]
+        self, window: sublime.Window, group: int, review: Review, layout: Layout, act: Callable[[str], None]
     ) -> None:
         self.window = window
         self.group = group
         self.review = review
+        self.layout: Layout = layout
+        self._act = act
         self._before = GroupContents(window, group)
+        self._like = window.find_open_file(review.file_path)
+        self._marks: Marks | None = None
+        self._note = "Too large or no text: changes are not marked."
+        self._is_filled = False
+        self._is_changed_on_disk = False
+        self._scroll: ScrollTogether | None = None
         window.focus_group(group)
-        self.original = self._new_view("original", f"{review.name} (on disk)", original)
-        self.original.set_read_only(True)
-        self.proposal = self._new_view("proposal", f"{review.name} ← {review.owner.cli}", review.shown)
-        self.proposal.set_reference_document(original)
-        self._answer = answer
-        # A set erases its phantoms when it is collected.
-        self._headers = [sublime.PhantomSet(view, _HEADER) for view in self.views]
-        self._show_headers(f"{review.owner.cli} proposes this text", _LINKS)
+        self.original = self._new_original() if layout == "side_by_side" else None
+        self.proposal = self._new_view("proposal", f"{review.name} ← {review.owner.cli}")
+        self._proposal_header = Header(self.proposal, act)
+        self._proposal_marks = SideMarks(self.proposal, "markup.inserted", act)
+        self._fill(self.proposal, review.shown, self._filled)
 
     @property
     def views(self) -> list[sublime.View]:
-        """Those of the two views that are open, the original first."""
-        return [view for view in (self.original, self.proposal) if view.is_valid()]
+        """The views that are open, the original first."""
+        return [view for view in (self.original, self.proposal) if view and view.is_valid()]
+
+    @property
+    def counts(self) -> Tally | None:
+        """How much is changed, as far as it is known."""
+        return self._marks.tally if self._marks else None
 
     @property
     def is_shown(self) -> bool:
@@ -60,20 +72,74 @@ class DiffView:
         return any(is_visible(view) for view in self.views)
 
     def show(self, beside: sublime.View | None = None) -> None:
-        """Select the two views side by side, next to a view of the same group that has to stay."""
+        """Select the views side by side, next to a view of the same group that has to stay."""
         views = [*([beside] if beside else []), *self.views]
         show_in_group(self.window, self.group, [sheet for view in views if (sheet := view.sheet())])
 
     def text(self) -> str | None:
         """The proposal as it stands; None if its view is closed."""
-        return self.proposal.substr(sublime.Region(0, self.proposal.size())) if self.proposal.is_valid() else None
+        if not self.proposal.is_valid():
+            return None
+        return self.proposal.substr(sublime.Region(0, self.proposal.size())) if self._is_filled else self.review.shown
+
+    def show_marks(self, marks: Marks | None) -> None:
+        """Mark the changes, None where the texts can't be compared."""
+        self._marks = marks
+        if self._is_filled:
+            self._draw()
+
+    def apply(self, edit: Edit) -> None:
+        """Edit the proposal, as one step of its undo history."""
+        args = {"start": edit.start, "end": edit.end, "text": edit.text}
+        self.proposal.run_command("qwen_companion_edit_diff", args)
+
+    def go(self, step: Literal[1, -1]) -> None:
+        """Go to the next or the previous change from the caret, and from the last to the first."""
+        starts = [region.begin() for region in self.proposal.get_regions(CHANGES)]
+        if not starts:
+            return
+        caret = self.proposal.sel()[0].b if len(self.proposal.sel()) else 0
+        further = [start for start in starts if (start - caret) * step > 0]
+        target = (min(further) if step > 0 else max(further)) if further else starts[0 if step > 0 else -1]
+        self.proposal.sel().clear()
+        self.proposal.sel().add(target)
+        self.window.focus_view(self.proposal)
+        self.proposal.show_at_center(target)
+
+    def line_of_change(self, index: int) -> int | None:
+        """The line at which a change is now, from 0."""
+        regions = self.proposal.get_regions(CHANGES)
+        return self.proposal.rowcol(regions[index].begin())[0] if index < len(regions) else None
+
+    def warn_changed_on_disk(self) -> None:
+        """The file has changed since the diff was opened."""
+        self._is_changed_on_disk = True
+        self._show_headers()
 
     def orphan(self) -> None:
         """Say that nobody waits for the outcome any more."""
-        self._show_headers(f"{self.review.owner.cli} is gone and waits for no answer any more. Close this view.", "")
+        self._proposal_header.show(orphaned_header(self.review.owner.cli))
+
+    def toggle_layout(self) -> None:
+        """From side by side to inline or back; the proposal's view, its text and its undo history stay."""
+        inline = self.layout == "side_by_side"
+        self.layout = "inline" if inline else "side_by_side"
+        if inline:
+            self._end_scrolling()
+            if self.original and self.original.is_valid():
+                self.original.close()
+            self.original = None
+        else:
+            self._show_inline(shown=False)
+            self.window.focus_group(self.group)
+            self.original = self._new_original()
+        self._draw()
+        self.show()
+        self.window.focus_view(self.proposal)
 
     def close(self) -> None:
-        """Close both views, and show in their group what was there before if they were seen."""
+        """Close the views, and show in their group what was there before if they were seen."""
+        self._end_scrolling()
         was_shown = self.is_shown
         for view in self.views:
             view.close()
@@ -82,27 +148,104 @@ class DiffView:
 
     def release(self) -> None:
         """Leave the proposal to the person, as a view like any other, and close the original."""
-        self.original.close()
+        self._end_scrolling()
+        if self.original:
+            self.original.close()
+        self._proposal_marks.clear()
         self.proposal.settings().erase(DIFF_SETTING)
-        self._headers.clear()
+        self.proposal.erase_phantoms("qwen_companion.header")
 
-    def _new_view(self, side: str, title: str, text: str) -> sublime.View:
+    def _new_view(self, side: str, title: str) -> sublime.View:
         view = self.window.new_file()
         view.set_name(title)
         view.set_scratch(True)
         settings = view.settings()
         settings.set(DIFF_SETTING, side)
         settings.set(PATH_SETTING, self.review.file_path)
-        syntax = sublime.find_syntax_for_file(self.review.file_path, text.partition("\n")[0])
-        if syntax:
+        settings.set("word_wrap", False)  # a wrapped line would put the sides out of level
+        syntax = self._like.syntax() if self._like else None
+        if syntax := syntax or sublime.find_syntax_for_file(self.review.file_path, self.review.shown[:1000]):
             view.assign_syntax(syntax)
-        view.run_command("qwen_companion_fill_view", {"text": text})
-        view.clear_undo_stack()
+        for name in ("tab_size", "translate_tabs_to_spaces") if self._like else ():
+            settings.set(name, self._like.settings().get(name) if self._like else None)
         return view
 
-    def _show_headers(self, what: str, links: str) -> None:
-        contents = ("Current file", html.escape(what) + links)
-        for phantoms, content in zip(self._headers, contents, strict=True):
-            text = f'<body id="qwen-companion"><style>{_STYLE}</style><div>{content}</div></body>'
-            layout = sublime.PhantomLayout.BLOCK
-            phantoms.update([sublime.Phantom(sublime.Region(0), text, layout, self._answer)])
+    def _new_original(self) -> sublime.View:
+        view = self._new_view("original", f"{self.review.name} (on disk)")
+        self._original_header = Header(view, self._act)
+        self._original_marks = SideMarks(view, "markup.deleted")
+        self._fill(view, self.review.original, lambda: view.set_read_only(True))
+        return view
+
+    def _fill(self, view: sublime.View, text: str, then: Callable[[], None]) -> None:
+        def insert(start: int) -> None:
+            args = {"start": view.size(), "end": view.size(), "text": text[start : start + CHUNK]}
+            view.run_command("qwen_companion_edit_diff", args)
+
+        def finish() -> None:
+            view.clear_undo_stack()
+            view.sel().clear()
+            view.sel().add(0)
+            then()
+
+        last = max(0, (len(text) - 1) // CHUNK * CHUNK)
+        steps = [lambda start=start: insert(start) for start in range(0, last, CHUNK)]
+        in_turns([*steps, lambda: (insert(last), finish())], view.is_valid)
+
+    def _filled(self) -> None:
+        self._is_filled = True
+        self.proposal.set_reference_document(self.review.original)
+        self._draw()
+
+    def _draw(self) -> None:
+        marks, side_by_side = self._marks, self.layout == "side_by_side"
+        self._show_headers()
+        if side_by_side and self.original and self._scroll is None:
+            self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown)
+        if not side_by_side:
+            self._show_inline(shown=True)
+        if marks is None:
+            return
+        steps = self._proposal_marks.steps(marks.proposal, with_fillers=side_by_side)
+        if side_by_side and self.original:
+            steps += self._original_marks.steps(marks.original, with_fillers=True)
+        in_turns(steps, lambda: self._marks is marks and all(view.is_valid() for view in self.views))
+
+    def _show_inline(self, *, shown: bool) -> None:
+        if bool(self.proposal.settings().get("qwen_companion.inline")) != shown:
+            self.proposal.settings().set("qwen_companion.inline", shown)
+            carets = list(self.proposal.sel())
+            self.proposal.run_command("select_all")
+            self.proposal.run_command("toggle_inline_diff")
+            self.proposal.sel().clear()
+            self.proposal.sel().add_all(carets)
+
+    def _show_headers(self) -> None:
+        content = proposal_header(self.review.owner.cli, self.counts, "" if self._marks else self._note)
+        warnings = self._warnings()
+        title = "Current file" if self.review.disk.exists else "New file"
+        if self.original and self.original.is_valid():
+            self._original_header.show(original_header(title, warnings))
+            self._proposal_header.show(content)
+        else:
+            self._proposal_header.show(f"{content} {original_header('', warnings)}")
+
+    def _warnings(self) -> list[str]:
+        warnings: list[str] = []
+        if self._like and self._like.is_valid() and self._like.is_dirty():
+            warnings.append("open with unsaved edits")
+        folders = self.window.folders()
+        if folders and not any(_is_below(self.review.file_path, folder) for folder in folders):
+            warnings.append("outside this window's folders")
+        if self._is_changed_on_disk:
+            warnings.append("changed on disk since")
+        return warnings
+
+    def _end_scrolling(self) -> None:
+        if self._scroll:
+            self._scroll.close()
+            self._scroll = None
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return any(Path(spell(path)).is_relative_to(spell(folder)) for spell in (os.path.normcase, os.path.realpath))

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sublime
 import sublime_plugin
 
 from . import package
+from .windows import DIFF_SETTING
+
+Args = dict[str, Any] | None
+_SAVES = {"save", "save_as", "prompt_save_as"}
 
 
 class QwenCompanionListener(sublime_plugin.EventListener):
@@ -47,6 +53,36 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         """A window is about to close."""
         if adapter := package.adapter():
             adapter.window_closed(window)
+
+    def on_pre_close_project(self, window: sublime.Window) -> None:
+        """A window's project is about to close."""
+        if adapter := package.adapter():
+            adapter.project_closed(window)
+
+    def on_modified(self, view: sublime.View) -> None:
+        """A view was edited."""
+        if adapter := package.adapter():
+            adapter.diffs.edited(view)
+
+    def on_window_command(self, window: sublime.Window, command: str, args: Args) -> tuple[str, Args] | None:
+        """The person saves: in a proposal, that accepts it. Its view has no file to be written to."""
+        view = window.active_view()
+        if command not in _SAVES or view is None or view.settings().get(DIFF_SETTING) is None:
+            return None
+        return "qwen_companion_accept_diff", {}
+
+    def on_text_command(self, view: sublime.View, command: str, args: Args) -> tuple[str, Args] | None:
+        """A package saves the view, perhaps by itself after a while: that never accepts."""
+        return ("noop", {}) if command in _SAVES and view.settings().get(DIFF_SETTING) else None
+
+    def on_query_context(
+        self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool
+    ) -> bool | None:
+        """The context of our key bindings: the focus is in a diff."""
+        if key != DIFF_SETTING:
+            return None
+        is_diff = view.settings().get(DIFF_SETTING) is not None
+        return is_diff == operand if operator == sublime.QueryOperator.EQUAL else is_diff != operand
 
     def on_exit(self) -> None:
         """The editor quits."""

@@ -1,15 +1,20 @@
-"""The package's settings file, read as the companion's Settings."""
+"""The package's settings file, read as typed values. A value of the wrong type counts as absent."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar, cast
 
 import sublime
 
 from ..editor import Settings
+from .diff_view import Layout
 
 FILE = "QwenCompanion.sublime-settings"
 _KEY = "qwen_companion"
+_DEFAULTS = Settings()
+
+T = TypeVar("T", bool, int)
 
 
 class SettingsFile:
@@ -19,9 +24,19 @@ class SettingsFile:
         self._file = sublime.load_settings(FILE)
 
     def read(self) -> Settings:
-        """The settings as they are now. A value of the wrong type counts as absent."""
+        """Those that the companion needs, as they are now."""
         is_trusted = self._file.get("is_trusted")
-        return Settings(is_trusted=is_trusted if isinstance(is_trusted, bool) else None)
+        return Settings(
+            is_trusted=is_trusted if isinstance(is_trusted, bool) else None,
+            show_diffs=self._value("show_diffs", _DEFAULTS.show_diffs),
+            max_marked_bytes=self._value("max_marked_bytes", _DEFAULTS.max_marked_bytes),
+            max_marked_lines=self._value("max_marked_lines", _DEFAULTS.max_marked_lines),
+        )
+
+    @property
+    def layout(self) -> Layout:
+        """How a diff opens."""
+        return "inline" if self._file.get("diff_layout") == "inline" else "side_by_side"
 
     def on_change(self, call: Callable[[Settings], None]) -> None:
         """Call with the new settings whenever the file changes."""
@@ -30,3 +45,7 @@ class SettingsFile:
     def close(self) -> None:
         """Stop calling."""
         self._file.clear_on_change(_KEY)
+
+    def _value(self, key: str, default: T) -> T:
+        value = self._file.get(key)
+        return cast("T", value) if type(value) is type(default) else default

@@ -1,0 +1,44 @@
+"""Scrolls the two sides of a diff together. Sublime tells no scrolling, so this looks again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sublime
+
+INTERVAL = 25
+"""Milliseconds between two looks while the diff is on the screen."""
+HIDDEN_INTERVAL = 250
+"""Milliseconds between two looks while it is not."""
+
+
+class ScrollTogether:
+    """Keeps two views at the same height, from now on until one of them is closed."""
+
+    def __init__(self, first: sublime.View, second: sublime.View, is_shown: Callable[[], bool]) -> None:
+        self._views = (first, second)
+        self._is_shown = is_shown
+        self._seen = self._positions()
+        self._wanted = True
+        self._look_later()
+
+    def close(self) -> None:
+        """Let go of the views."""
+        self._wanted = False
+
+    def _look_later(self) -> None:
+        sublime.set_timeout(self._look, INTERVAL if self._is_shown() else HIDDEN_INTERVAL)
+
+    def _look(self) -> None:
+        if not self._wanted or not all(view.is_valid() for view in self._views):
+            return
+        now = self._positions()
+        moved = next((i for i in range(2) if now[i] != self._seen[i]), None)
+        if moved is not None and now[0] != now[1]:
+            other = self._views[1 - moved]
+            other.set_viewport_position((other.viewport_position()[0], now[moved]), animate=False)
+        self._seen = self._positions()
+        self._look_later()
+
+    def _positions(self) -> tuple[float, float]:
+        return self._views[0].viewport_position()[1], self._views[1].viewport_position()[1]
