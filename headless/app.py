@@ -308,9 +308,9 @@ class Application:
         self.focused = new
         if old is not None and old.valid:
             self.listeners.emit("on_deactivated", old)
-            if old.settings.get("save_on_focus_lost") and old.buffer.dirty:
-                if old.buffer.file_name is not None:
-                    self.documents.save(old)
+            may_save = old.buffer.dirty and old.buffer.file_name is not None
+            if may_save and old.settings.get("save_on_focus_lost"):
+                self.documents.save(old)
         if new is not None and self.focused is new:
             self.listeners.emit("on_activated", new)
 

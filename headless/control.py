@@ -102,11 +102,9 @@ class Server:
 
     def _take(self, line: str) -> None:
         try:
-            request = json.loads(line)
-            if not isinstance(request, dict):
-                raise ValueError("a request is an object")
+            request = dict(json.loads(line))
             id, do = request.pop("id", None), request.pop("do")
-        except (ValueError, KeyError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             self._fail(None, f"not a request: {error!r}")
             return
         if do == "quit":

@@ -54,7 +54,7 @@ class FileFormat:
 
 
 def decode(data: bytes) -> tuple[str, FileFormat]:
-    """The text of a file's bytes, with '\\n' as its only line ending, and its format."""
+    """The text of a file's bytes, with a line feed as its only line ending, and its format."""
     encoding, text = _decode_bytes(data)
     ending = _line_ending_of(text)
     if "\r" in text:

@@ -25,7 +25,7 @@ def app() -> Application:
 
 def install(application: Application | None) -> None:
     """Make `application` the running editor; None shuts the API down."""
-    global _current
+    global _current  # noqa: PLW0603 - the API is the process's, so its editor is too
     _current = application
 
 

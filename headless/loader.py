@@ -46,11 +46,8 @@ class PackageLoader:
         self._packages[name] = package
         self._finder.add(package)
         self._app.settings.packages_changed()
-        failed = []
-        for module in package.plugins():
-            if not self.load(f"{name}.{module}"):
-                failed.append(f"{name}.{module}")
-        return failed
+        modules = [f"{name}.{module}" for module in package.plugins()]
+        return [module for module in modules if not self.load(module)]
 
     def add_folder(self, name: str, folder: str) -> None:
         """Make a folder from elsewhere importable as a sub-package of a package."""

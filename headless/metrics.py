@@ -86,7 +86,7 @@ class Metrics:
 
     def visible(self, view: ViewState) -> tuple[int, int]:
         """The first and last point on the screen."""
-        left, top = view.scroll
+        top = view.scroll[1]
         first = self.point(view, 0, top)
         last = self.point(view, 1e9, top + VIEWPORT[1] - 1)
         return first, last

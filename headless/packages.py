@@ -177,12 +177,12 @@ class Packages:
 
     def find(self, pattern: str) -> list[str]:
         """The resources whose file name matches a glob pattern."""
-        found = []
-        for package in self.ordered():
-            for name in package.names():
-                if fnmatch.fnmatchcase(name.rpartition("/")[2], pattern):
-                    found.append(f"Packages/{package.name}/{name}")
-        return found
+        return [
+            f"Packages/{package.name}/{name}"
+            for package in self.ordered()
+            for name in package.names()
+            if fnmatch.fnmatchcase(name.rpartition("/")[2], pattern)
+        ]
 
     def settings_texts(self, file_name: str) -> list[str]:
         """The text of a settings file in every package but User."""

@@ -54,13 +54,17 @@ def merged(spans: Iterable[Span]) -> list[Span]:
     result: list[Span] = []
     for span in sorted(spans, key=lambda s: (min(s), max(s))):
         if result and _touch(result[-1], span):
-            last = result.pop()
-            begin, end = min(*last, *span), max(*last, *span)
-            # The direction of the one that has a direction.
-            backwards = (last if last[0] != last[1] else span)[0] > min(last if last[0] != last[1] else span)
-            span = (end, begin) if backwards else (begin, end)
-        result.append(span)
+            result.append(_union(result.pop(), span))
+        else:
+            result.append(span)
     return result
+
+
+def _union(first: Span, second: Span) -> Span:
+    """One span for both, in the direction of the one that has a direction."""
+    begin, end = min(*first, *second), max(*first, *second)
+    a, b = first if first[0] != first[1] else second
+    return (end, begin) if a > b else (begin, end)
 
 
 def subtracted(spans: list[Span], hole: Span) -> list[Span]:

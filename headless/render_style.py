@@ -60,11 +60,13 @@ body { margin: 0; background: transparent;
 .popup { position: absolute; left: 80px; top: 60px; max-width: 420px; padding: 8px 12px; border-radius: 5px;
   background: color-mix(in srgb, var(--background) 90%, var(--foreground)); border: 1px solid var(--border);
   box-shadow: 0 6px 22px rgb(0 0 0 / .35); }
-.panel { flex: none; max-height: 220px; overflow: hidden; border-top: 1px solid var(--border); background: var(--tab); }
+.panel { flex: none; max-height: 220px; overflow: hidden; border-top: 1px solid var(--border);
+  background: var(--tab); }
 .question { position: absolute; left: 50%; top: 0; width: 560px; margin-left: -280px; padding: 8px;
   border-radius: 0 0 7px 7px; background: var(--tab); border: 1px solid var(--border); border-top: 0;
   box-shadow: 0 8px 28px rgb(0 0 0 / .4); }
-.question .input { padding: 5px 9px; margin-bottom: 6px; border-radius: 4px; background: var(--background); opacity: .9; }
+.question .input { padding: 5px 9px; margin-bottom: 6px; border-radius: 4px; background: var(--background);
+  opacity: .9; }
 .question .item { padding: 4px 9px; border-radius: 4px; }
 .question .item.selected { background: var(--selection); }
 .question .item em { float: right; font-style: normal; opacity: .6; }

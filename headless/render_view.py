@@ -177,9 +177,8 @@ class ViewPicture:
             row, col = self._buffer.rowcol(min(phantom.span))
             indent = col if phantom.layout == PhantomLayout.BELOW else 0
             box = minicss.scoped(phantom.html, f"p{phantom.id}")
-            found.setdefault(row, []).append(
-                f'<div class="phantom" style="--indent: {indent}; height: {phantom.height * LINE_HEIGHT:g}px">{box}</div>'
-            )
+            css = f"--indent: {indent}; height: {phantom.height * LINE_HEIGHT:g}px"
+            found.setdefault(row, []).append(f'<div class="phantom" style="{css}">{box}</div>')
         return found
 
     def _annotations_by_row(self) -> dict[int, list[tuple[str, str]]]:

@@ -21,7 +21,7 @@ class Scheme:
     rules: tuple[tuple[str, str], ...] = field(default=())
 
     def palette(self) -> dict[str, str]:
-        """Minihtml's variables: `background`, `redish`, `accent` …"""
+        """The variables of minihtml, such as `background` and `redish`."""
         names = ("accent", "background", "foreground", *NAMED)
         return {name: self.colours[name] for name in names}
 

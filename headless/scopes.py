@@ -47,13 +47,13 @@ class _Parser:
         """`a & b` and `a - b`."""
         value = self._term()
         while self._peek() in ("&", "-"):
-            operator = self._peek()
+            excludes = self._peek() == "-"
             self._at += 1
             other = self._term()
-            if operator == "-":
-                value = -1 if other > 0 else value
-            else:
-                value = -1 if other < 0 else max(value, other)
+            if (other > 0) == excludes:
+                value = -1
+            elif not excludes:
+                value = max(value, other)
         return value
 
     def _term(self) -> int:
@@ -66,8 +66,8 @@ class _Parser:
         if self._peek() == "-":  # a selector that begins with an exclusion
             return 1
         parts = []
-        while (token := self._peek()) is not None and token not in "()|,&-":
-            parts.append(token)
+        while (word := self._peek()) is not None and word not in "()|,&-":
+            parts.append(word)
             self._at += 1
         return self._descendant(parts)
 
@@ -86,4 +86,4 @@ class _Parser:
 
 def _matches(scope: str, part: str) -> bool:
     names, wanted = scope.split("."), part.split(".")
-    return len(wanted) <= len(names) and all(w in ("*", n) for n, w in zip(names, wanted))
+    return len(wanted) <= len(names) and all(w in ("*", n) for n, w in zip(names, wanted, strict=False))

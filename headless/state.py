@@ -131,6 +131,6 @@ def annotations(view: ViewState) -> list[dict[str, Any]]:
     found = [
         {"html": html, "region": list(span), "key": key, "color": regions.annotation_color}
         for key, regions in view.regions.items()
-        for span, html in zip(regions.spans, regions.annotations)
+        for span, html in zip(regions.spans, regions.annotations, strict=False)
     ]
     return sorted(found, key=lambda each: (min(each["region"]), each["key"]))

@@ -57,7 +57,7 @@ SYNTAXES = [Syntax(PLAIN_TEXT, "Plain Text", False, "text.plain")] + [
     Syntax(f"Packages/{package}/{name}.sublime-syntax", name, False, scope) for package, name, scope, _ in _TABLE
 ]
 _BY_PATH = {syntax.path: syntax for syntax in SYNTAXES}
-_BY_KIND = {kind: syntax for syntax, row in zip(SYNTAXES[1:], _TABLE) for kind in row[3].split()}
+_BY_KIND = {kind: syntax for syntax, row in zip(SYNTAXES[1:], _TABLE, strict=True) for kind in row[3].split()}
 
 
 def syntax_by_path(path: str) -> Syntax | None:

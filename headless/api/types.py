@@ -6,17 +6,17 @@ Plain assignments and not `type` statements: the stand-in also runs on Python 3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, Union
+from typing import Any, TypedDict
 
 DIP = float
 Vector = tuple[DIP, DIP]
 Point = int
-Value = Union[bool, str, int, float, list[Any], dict[str, Any], None]
-ValueLike = Union[bool, str, int, float, Sequence[Any], Mapping[str, Any], None]
-CommandArgs = Union[dict[str, Value], None]
-CommandArgsLike = Union[Mapping[str, ValueLike], None]
+Value = bool | str | int | float | list[Any] | dict[str, Any] | None
+ValueLike = bool | str | int | float | Sequence[Any] | Mapping[str, Any] | None
+CommandArgs = dict[str, Value] | None
+CommandArgsLike = Mapping[str, ValueLike] | None
 Kind = tuple[int, str, str]
-CompletionValue = Union[str, tuple[str, str], Any]
+CompletionValue = str | tuple[str, str] | Any
 
 
 class Event(TypedDict, total=False):

@@ -183,7 +183,7 @@ class ViewText:
 
     @locked
     def classify(self, pt: Point) -> PointClassification:
-        """What a point is: the start of a word, the end of a line …"""
+        """What a point is, such as the start of a word."""
         return classify.classify(self._text, self._buffer.clamp(pt), self._separators(""))
 
     @locked

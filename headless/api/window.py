@@ -192,7 +192,7 @@ class _Project(_Identity):
         app().on_ui(change)
 
     def extract_variables(self) -> dict[str, str]:
-        """The variables of build systems: `file`, `folder`, `project` …"""
+        """The variables of build systems, such as `file` and `folder`."""
         state = self._state()
         variables = {"packages": app().paths.packages, "platform": _platform_name()}
         if state.folders:
@@ -582,7 +582,7 @@ class _Panels(_Identity):
                 selected_index,
                 on_highlight,
                 placeholder,
-            )  # fmt: skip
+            )
         )
 
 

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import unittest
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 from unittest import TestCase as TestCase
 from unittest import expectedFailure as expectedFailure
 
@@ -54,7 +54,7 @@ def _driven(function: Callable[[Any], Any]) -> classmethod[Any, [], tuple[()]]:
 class _ViewMixin:
     """A fresh scratch view for each test."""
 
-    view_settings = {
+    view_settings: ClassVar[dict[str, Any]] = {
         "auto_indent": False,
         "detect_indentation": False,
         "translate_tabs_to_spaces": False,
@@ -103,11 +103,11 @@ class _ViewMixin:
 
     def assertViewContentsEqual(self, text: str) -> None:
         """The view has exactly this text."""
-        self.assertEqual(self.getText(), text)  # type: ignore[attr-defined]
+        self.assertEqual(self.getText(), text)  # type: ignore[attr-defined]  # noqa: PT009
 
     def assertRowContentsEqual(self, row: int, text: str) -> None:
         """The line has exactly this text."""
-        self.assertEqual(self.getRowText(row), text)  # type: ignore[attr-defined]
+        self.assertEqual(self.getRowText(row), text)  # type: ignore[attr-defined]  # noqa: PT009
 
 
 class ViewTestCase(_ViewMixin, unittest.TestCase):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,7 +58,6 @@ def package(app: Application, tmp_path: Path) -> Package:
     """Loads a package `Sample` whose plugin.py has the given code; returns its module."""
 
     def load(code: str, **files: str) -> Any:
-        import sys
 
         root = tmp_path / "Sample"
         root.mkdir(exist_ok=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sublime
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,17 +44,17 @@ def test_a_file_loads_at_the_next_turn(app: Application, window: Any, tmp_path: 
 def test_what_is_loaded_and_saved_is_the_same_to_the_byte(lines: list[str], ending: str, last: bool, encoding: str):
     codec, mark = ENCODINGS[encoding]
     data = mark + (ending.join(lines) + (ending if last else "")).encode(codec)
-    text, format = decode(data)
+    text, how = decode(data)
     assert "\r" not in text
-    assert format.encode(text) == data
+    assert how.encode(text) == data
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"\xff\xfea\0b\0", "naïve\n".encode("cp1252"), "a\nb\n".encode("utf-16-le"), b"\x81\x8d\n"]
 )
 def test_odd_files_come_back_to_the_byte(data: bytes):
-    text, format = decode(data)
-    assert format.encode(text) == data
+    text, how = decode(data)
+    assert how.encode(text) == data
 
 
 def test_saving_keeps_the_format_and_tells_the_listeners(
@@ -150,7 +151,6 @@ def test_a_file_is_saved_when_its_view_loses_the_focus_if_the_settings_say_so(
 
 
 def test_a_position_in_the_name_moves_the_caret(window: Any, tmp_path: Path, settle: Callable[[], None]):
-    import sublime
 
     path = tmp_path / "a.txt"
     path.write_text("one\ntwo\n")
@@ -161,7 +161,6 @@ def test_a_position_in_the_name_moves_the_caret(window: Any, tmp_path: Path, set
 
 
 def test_a_preview_gives_way_to_the_next_and_stays_when_edited(window: Any, tmp_path: Path, settle: Callable[[], None]):
-    import sublime
 
     views = []
     for name in ("a", "b", "c"):

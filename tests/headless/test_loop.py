@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import sublime
 
 from headless.app import Application
 
 
 def test_timers_run_on_the_ui_thread_in_their_order(app: Application):
-    import sublime
 
     ran: list[tuple[str, threading.Thread]] = []
     for name, delay in (("late", 30), ("first", 0), ("second", 0), ("middle", 10)):
@@ -24,7 +24,6 @@ def test_timers_run_on_the_ui_thread_in_their_order(app: Application):
 
 
 def test_asynchronous_timers_share_one_other_thread(app: Application):
-    import sublime
 
     threads: list[threading.Thread] = []
     for _ in range(3):
@@ -35,7 +34,6 @@ def test_asynchronous_timers_share_one_other_thread(app: Application):
 
 
 def test_an_exception_does_not_end_either_thread(app: Application, capfd: Any):
-    import sublime
 
     done: list[str] = []
     for schedule in (sublime.set_timeout, sublime.set_timeout_async):
@@ -46,7 +44,6 @@ def test_an_exception_does_not_end_either_thread(app: Application, capfd: Any):
 
 
 def test_a_command_from_another_thread_runs_on_the_ui_thread(app: Application, view: Any, package: Callable[..., Any]):
-    import sublime
 
     plugin = package("""
         import threading

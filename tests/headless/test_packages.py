@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import sys
 import zipfile
 from collections.abc import Callable
@@ -9,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sublime
+import sublime_plugin
 
-from headless import host
+from headless import host, keymap
 from headless.app import Application
 
 PLUGIN = """
@@ -57,9 +60,6 @@ def sample(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_a_package_loads_and_its_resources_can_be_read(app: Application, view: Any, sample: Path):
-    import importlib.resources
-
-    import sublime
 
     assert app.loader.add(str(sample)) == []
     plugin = sys.modules["Sample.plugin"]
@@ -115,7 +115,6 @@ def test_a_removed_package_is_gone(app: Application, window: Any, sample: Path):
 
 
 def test_on_exit_comes_after_the_api_and_plugin_unloaded_never(app: Application, sample: Path):
-    import sublime
 
     app.loader.add(str(sample))
     plugin = sys.modules["Sample.plugin"]
@@ -200,7 +199,6 @@ def test_listeners_may_rewrite_commands_and_hear_of_them(view: Any, window: Any,
 
 
 def test_view_listeners_come_and_go_with_the_settings_of_views(window: Any, view: Any, package: Callable[..., Any]):
-    import sublime_plugin
 
     plugin = package("""
         heard = []
@@ -253,7 +251,6 @@ def test_input_handlers_ask_for_what_is_missing(app: Application, window: Any, p
 
 
 def test_key_bindings_obey_their_contexts(app: Application, view: Any, package: Callable[..., Any]):
-    from headless import keymap
 
     plugin = package(
         """

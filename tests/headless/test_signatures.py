@@ -153,7 +153,7 @@ def test_classes_have_no_public_names_beyond_the_stubs(module: str):
     for name, node in names_of(stub(module).body).items():
         if not isinstance(node, ast.ClassDef):
             continue
-        known = {n for n in names_of(node.body)}
+        known = set(names_of(node.body))
         for base in node.bases:
             base_node = names_of(stub(module).body).get(ast.unparse(base).split("[")[0])
             known |= set(names_of(base_node.body)) if isinstance(base_node, ast.ClassDef) else set()

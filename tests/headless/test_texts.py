@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from typing import Any
 
 import pytest
+import sublime
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headless.app import Application
-from headless.buffer import Change, TextBuffer
+from headless.buffer import Change, TextBuffer, utf8_length, utf16_length
 from headless.regions import merged, moved, subtracted
 from headless.textindex import LineIndex
 
@@ -93,7 +96,7 @@ def test_a_region_of_an_earlier_text_can_be_found_again(case: tuple[str, list[Ch
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=8))
 def test_a_selection_is_sorted_and_does_not_overlap(spans: list[tuple[int, int]]):
     result = merged(spans)
-    for first, second in zip(result, result[1:], strict=False):
+    for first, second in itertools.pairwise(result):
         assert max(first) <= min(second)
         assert first != second
     covered = {p for a, b in spans for p in range(min(a, b), max(a, b))}
@@ -110,7 +113,6 @@ def test_subtracting_leaves_nothing_in_the_hole(spans: list[tuple[int, int]], a:
 @given(TEXTS)
 def test_columns_are_counted_in_code_units(app_text: str):
     buffer = TextBuffer(1, app_text)
-    from headless.buffer import utf8_length, utf16_length
 
     for point in range(len(app_text) + 1):
         row, col = buffer.rowcol(point)
@@ -126,7 +128,6 @@ def type_(view: Any, text: str) -> None:
 
 
 def text_of(view: Any) -> str:
-    import sublime
 
     return view.substr(sublime.Region(0, view.size()))
 
@@ -156,7 +157,6 @@ def test_a_cleared_undo_stack_keeps_the_text_and_the_dirtiness(view: Any):
 
 
 def test_regions_take_part_in_undo_unless_told_not_to(view: Any):
-    import sublime
 
     type_(view, "0123456789")
     view.add_regions("with", [sublime.Region(4, 8)])
@@ -171,7 +171,6 @@ def test_regions_take_part_in_undo_unless_told_not_to(view: Any):
 
 
 def test_all_of_a_command_is_one_step_and_an_edit_is_of_no_use_afterwards(view: Any, package: Any):
-    import sublime
 
     plugin = package("""
         class FillCommand(sublime_plugin.TextCommand):
@@ -224,7 +223,6 @@ def test_every_change_counts_and_every_clone_sees_it(view: Any, window: Any):
 
 
 def test_lines_words_and_points(view: Any):
-    import sublime
 
     type_(view, "def greet(name):\n    pass\n")
     assert view.line(3) == sublime.Region(0, 16)
@@ -245,7 +243,6 @@ def test_lines_words_and_points(view: Any):
 
 
 def test_finding(view: Any):
-    import sublime
 
     type_(view, "a.b aXb A.B")
     assert view.find("a.b", 1) == sublime.Region(4, 7)
@@ -259,9 +256,6 @@ def test_finding(view: Any):
 
 
 def test_a_large_buffer_is_workable(app: Application, view: Any):
-    import time
-
-    import sublime
 
     start = time.perf_counter()
     view.run_command("append", {"characters": "a line of some fifty characters, more or less ok\n" * 100_000})

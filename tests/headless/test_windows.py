@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import gc
+import html
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sublime
 
+from headless import links
 from headless.app import Application
 
 TWO_COLUMNS = {"cols": [0, 0.5, 1], "rows": [0, 1], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
 
 
 def test_sheets_are_selected_side_by_side_without_touching_the_layout(window: Any):
-    import sublime
 
     left, other, right = window.new_file(), window.new_file(), window.new_file()
     window.select_sheets([left.sheet(), right.sheet()])
@@ -96,7 +99,6 @@ def test_unsaved_changes_are_asked_about(app: Application, window: Any, tmp_path
 
 
 def test_windows_come_and_go(app: Application, window: Any, package: Callable[..., Any]):
-    import sublime
 
     plugin = package("""
         heard = []
@@ -131,7 +133,6 @@ def test_a_project_has_folders_and_settings(app: Application, window: Any, view:
 
 
 def test_settings_come_from_the_package_and_then_the_user(app: Application, package: Callable[..., Any]):
-    import sublime
 
     user = Path(app.paths.user) / "Sample.sublime-settings"
     user.write_text('{"a": 2, /* mine */ "list": [1,],}')
@@ -161,7 +162,6 @@ def test_settings_come_from_the_package_and_then_the_user(app: Application, pack
 
 
 def test_panels_questions_and_dialogs(app: Application, window: Any):
-    import sublime
 
     panel = window.create_output_panel("mine")
     panel.run_command("append", {"characters": "out"})
@@ -206,11 +206,6 @@ def test_selections_are_told_once_for_each_command(view: Any, package: Callable[
 
 
 def test_phantoms_move_and_go_with_their_set(app: Application, view: Any):
-    import gc
-
-    import sublime
-
-    from headless import links
 
     view.run_command("insert", {"characters": "one\ntwo\nthree\n"})
     clicked: list[str] = []
@@ -218,11 +213,11 @@ def test_phantoms_move_and_go_with_their_set(app: Application, view: Any):
     first = sublime.Phantom(sublime.Region(4), '<a href="go:1">go</a>', sublime.LAYOUT_BLOCK, clicked.append)
     phantoms.update([first])
     state = app.views[view.id()]
-    (id,) = state.phantoms
+    (number,) = state.phantoms
     view.sel().clear()
     view.sel().add(0)
     view.run_command("insert", {"characters": "zero\n"})
-    assert view.query_phantom(id) == [sublime.Region(9)]
+    assert view.query_phantom(number) == [sublime.Region(9)]
     assert view.text_to_layout(0)[1] == 0
     assert view.text_to_layout(view.text_point(3, 0))[1] == 3 * 20 + 20
     links.click(app, state, "go:1")
@@ -231,16 +226,13 @@ def test_phantoms_move_and_go_with_their_set(app: Application, view: Any):
         links.click(app, state, "go:2")
     phantoms.update([first, sublime.Phantom(sublime.Region(0), "two<br>lines", sublime.LAYOUT_BELOW)])
     assert len(state.phantoms) == 2
-    assert id in state.phantoms
+    assert number in state.phantoms
     del phantoms, first
     gc.collect()
     assert state.phantoms == {}
 
 
 def test_annotations_and_command_links_can_be_clicked(app: Application, view: Any):
-    import sublime
-
-    from headless import links
 
     clicked: list[str] = []
     view.run_command("insert", {"characters": "one\n"})
@@ -255,7 +247,6 @@ def test_annotations_and_command_links_can_be_clicked(app: Application, view: An
     assert clicked == ["revert&1"]
     url = sublime.command_url("insert", {"characters": 'a "quoted" <b>'})
     view.add_phantom("p", sublime.Region(0), f'<a href="{url}">do</a>', sublime.LAYOUT_INLINE)
-    import html
 
     links.click(app, app.views[view.id()], html.unescape(url))
     assert view.substr(view.full_line(4)) == 'a "quoted" <b>'
@@ -278,7 +269,6 @@ def test_the_reference_document_gives_hunks_to_revert(view: Any):
 
 
 def test_scrolling_and_folding_follow_the_layout(view: Any):
-    import sublime
 
     view.run_command("append", {"characters": "".join(f"line {i}\n" for i in range(200))})
     view.set_viewport_position((0, 1000))
@@ -297,7 +287,6 @@ def test_scrolling_and_folding_follow_the_layout(view: Any):
 
 
 def test_scopes_and_selectors(view: Any):
-    import sublime
 
     view.assign_syntax("Packages/Python/Python.sublime-syntax")
     assert view.scope_name(0) == "source.python "
@@ -311,11 +300,10 @@ def test_scopes_and_selectors(view: Any):
 
 
 def test_values_and_variables(window: Any):
-    import sublime
 
     assert sublime.decode_value('{"a": [1, 2,], // c\n "b": "x//y",}') == {"a": [1, 2], "b": "x//y"}
     assert sublime.expand_variables({"a": ["$x ${y:z} \\$"]}, {"x": "1"}) == {"a": ["1 z $"]}
     sublime.set_clipboard("clip")
     assert sublime.get_clipboard() == "clip"
-    with pytest.raises(NotImplementedError, match="Window.symbol_locations"):
+    with pytest.raises(NotImplementedError, match=r"Window\.symbol_locations"):
         window.symbol_locations("x")
