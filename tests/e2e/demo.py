@@ -131,7 +131,7 @@ class Demo:
 
         report.step("What a CLI discovers")
         lock = self.editor.lock()
-        for file in self.editor.lock_files():
+        for file in (*self.editor.lock_files(), *self.home.tmp.glob("qwen/ide/*.json")):
             report.show(str(file))
         report.show(json.dumps({**lock, "authToken": "•" * 12}, indent=2, ensure_ascii=False))
 

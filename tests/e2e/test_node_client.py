@@ -113,19 +113,26 @@ def test_an_unedited_proposal_comes_back_to_the_byte(
 
 
 @pytest.mark.parametrize(
-    ("ending", "last"),
-    [("\r\n", "\r\n"), ("\r\n", ""), ("\n", ""), ("\r", "\r")],
-    ids=["crlf", "crlf without the last", "lf without the last", "cr"],
+    ("proposed", "edited"),
+    [
+        pytest.param("one\r\ntwo\r\n", "zero\r\none\r\ntwo\r\n", id="crlf"),
+        pytest.param("one\r\ntwo", "zero\r\none\r\ntwo", id="crlf without the last"),
+        pytest.param("one\ntwo", "zero\none\ntwo", id="lf without the last"),
+        pytest.param("one\rtwo\r", "zero\rone\rtwo\r", id="cr"),
+        pytest.param("\ufeffone\ntwo\n", "\ufeffzero\none\ntwo\n", id="bom"),
+        pytest.param("\ufeffone\r\ntwo\r\n", "\ufeffzero\r\none\r\ntwo\r\n", id="bom and crlf"),
+    ],
 )
-def test_an_edited_proposal_keeps_its_line_endings(editor: Editor, client: NodeClient, ending: str, last: str) -> None:
-    """D3: new lines get the endings of the others."""
-    path = editor.home.workspace / f"edited-{len(ending)}-{len(last)}-{ord(ending[0])}.txt"
-    client.call("openDiff", filePath=str(path), newContent=ending.join(("one", "two")) + last)
+def test_an_edited_proposal_keeps_its_line_endings_and_its_bom(
+    editor: Editor, client: NodeClient, request: pytest.FixtureRequest, proposed: str, edited: str
+) -> None:
+    """D3: a new first line gets the ending of the others."""
+    path = editor.home.workspace / f"edited-{request.node.callspec.id.replace(' ', '-')}.txt"
+    client.call("openDiff", filePath=str(path), newContent=proposed)
     proposal = editor.wait_diff(path)
-    editor.do("insert", view=proposal["id"], text="zero\n")
-    assert editor.view(proposal["id"])["text"] == "zero\none\ntwo" + ("\n" if last else "")
+    editor.set_text(proposal, "zero\n" + proposal["text"])
     editor.accept(proposal)
-    assert client.wait_for("ide/diffAccepted", str(path))["content"] == ending.join(("zero", "one", "two")) + last
+    assert client.wait_for("ide/diffAccepted", str(path))["content"] == edited
     editor.wait_no_diff()
 
 

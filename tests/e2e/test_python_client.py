@@ -106,6 +106,32 @@ def test_the_context_of_a_session_follows_the_editor(editor: Editor, client: Mcp
     )
 
 
+def test_a_selection_is_told_at_once_and_a_burst_of_changes_once(editor: Editor, client: McpClient) -> None:
+    """C1: 50 ms after the last change, not with the next look at the folders, and not for each change."""
+    view = editor.open_file(editor.home.write("burst.txt", "x" * 100))
+    started = time.monotonic()
+    for end in (11, 12, 13, 14):
+        editor.do("select", view=view, regions=[[0, end]])
+        client.wait_for("ide/contextUpdate", lambda update, end=end: _active(update).get("selectedText") == "x" * end)
+    assert time.monotonic() - started < 4
+    before = len(client.received("ide/contextUpdate"))
+    for end in range(20, 60):
+        editor.do("select", view=view, regions=[[0, end]])
+    client.wait_for("ide/contextUpdate", lambda update: _active(update).get("selectedText") == "x" * 59)
+    assert len(client.received("ide/contextUpdate")) - before < 20
+
+
+def test_nothing_is_told_when_nothing_changed(editor: Editor, client: McpClient) -> None:
+    """C1: no update for a focus that was there, nor for time that passes."""
+    view = editor.open_file(editor.home.workspace / "greet.py")
+    editor.do("select", view=view, regions=[[0, 3]])
+    client.wait_for("ide/contextUpdate", lambda update: _active(update).get("selectedText") == "def")
+    before = len(client.received("ide/contextUpdate"))
+    editor.do("select", view=view, regions=[[0, 3]])
+    time.sleep(2.5)
+    assert len(client.received("ide/contextUpdate")) == before
+
+
 def test_the_first_update_tells_what_is_open_already(editor: Editor) -> None:
     """C6: right after the stream opens, without any change in the editor."""
     editor.open_file(editor.home.workspace / "greet.py")
@@ -238,6 +264,24 @@ def test_closing_a_diff_that_is_not_open_is_harmless(editor: Editor, client: Mcp
         client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
         editor.reject(editor.wait_diff(path))
         editor.wait_no_diff()
+
+
+def test_a_reload_of_the_package_rejects_what_is_open_and_keeps_the_port(editor: Editor) -> None:
+    """D4, E1, E2: the outcome is on its way before the server stops; the token is a new one."""
+    old = editor.lock()
+    with connect(old) as client:
+        client.wait_for("ide/contextUpdate")
+        path = editor.home.write("reload.py", GREET)
+        client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
+        editor.wait_diff(path)
+        editor.do("reload_package")
+        assert client.wait_for("ide/diffRejected") == {"filePath": str(path)}
+    new = editor.lock()
+    assert new["port"] == old["port"]
+    assert new["authToken"] != old["authToken"]
+    editor.wait_no_diff()
+    with connect(new) as client:
+        client.wait_for("ide/contextUpdate")
 
 
 def test_each_window_has_its_server_and_closing_it_rejects_its_diffs(editor: Editor, client: McpClient) -> None:
