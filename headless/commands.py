@@ -6,7 +6,10 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
+# The last two register the built-in commands.
 from headless import builtin
+from headless import builtin_text as builtin_text
+from headless import builtin_window as builtin_window
 from headless.loop import report_exception
 
 if TYPE_CHECKING:
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from headless.window import WindowState
 
 _ACRONYM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+MOST_REWRITES = 10
 
 
 def snake_name(class_name: str, suffix: str) -> str:
@@ -70,24 +74,32 @@ class Commands:
         self._app.loop.call(lambda: self._run(name, args, view, window))
 
     def _run(self, name: str, args: Any, view: ViewState | None, window: WindowState | None) -> None:
-        for _ in range(10):  # a listener may rewrite a command into another kind of command
+        kind, handle, name, args = self._resolve(name, args, view, window)
+        if self._app.log_commands:
+            print(f"command: {name} {args or ''}".rstrip())
+        if self._execute(kind, name, args, view, window) and handle is not None:
+            event = f"on_post_{kind}_command"
+            self._app.listeners.ran(event, view if kind == "text" else None, handle, name, args)
+
+    def _resolve(
+        self, name: str, args: Any, view: ViewState | None, window: WindowState | None
+    ) -> tuple[str, Any, str, Any]:
+        """The kind, the handle, the name and the arguments after listeners have rewritten them.
+
+        A command may become one of another kind, whose listeners are asked then; not for ever.
+        """
+        kind, handle = self._kind(name), None
+        for _ in range(MOST_REWRITES):
             kind = self._kind(name)
             handle = self._handle(kind, view, window)
             if handle is None:
                 break
-            event = f"on_{kind}_command"
-            new_name, new_args = self._app.listeners.rewrite(
-                event, view if kind == "text" else None, handle, name, args
-            )
-            if (new_name, new_args) == (name, args):
+            event, own = f"on_{kind}_command", view if kind == "text" else None
+            before = name, args
+            name, args = self._app.listeners.rewrite(event, own, handle, name, args)
+            if (name, args) == before:
                 break
-            name, args = new_name, new_args
-        if self._app.log_commands:
-            print(f"command: {name} {args or ''}".rstrip())
-        if not self._execute(kind, name, args, view, window) or handle is None:
-            return
-        event = f"on_post_{kind}_command"
-        self._app.listeners.ran(event, view if kind == "text" else None, handle, name, args)
+        return kind, handle, name, args
 
     def _kind(self, name: str) -> str:
         if name in self.text or name in builtin.TEXT:
@@ -115,7 +127,7 @@ class Commands:
         try:
             if command is not None:
                 return self._run_package_command(kind, command, args, view, window)
-            return builtin.run(self._app, kind, name, args or {}, view, window)
+            return builtin.run(self._app, name, args or {}, view, window)
         except Exception:
             report_exception()
             return False

@@ -201,7 +201,7 @@ class PackageLoader:
 
 def command_name(cls: type[Any]) -> str:
     """The name of a command class; `name` is asked of an instance without a window or view."""
-    return str(cls.name(cls.__new__(cls)))
+    return str(cls.name(object.__new__(cls)))
 
 
 def _guarded(listener: Any, method: str, *args: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import sys
@@ -16,10 +17,8 @@ HEARTBEAT = 0.02
 
 def report_exception() -> None:
     """Print the current exception as the editor's console would; never fails."""
-    try:
+    with contextlib.suppress(Exception):
         traceback.print_exc(file=sys.stderr)
-    except Exception:
-        sys.__stderr__ and sys.__stderr__.write("an exception could not be printed\n")
 
 
 class TimerQueue:

@@ -50,7 +50,8 @@ body { margin: 0; background: transparent;
   background: var(--caret); }
 .inline { display: inline-block; height: 20px; vertical-align: top; }
 .phantom .mini { line-height: 20px; }
-.phantom { overflow: hidden; padding-left: calc(var(--digits) * 1ch + 44px + var(--indent) * 1ch); padding-right: 10px; }
+.phantom { overflow: hidden; padding-right: 10px;
+  padding-left: calc(var(--digits) * 1ch + 44px + var(--indent) * 1ch); }
 .notes { position: absolute; right: 0; top: 0; height: 20px; display: flex; gap: 4px; z-index: 1; }
 .note { height: 20px; padding: 0 10px; border-left: 2px solid; font-size: 12px; overflow: hidden; white-space: nowrap;
   background: color-mix(in srgb, var(--background) 90%, var(--foreground)); }

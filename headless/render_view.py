@@ -10,7 +10,7 @@ from headless import diff, highlight, minicss
 from headless.api.flags import PhantomLayout, RegionFlags
 from headless.metrics import LINE_HEIGHT
 from headless.schemes import Scheme
-from headless.state import annotations
+from headless.state import notes
 from headless.syntaxes import syntax_by_path
 from headless.view import ViewState
 
@@ -131,13 +131,13 @@ class ViewPicture:
         start, end = self._buffer.row_span(row)
         background = f' style="background: {marks.rows[row]}"' if row in marks.rows else ""
         icon = f' style="--mark: {marks.icons[row]}"' if row in marks.icons else ""
-        notes = "".join(
+        boxes = "".join(
             f'<div class="note" style="border-color: {colour}">{content}</div>'
             for content, colour in self._annotations.get(row, ())
         )
-        notes = f'<div class="notes">{notes}</div>' if notes else ""
+        aside = f'<div class="notes">{boxes}</div>' if boxes else ""
         number = f'<span class="number"{icon}>{row + 1}</span>'
-        line = f'<div class="row"{background}>{number}<pre>{self._text(start, end, marks)}</pre>{notes}</div>'
+        line = f'<div class="row"{background}>{number}<pre>{self._text(start, end, marks)}</pre>{aside}</div>'
         return line + "".join(self._phantoms.get(row, ()))
 
     def _text(self, start: int, end: int, marks: Marks) -> str:
@@ -183,7 +183,7 @@ class ViewPicture:
 
     def _annotations_by_row(self) -> dict[int, list[tuple[str, str]]]:
         found: dict[int, list[tuple[str, str]]] = {}
-        for number, note in enumerate(annotations(self._view)):
+        for number, note in enumerate(notes(self._view)):
             row = self._buffer.lines.row(min(note["region"]))
             box = minicss.scoped(note["html"], f"n{self._view.id}-{number}")
             colour = minicss.colours(note["color"]) or self._scheme.colours["accent"]

@@ -106,7 +106,7 @@ def view_state(view: ViewState, text: bool, group: int | None) -> dict[str, Any]
             }
             for phantom in view.phantoms.values()
         ],
-        "annotations": annotations(view),
+        "annotations": notes(view),
         "regions": {
             key: {
                 "regions": [list(span) for span in regions.spans],
@@ -126,7 +126,7 @@ def view_state(view: ViewState, text: bool, group: int | None) -> dict[str, Any]
     return state
 
 
-def annotations(view: ViewState) -> list[dict[str, Any]]:
+def notes(view: ViewState) -> list[dict[str, Any]]:
     """The annotations of all regions, in their order in the text."""
     found = [
         {"html": html, "region": list(span), "key": key, "color": regions.annotation_color}

@@ -267,9 +267,8 @@ class PhantomSet:
         self.phantoms = [self._shown(kept.get(key, phantom)) for key, phantom in new.items()]
 
     def _follow_edits(self) -> None:
-        ids = [phantom.id for phantom in self.phantoms if phantom.id is not None]
-        regions = self.view.query_phantoms(ids)
-        for phantom, region in zip(self.phantoms, regions):
+        regions = self.view.query_phantoms([phantom.id for phantom in self.phantoms])
+        for phantom, region in zip(self.phantoms, regions, strict=True):
             phantom.region = region
 
     def _shown(self, phantom: Phantom) -> Phantom:

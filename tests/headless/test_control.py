@@ -45,8 +45,13 @@ class Driver:
             environment.pop(name, None)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "headless", "--folder", str(tmp_path), "--package", str(package)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, encoding="utf-8", env=environment, cwd=tmp_path,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            env=environment,
+            cwd=tmp_path,
+        )
         self.events: list[dict[str, Any]] = []
         self._id = 0
         self.ready = self.wait_for(lambda m: m.get("event") == "ready")

@@ -296,7 +296,9 @@ def test_scopes_and_selectors(view: Any):
     assert sublime.score_selector(scope, "string comment") > sublime.score_selector(scope, "source")
     assert sublime.score_selector(scope, "comment string") == 0
     assert sublime.score_selector(scope, "(string | text) & source") > 0
-    assert sublime.find_syntax_for_file("x", "#!/usr/bin/env python3").name == "Python"
+    syntax = sublime.find_syntax_for_file("x", "#!/usr/bin/env python3")
+    assert syntax
+    assert syntax.name == "Python"
 
 
 def test_values_and_variables(window: Any):

@@ -1,0 +1,194 @@
+"""The editor's own commands for texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from headless import diff
+from headless.builtin import text_command
+
+if TYPE_CHECKING:
+    from headless.app import Application
+    from headless.view import ViewState
+
+
+@text_command
+def insert(app: Application, view: ViewState, characters: str = "") -> None:
+    """Type `characters` at every caret, over what is selected."""
+    spans = [(min(span), max(span)) for span in view.selection]
+    app.change_text(view, "insert", [(s, characters) for s in spans], {"characters": characters})
+    view.select([(max(span), max(span)) for span in view.selection])
+    app.tell_selection(view)
+
+
+@text_command
+def append(
+    app: Application,
+    view: ViewState,
+    characters: str = "",
+    force: bool = False,
+    scroll_to_end: bool = False,
+    disable_tab_translation: bool = False,
+) -> None:
+    """Add `characters` at the end; `force` also to a read-only buffer."""
+    buffer, end = view.buffer, len(view.buffer)
+    read_only, translate = buffer.read_only, view.settings.own.get("translate_tabs_to_spaces")
+    try:
+        buffer.read_only = read_only and not force
+        if disable_tab_translation:
+            view.settings.own["translate_tabs_to_spaces"] = False
+        app.change_text(view, "append", [((end, end), characters)], {"characters": characters})
+    finally:
+        buffer.read_only = read_only
+        if disable_tab_translation:
+            del view.settings.own["translate_tabs_to_spaces"]
+            if translate is not None:
+                view.settings.own["translate_tabs_to_spaces"] = translate
+    if scroll_to_end:
+        app.metrics.show(view, len(buffer), False)
+
+
+@text_command
+def left_delete(app: Application, view: ViewState) -> None:
+    """Delete what is selected, or the character before each caret."""
+    spans = [(a, b) if a != b else (max(0, a - 1), b) for a, b in view.selection]
+    app.change_text(view, "left_delete", [((min(s), max(s)), "") for s in spans])
+
+
+@text_command
+def right_delete(app: Application, view: ViewState) -> None:
+    """Delete what is selected, or the character behind each caret."""
+    spans = [(a, b) if a != b else (a, view.buffer.clamp(b + 1)) for a, b in view.selection]
+    app.change_text(view, "right_delete", [((min(s), max(s)), "") for s in spans])
+
+
+@text_command
+def select_all(app: Application, view: ViewState) -> None:
+    """Select the whole text."""
+    view.select([(0, len(view.buffer))])
+    app.selection_changed(view)
+
+
+@text_command
+def move_to(app: Application, view: ViewState, to: str, extend: bool = False) -> None:
+    """Move the carets to `bof`, `eof`, `bol` or `eol`."""
+    places: dict[str, Callable[[int], int]] = {
+        "bof": lambda point: 0,
+        "eof": lambda point: len(view.buffer),
+        "bol": lambda point: view.buffer.line_span(point)[0],
+        "hardbol": lambda point: view.buffer.line_span(point)[0],
+        "eol": lambda point: view.buffer.line_span(point)[1],
+        "hardeol": lambda point: view.buffer.line_span(point)[1],
+    }
+    ends = [(a, places[to](b)) for a, b in view.selection]
+    view.select(ends if extend else [(b, b) for _, b in ends])
+    app.selection_changed(view)
+
+
+@text_command
+def undo(app: Application, view: ViewState) -> None:
+    """Take back the last step."""
+    app.edits.undo(view)
+
+
+@text_command
+def redo(app: Application, view: ViewState) -> None:
+    """Make the last step that was taken back again."""
+    app.edits.redo(view)
+
+
+@text_command
+def revert(app: Application, view: ViewState) -> None:
+    """Give the buffer up for what is on disk."""
+    app.documents.revert(view)
+
+
+@text_command
+def save(app: Application, view: ViewState, **_: Any) -> None:
+    """Write the view's text to its file."""
+    app.documents.save(view)
+
+
+@text_command
+def copy(app: Application, view: ViewState) -> None:
+    """Copy what is selected."""
+    app.clipboard = _selected_text(view)
+
+
+@text_command
+def cut(app: Application, view: ViewState) -> None:
+    """Copy what is selected and delete it."""
+    app.clipboard = _selected_text(view)
+    app.change_text(view, "cut", [((min(s), max(s)), "") for s in view.selection])
+
+
+def _selected_text(view: ViewState) -> str:
+    return "\n".join(view.buffer.text[min(s) : max(s)] for s in view.selection)
+
+
+@text_command
+def paste(app: Application, view: ViewState) -> None:
+    """Insert the clipboard's text."""
+    insert(app, view, app.clipboard)
+
+
+@text_command
+def set_setting(app: Application, view: ViewState, setting: str, value: Any) -> None:
+    """Set one of the view's settings."""
+    app.settings.set(view.settings, setting, value)
+
+
+@text_command
+def toggle_setting(app: Application, view: ViewState, setting: str) -> None:
+    """Turn one of the view's settings on or off."""
+    app.settings.set(view.settings, setting, not view.settings.get(setting))
+
+
+@text_command
+def toggle_inline_diff(app: Application, view: ViewState, **_: Any) -> None:
+    """Show or hide the differences from the reference document in the text."""
+    view.inline_diff = not view.inline_diff
+
+
+@text_command
+def revert_hunk(app: Application, view: ViewState) -> None:
+    """Give back the reference document's lines at each caret."""
+    hunks = diff.hunks(view.buffer)
+    at = {diff.hunk_at(hunks, view.buffer.lines.row(b)) for _, b in view.selection}
+    changes = [(diff.span(view.buffer, hunk), hunk.old) for hunk in hunks if hunk in at]
+    if changes:
+        app.change_text(view, "revert_hunk", changes)
+
+
+@text_command
+def revert_modification(app: Application, view: ViewState) -> None:
+    """The same, by its older name."""
+    revert_hunk(app, view)
+
+
+@text_command
+def next_modification(app: Application, view: ViewState) -> None:
+    """Put the caret at the next difference from the reference document, around the end."""
+    _go_to_modification(app, view, forward=True)
+
+
+@text_command
+def prev_modification(app: Application, view: ViewState) -> None:
+    """Put the caret at the difference before, around the start."""
+    _go_to_modification(app, view, forward=False)
+
+
+def _go_to_modification(app: Application, view: ViewState, forward: bool) -> None:
+    rows = [hunk.row for hunk in diff.hunks(view.buffer)]
+    if not rows or not view.selection:
+        return
+    here = view.buffer.lines.row(view.selection[0][1])
+    if forward:
+        row = next((row for row in rows if row > here), rows[0])
+    else:
+        row = next((row for row in reversed(rows) if row < here), rows[-1])
+    point = view.buffer.text_point(row, 0, True)
+    view.select([(point, point)])
+    app.metrics.show(view, point)
+    app.selection_changed(view)

@@ -1,0 +1,207 @@
+"""The editor's own commands for windows and for itself."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from headless import jsonc
+from headless.builtin import application_command, window_command
+
+if TYPE_CHECKING:
+    from headless.app import Application
+    from headless.view import ViewState
+    from headless.window import WindowState
+
+
+@window_command
+def save_all(app: Application, window: WindowState, **_: Any) -> None:
+    """Save all views that have a file."""
+    for view in window.views():
+        if view.buffer.dirty and view.buffer.file_name is not None:
+            app.documents.save(view)
+
+
+@window_command
+def close(app: Application, window: WindowState) -> None:
+    """Close the tabs that are shown in the focused group."""
+    for sheet in list(window.group.selected):
+        app.tabs.close_sheet(sheet)
+
+
+@window_command
+def close_file(app: Application, window: WindowState, **_: Any) -> None:
+    """Close the focused tab."""
+    if window.active_sheet is not None:
+        app.tabs.close_sheet(window.active_sheet)
+
+
+@window_command
+def close_all(app: Application, window: WindowState) -> None:
+    """Close all tabs."""
+    for sheet in list(window.sheets()):
+        app.tabs.close_sheet(sheet)
+
+
+@window_command
+def close_window(app: Application, window: WindowState) -> None:
+    """Close the window."""
+    app.close_window(window)
+
+
+@window_command
+def new_file(app: Application, window: WindowState) -> None:
+    """Open an empty tab."""
+    app.listeners.emit("on_new", _new_tab(app, window))
+
+
+def _new_tab(app: Application, window: WindowState) -> ViewState:
+    view = app.new_view(window)
+    app.tabs.add(window, view)
+    return view
+
+
+@window_command
+def open_file(app: Application, window: WindowState, file: str, **_: Any) -> None:
+    """Open a file; `${packages}` stands for the packages folder."""
+    path = file.replace("${packages}", app.paths.packages)
+    app.tabs.open_file(window, path)
+
+
+@window_command
+def show_panel(app: Application, window: WindowState, panel: str, toggle: bool = False) -> None:
+    """Show an output panel."""
+    if toggle and window.active_panel == panel:
+        hide_panel(app, window)
+    else:
+        window.active_panel = panel
+
+
+@window_command
+def hide_panel(app: Application, window: WindowState, cancel: bool = False) -> None:
+    """Hide the panel that is shown."""
+    window.active_panel = window.panel_view = None
+    app.focus_changed()
+
+
+@window_command
+def hide_overlay(app: Application, window: WindowState) -> None:
+    """Close the quick panel without an answer."""
+    app.questions.cancel(window)
+
+
+@window_command
+def focus_group(app: Application, window: WindowState, group: int) -> None:
+    """Focus a group."""
+    if 0 <= group < len(window.groups):
+        window.active_group = group
+        app.focus_changed()
+
+
+@window_command
+def set_layout(app: Application, window: WindowState, **layout: Any) -> None:
+    """Change the groups."""
+    window.set_layout(layout)
+    app.focus_changed()
+
+
+@window_command
+def clone_file(app: Application, window: WindowState, **_: Any) -> None:
+    """Open a second view into the focused view's buffer."""
+    if window.active_view is not None:
+        app.tabs.clone(window.active_view, window, 0, window.active_group)
+
+
+@window_command
+def open_project_or_workspace(app: Application, window: WindowState, file: str, **_: Any) -> None:
+    """Load a project into the window, in the place of the one it has."""
+    close_workspace(app, window)
+    with open(file, encoding="utf-8") as text:
+        window.project = dict(jsonc.loads(text.read()))
+    window.project_file = os.path.abspath(file)
+    app.settings.changed(window.settings)
+    app.listeners.emit_window("on_load_project", window)
+
+
+@window_command
+def close_workspace(app: Application, window: WindowState) -> None:
+    """Close the window's project."""
+    if window.project is not None:
+        app.listeners.emit_window("on_pre_close_project", window)
+        window.project = window.project_file = None
+        app.settings.changed(window.settings)
+
+
+@window_command
+def next_view(app: Application, window: WindowState) -> None:
+    """Focus the tab to the right."""
+    _step_view(app, window, 1)
+
+
+@window_command
+def prev_view(app: Application, window: WindowState) -> None:
+    """Focus the tab to the left."""
+    _step_view(app, window, -1)
+
+
+def _step_view(app: Application, window: WindowState, step: int) -> None:
+    sheets, active = window.group.sheets, window.active_sheet
+    if active is not None:
+        app.tabs.focus(sheets[(sheets.index(active) + step) % len(sheets)])
+
+
+@window_command
+def chain(app: Application, window: WindowState, commands: list[Any]) -> None:
+    """Run several commands, each `[name, args]` or `{command, args}`."""
+    for each in commands:
+        if isinstance(each, dict):
+            name, args = each["command"], each.get("args")
+        else:
+            name, args = each[0], each[1] if len(each) > 1 else None
+        app.commands.run(name, args, window.active_view, window)
+
+
+# -- the application -------------------------------------------------------------------------------
+
+
+@application_command
+def new_window(app: Application, **_: Any) -> None:
+    """Open a window."""
+    app.new_window()
+
+
+@application_command
+def open_url(app: Application, url: str) -> None:
+    """Remember that the browser would have been opened."""
+    app.message("open_url", url)
+
+
+@application_command
+def open_dir(app: Application, dir: str, file: str = "") -> None:
+    """Remember that the file manager would have been opened."""
+    app.message("open_dir", os.path.join(dir, file))
+
+
+@application_command
+def edit_settings(app: Application, base_file: str, user_file: str = "", default: str = "") -> None:
+    """Open the user's file of a settings file, with `default` in it if it does not exist."""
+    window = app.active_window()
+    if window is None:
+        return
+    user_file = user_file or "${packages}/User/" + base_file.rpartition("/")[2]
+    path = _expand(app, user_file)
+    view = app.tabs.open_file(window, path)
+
+    def fill() -> None:
+        if not os.path.exists(path) and not view.buffer.text and default:
+            app.replace_text(view, default.replace("$0", ""))
+
+    app.loop.post(fill)
+
+
+def _expand(app: Application, path: str) -> str:
+    from headless.api.functions import platform
+
+    name = {"osx": "OSX", "linux": "Linux", "windows": "Windows"}[platform()]
+    path = path.replace("${packages}", app.paths.packages).replace("${platform}", name)
+    return os.path.normpath(path)
