@@ -24,8 +24,8 @@ a { text-decoration: none; padding: 0 0.4rem; }
 .quiet { color: color(var(--foreground) alpha(0.6)); }
 """
 ANSWERS = (
-    '&nbsp; <a class="accept" href="accept">✓ Accept</a> <a class="reject" href="reject">✗ Reject</a>'
-    ' <a href="previous">‹</a><a href="next">›</a>'
+    '<a class="accept" href="accept">✓ Accept</a> <a class="reject" href="reject">✗ Reject</a> '
+    '<a href="previous">‹</a><a href="next">›</a>'
 )
 
 
@@ -51,13 +51,13 @@ def original_header(title: str, warnings: Sequence[str]) -> str:
 
 def proposal_header(cli: str, counts: Tally | None, note: str = "") -> str:
     """The content over the proposal."""
-    what = "a text"
+    what = "a proposal"
     if counts:
         changes = f"{counts.changes} change" + ("s" if counts.changes != 1 else "")
         inserted = f'<span class="inserted">+{counts.inserted}</span>'
         what = f'{inserted} <span class="deleted">−{counts.deleted}</span> in {changes}'
     said = f' &nbsp; <span class="warning">{html.escape(note)}</span>' if note else ""
-    return f"{html.escape(cli)} proposes {what} {ANSWERS}{said}"
+    return f"{ANSWERS} &nbsp; {html.escape(cli)}: {what}{said}"
 
 
 def orphaned_header(cli: str) -> str:

@@ -22,12 +22,14 @@ _FILLER = (
     "<body><style>"
     "html.light {{ --filler: color(var(--background) blend(black 96%)); }}"
     "html.dark {{ --filler: color(var(--background) blend(white 95%)); }}"
-    "body {{ margin: 0; }} div {{ padding-top: {height}px; background-color: var(--filler); }}"
-    "</style><div></div></body>"
+    "body {{ margin: 0; }}"
+    "div {{ padding-top: {above}px; line-height: {line}px; background-color: var(--filler); }}"
+    "</style><div>&nbsp;</div></body>"
 )
 _LINK = '<a href="{href}:{index}">{text}</a>'
 _LINES = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.DRAW_EMPTY
 _OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL
+_NOT_DRAWN = _LINES | sublime.RegionFlags.DRAW_NO_FILL
 
 
 class SideMarks:
@@ -39,13 +41,17 @@ class SideMarks:
         self._clicked = clicked
         self._fillers: list[int] = []
 
-    def steps(self, side: Side, *, with_fillers: bool) -> list[Callable[[], None]]:
-        """What draws the marks, in parts that each take the UI thread a moment only."""
+    def steps(self, side: Side, *, inline: bool) -> list[Callable[[], None]]:
+        """What draws the marks, in parts that each take the UI thread a moment only.
+
+        In an inline diff, Sublime itself draws the lines and needs no fillers.
+        """
         few = len(side.lines) <= MAX_DECORATED
-        fillers = side.fillers if few and with_fillers else []
+        fillers = side.fillers if few and not inline else []
+        words = [] if inline else side.words
         return [
-            lambda: self._draw_lines(side.lines, few),
-            lambda: self._view.add_regions(WORDS, _regions(side.words), self._scope, flags=_OUTLINED),
+            lambda: self._draw_lines(side.lines, few, _NOT_DRAWN if inline else _LINES),
+            lambda: self._view.add_regions(WORDS, _regions(words), self._scope, flags=_OUTLINED),
             lambda: self._draw_fillers(fillers),
         ]
 
@@ -55,14 +61,14 @@ class SideMarks:
         self._view.erase_regions(WORDS)
         self._draw_fillers([])
 
-    def _draw_lines(self, lines: Sequence[Points], few: bool) -> None:
+    def _draw_lines(self, lines: Sequence[Points], few: bool, flags: sublime.RegionFlags) -> None:
         if self._clicked is None:
             lines = [points for points in lines if points[0] < points[1]]
-            self._view.add_regions(CHANGES, _regions(lines), self._scope, flags=_LINES)
+            self._view.add_regions(CHANGES, _regions(lines), self._scope, flags=flags)
             return
         links = [_LINK.format(href="revert", index=index, text="↩ revert") for index in range(len(lines) if few else 0)]
         color = self._view.style_for_scope(self._scope).get("foreground", "")
-        self._view.add_regions(CHANGES, _regions(lines), self._scope, "", _LINES, links, color, self._clicked)
+        self._view.add_regions(CHANGES, _regions(lines), self._scope, "", flags, links, color, self._clicked)
 
     def _draw_fillers(self, fillers: Sequence[Filler]) -> None:
         for phantom in self._fillers:
@@ -72,7 +78,7 @@ class SideMarks:
             self._view.add_phantom(
                 FILLERS,
                 sublime.Region(filler.point),
-                _FILLER.format(height=filler.lines * height),
+                _FILLER.format(above=(filler.lines - 1) * height, line=height),
                 sublime.PhantomLayout.BLOCK,
             )
             for filler in fillers

@@ -206,9 +206,9 @@ class DiffView:
             self._show_inline(shown=True)
         if marks is None:
             return
-        steps = self._proposal_marks.steps(marks.proposal, with_fillers=side_by_side)
+        steps = self._proposal_marks.steps(marks.proposal, inline=not side_by_side)
         if side_by_side and self.original:
-            steps += self._original_marks.steps(marks.original, with_fillers=True)
+            steps += self._original_marks.steps(marks.original, inline=False)
         in_turns(steps, lambda: self._marks is marks and all(view.is_valid() for view in self.views))
 
     def _show_inline(self, *, shown: bool) -> None:
