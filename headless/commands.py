@@ -161,6 +161,11 @@ class Commands:
             return command.input(args) is not None
         return False
 
+    def exists(self, name: str) -> bool:
+        """Whether any package or the editor itself has a command of this name."""
+        own = (self.text, self.window, self.application)
+        return any(name in commands for commands in (*own, builtin.TEXT, builtin.WINDOW, builtin.APPLICATION))
+
     def is_enabled(self, name: str, args: Any, view: ViewState | None, window: Any) -> bool:
         """What the command itself says; True for built-in ones."""
         _, command = self.find(name, view, window)

@@ -10,6 +10,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 
 Callback = Callable[[], object]
 HEARTBEAT = 0.02
@@ -159,27 +160,27 @@ class Loop:
     def call(self, function: Callback, timeout: float | None = None) -> object:
         """Run `function` on the UI thread and wait for its result, from any thread.
 
-        Raises TimeoutError if the UI thread does not get to it, RuntimeError if the loop ends.
+        Raises what `function` raises, TimeoutError if the UI thread does not get to it, and
+        RuntimeError if the loop ends before.
         """
         if self.on_ui_thread():
             return function()
-        done = threading.Event()
-        box: list[object] = []
+        answer: Future[object] = Future()
 
         def run() -> None:
             try:
-                box.append(function())
-            finally:
-                done.set()
+                answer.set_result(function())
+            except BaseException as error:
+                answer.set_exception(error)
 
         self.post(run)
         deadline = None if timeout is None else time.monotonic() + timeout
-        while not done.wait(0.1):
+        while not wait([answer], 0.1).done:
             if self._stopping:
                 raise RuntimeError("the UI thread has ended")
             if deadline is not None and time.monotonic() > deadline:
                 raise TimeoutError("the UI thread did not answer in time")
-        return box[0] if box else None
+        return answer.result()
 
     def run(self) -> None:
         """Turn until `stop` is called."""

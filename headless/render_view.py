@@ -22,6 +22,10 @@ _UNDERLINES = {
 _DIFF_COLOURS = {"inserted": "greenish", "modified": "orangish", "deleted": "redish"}
 
 
+def _fill(colour: str) -> str:
+    return f"color-mix(in srgb, {colour} 20%, transparent)"
+
+
 @dataclass
 class Marks:
     """What is drawn on characters: (start, end, CSS), and on whole rows."""
@@ -43,13 +47,17 @@ class ViewPicture:
         self._first = min(int(view.scroll[1] // LINE_HEIGHT), lines.count() - 1)
         self._last = min(self._first + rows, lines.count())
         self._bounds = lines.start(self._first), lines.start(self._last)
+        self._hunks = diff.hunks(self._buffer)
         self._phantoms = self._phantoms_by_row()
         self._annotations = self._annotations_by_row()
 
     def page(self) -> str:
         """The view's box."""
         marks = self._marks()
-        rows = "".join(self._row(row, marks) for row in range(self._first, self._last))
+        hunks = {hunk.row: hunk for hunk in self._hunks} if self._view.inline_diff else {}
+        rows = "".join(
+            self._deleted_rows(hunks.get(row)) + self._row(row, marks) for row in range(self._first, self._last)
+        )
         digits = max(2, len(str(self._buffer.lines.count())))
         focus = " focused" if self._focused else ""
         return f'<div class="view{focus}" style="--digits: {digits}">{rows}</div>'
@@ -88,7 +96,7 @@ class ViewPicture:
             css = f"text-decoration: underline {underline} {colour}"
             marks.spans.append((start, end, css))
         if not flags & RegionFlags.DRAW_NO_FILL:
-            fill = f"color-mix(in srgb, {colour} 20%, transparent)"
+            fill = _fill(colour)
             for row, whole, part in self._by_row(start, end):
                 if whole:
                     marks.rows[row] = fill
@@ -111,10 +119,12 @@ class ViewPicture:
     def _mark_diff(self, marks: Marks) -> None:
         if self._view.settings.get("mini_diff") is False:
             return
-        for hunk in diff.hunks(self._buffer):
+        for hunk in self._hunks:
             colour = self._scheme.colours[_DIFF_COLOURS[hunk.kind]]
             for row in range(hunk.row, hunk.row + max(1, hunk.count)):
                 marks.icons.setdefault(row, colour)
+                if self._view.inline_diff and hunk.count:
+                    marks.rows[row] = _fill(self._scheme.colours["greenish"])
 
     def _mark_selection(self, marks: Marks) -> None:
         colour = self._scheme.colours["selection"]
@@ -139,6 +149,15 @@ class ViewPicture:
         number = f'<span class="number"{icon}>{row + 1}</span>'
         line = f'<div class="row"{background}>{number}<pre>{self._text(start, end, marks)}</pre>{aside}</div>'
         return line + "".join(self._phantoms.get(row, ()))
+
+    def _deleted_rows(self, hunk: diff.Hunk | None) -> str:
+        """What the reference document has in the place of a hunk, as the inline diff shows it."""
+        if hunk is None or not hunk.old:
+            return ""
+        css = f"background: {_fill(self._scheme.colours['redish'])}"
+        lines = hunk.old.removesuffix("\n").split("\n")
+        number = '<span class="number"></span>'
+        return "".join(f'<div class="row" style="{css}">{number}<pre>{html.escape(line)}</pre></div>' for line in lines)
 
     def _text(self, start: int, end: int, marks: Marks) -> str:
         """The characters of a line, in pieces of one style each."""

@@ -135,14 +135,23 @@ class Requests:
         args: dict[str, Any] | None = None,
         view: int | None = None,
         window: int | None = None,
-    ) -> None:
-        """Run a command as the palette would."""
+    ) -> dict[str, Any]:
+        """Run a command of a view, of a window, or of what is focused; says whether it was enabled.
+
+        Raises LookupError if there is no such command, which the editor would not even mention.
+        """
+        if not self._app.commands.exists(name):
+            raise LookupError(f"no command {name!r}")
         if view is not None:
             target = self._view(view)
-            self._app.commands.run(name, args, target, target.window)
+            place = target.window
         else:
             place = self._window(window) if window is not None else self._app.active_window()
-            self._app.commands.run(name, args, place.active_view if place else None, place)
+            target = place.active_view if place else None
+        enabled = self._app.commands.is_enabled(name, args, target, place)
+        if enabled:
+            self._app.commands.run(name, args, target, place)
+        return {"enabled": enabled}
 
     def enabled(self, name: str, args: dict[str, Any] | None = None, view: int | None = None) -> bool:
         """Whether a command says that it can be run."""

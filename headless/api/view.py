@@ -282,7 +282,7 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
 
     @locked
     def reset_reference_document(self) -> None:
-        """Compare the text with nothing but what is on disk."""
+        """Compare the text with nothing any more."""
         self._state().buffer.reference = None
 
     # -- status --------------------------------------------------------------------------------
