@@ -152,6 +152,22 @@ def test_yes_in_the_terminal_closes_the_diff(session: Session) -> None:
     assert path.read_text(encoding="utf-8") == GREET_BETTER
 
 
+def test_edits_that_the_cli_drops_are_kept(session: Session) -> None:
+    """D2: after a "yes" in the terminal Qwen Code writes its own proposal (qwen-ide.md §6); a view keeps the edits."""
+    path = session.file("dropped.py")
+    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    edited = GREET_BETTER + "# an hour of work\n"
+    session.editor.set_text(session.editor.wait_diff(path), edited)
+    session.qwen.wait_question()
+    session.qwen.terminal.press("\r")
+    session.qwen.wait_done(script)
+    session.editor.wait_no_diff()
+    assert path.read_text(encoding="utf-8") == GREET_BETTER
+    session.editor.wait(
+        "view with the edits", lambda: edited in [view["text"] for view in session.editor.views(text=True)]
+    )
+
+
 def test_escape_in_the_terminal_closes_the_diff(session: Session) -> None:
     """D2: the CLI calls closeDiff and writes nothing."""
     path = session.file("escape.py")
