@@ -10,7 +10,7 @@ import sys
 import zipfile
 from collections.abc import Sequence
 from importlib.resources.abc import TraversableResources
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from headless.packages import FolderSource, Package, Source, ZipSource
@@ -25,6 +25,19 @@ class PackageLoader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing to run: the root folder of a package is no `__init__.py`."""
+
+
+class FolderModuleLoader(importlib.machinery.SourceFileLoader):
+    """Loads a module from a folder, without a cache of its bytecode.
+
+    The cache tells versions apart by their second and size: a module that a test rewrites may
+    have the same of both. And the person's folder stays as it is.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The module's code, compiled anew."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
 
 
 class ZipResources(TraversableResources):
@@ -129,11 +142,13 @@ class PackageFinder(importlib.abc.MetaPathFinder):
         file = os.path.join(source.root, *name.split("/"))
         search = [os.path.dirname(file)] if name.endswith("/__init__.py") else None
         if isinstance(source, FolderSource):
-            return importlib.util.spec_from_file_location(fullname, file, submodule_search_locations=search)
+            loader: importlib.abc.Loader = FolderModuleLoader(fullname, file)
+        else:
+            loader = ZipModuleLoader(source, name)
         return importlib.util.spec_from_file_location(
             fullname,
             file,
-            loader=ZipModuleLoader(source, name),
+            loader=loader,
             submodule_search_locations=search,
         )
 

@@ -91,11 +91,11 @@ class PackageLoader:
 
     def load(self, name: str) -> bool:
         """Import a root module, or import it anew; False if it raised."""
-        old = self._plugins.get(name)
-        if old is not None:
-            self.unload(name)
+        self.unload(name)
+        # Still there if it has been unloaded, or if the last import has failed half-way.
+        old = sys.modules.get(name)
         try:
-            module = importlib.reload(old.module) if old else importlib.import_module(name)
+            module = importlib.reload(old) if old is not None else importlib.import_module(name)
         except Exception:
             print(f"reloading plugin {name} failed", file=sys.stderr)
             report_exception()

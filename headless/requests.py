@@ -100,7 +100,7 @@ class Requests:
         """
         target = self._view(view)
         self._app.commands.run("save", None, target, target.window)
-        if target.buffer.dirty:
+        if target.buffer.dirty or target.buffer.file_name is None:
             raise ValueError(f"view {target.id} has not been saved")
 
     def scroll(self, view: int, x: float | None = None, y: float | None = None) -> list[float]:

@@ -287,3 +287,15 @@ def test_key_bindings_obey_their_contexts(app: Application, view: Any, package: 
     assert keymap.press(app, app.views[view.id()], ["f5"]) is None
     keymap.press(app, app.views[view.id()], ["q"])
     assert view.substr(view.line(0)) == "abq abq"
+
+
+def test_a_module_that_is_saved_is_loaded_anew_also_after_a_mistake(
+    app: Application, window: Any, package: Callable[..., Any], capfd: Any
+):
+    plugin = package("VALUE = 1")
+    file = Path(plugin.__file__)
+    for text, expected in (("VALUE = ", 1), ("VALUE = 2", 2), ("VALUE = 3", 3)):
+        file.write_text(text)
+        app.loader.file_saved(str(file))
+        assert expected == sys.modules["Sample.plugin"].VALUE
+    assert "SyntaxError" in capfd.readouterr().err

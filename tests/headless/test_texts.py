@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import sublime
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headless.app import Application
@@ -146,6 +146,32 @@ def test_undo_and_redo_bring_back_text_selection_and_dirtiness(view: Any):
     assert text_of(view) == "one\ntwo"
     assert view.is_dirty()
     assert [r.to_tuple() for r in view.sel()] == [(7, 7)]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.one_of(TEXTS, st.sampled_from(["UNDO", "REDO", "SAVE"])), max_size=12))
+def test_undo_and_redo_walk_through_the_texts_that_were(window: Any, app: Application, steps: list[str]):
+    view = window.new_file()
+    texts, at, clean = [""], 0, 0
+    for step in steps:
+        if step == "UNDO":
+            view.run_command("undo")
+            at = max(0, at - 1)
+        elif step == "REDO":
+            view.run_command("redo")
+            at = min(len(texts) - 1, at + 1)
+        elif step == "SAVE":
+            app.views[view.id()].buffer.history.mark_clean()
+            clean = at
+        elif step:
+            view.run_command("append", {"characters": step})
+            clean = clean if clean <= at else -1
+            texts[at + 1 :] = [texts[at] + step]
+            at += 1
+        assert text_of(view) == texts[at]
+        assert view.is_dirty() == (at != clean)
+    view.set_scratch(True)
+    view.close()
 
 
 def test_a_cleared_undo_stack_keeps_the_text_and_the_dirtiness(view: Any):

@@ -309,3 +309,55 @@ def test_values_and_variables(window: Any):
     assert sublime.get_clipboard() == "clip"
     with pytest.raises(NotImplementedError, match=r"Window\.symbol_locations"):
         window.symbol_locations("x")
+
+
+def test_a_panel_may_have_the_focus(window: Any, package: Callable[..., Any]):
+    plugin = package("""
+        heard = []
+        class L(sublime_plugin.EventListener):
+            def on_activated(self, view): heard.append(view.element() or view.id())
+    """)
+    view = window.new_file()
+    panel = window.create_output_panel("mine")
+    window.focus_view(panel)
+    assert window.active_view() == view
+    window.run_command("hide_panel")
+    window.focus_view(panel)
+    window.focus_view(view)
+    assert plugin.heard == [view.id(), "output:output", view.id(), "output:output", view.id()]
+
+
+def test_a_project_is_loaded_saved_and_closed(window: Any, package: Callable[..., Any], tmp_path: Path):
+    plugin = package("""
+        heard = []
+        class L(sublime_plugin.EventListener):
+            def on_load_project(self, window): heard.append("load")
+            def on_pre_save_project(self, window): heard.append("pre save")
+            def on_post_save_project(self, window): heard.append("post save")
+            def on_pre_close_project(self, window): heard.append("pre close")
+    """)
+    file = tmp_path / "my.sublime-project"
+    file.write_text('{"folders": [{"path": "."}, {"path": "sub"}]}')
+    window.run_command("open_project_or_workspace", {"file": str(file)})
+    assert window.project_file_name() == str(file)
+    assert window.folders() == [str(tmp_path), str(tmp_path / "sub")]
+    assert window.extract_variables()["project_base_name"] == "my"
+    window.set_project_data({"folders": []})
+    assert json.loads(file.read_text()) == {"folders": []}
+    window.run_command("close_workspace")
+    assert window.project_file_name() is None
+    assert plugin.heard == ["load", "pre save", "post save", "pre close"]
+
+
+def test_popups_and_annotations_say_when_they_go(app: Application, view: Any):
+    gone: list[str] = []
+    view.show_popup("one", on_hide=lambda: gone.append("one"))
+    view.update_popup("two")
+    assert view.is_popup_visible()
+    view.hide_popup()
+    assert not view.is_popup_visible()
+    view.add_regions("notes", [sublime.Region(0)], annotations=["note"], on_close=lambda: gone.append("notes"))
+    links.close_annotations(app.views[view.id()], "notes")
+    with pytest.raises(LookupError):
+        links.close_annotations(app.views[view.id()], "notes")
+    assert gone == ["one", "notes"]

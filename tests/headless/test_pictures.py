@@ -1,0 +1,73 @@
+"""minihtml: its links, its height, and its styles in pictures."""
+
+from __future__ import annotations
+
+import pytest
+
+from headless import minicss, minihtml, render
+from headless.app import Application
+
+
+def test_the_styles_of_minihtml_stay_in_their_box():
+    html = (
+        "<body id='q'><style>html.dark { --x: red } body { margin: 0 } a, .b { color: var(--x) }</style><a>t</a></body>"
+    )
+    page = minicss.scoped(html, "box")
+    assert ".dark .box { --x: red }" in page
+    assert ".box { margin: 0 }" in page
+    assert ".box a, .box .b { color: var(--x) }" in page
+    assert "<body" not in page
+
+
+@pytest.mark.parametrize(
+    ("mini", "css"),
+    [
+        ("color(var(--a) blend(white 92%))", "color-mix(in srgb, var(--a) 92%, white)"),
+        ("color(red alpha(0.25))", "color-mix(in srgb, red 25%, transparent)"),
+        ("color(var(--a) min-contrast(var(--b) 3.0))", "var(--a)"),
+        ("color(color(red a(50%)) blend(blue 10%)) x", "color-mix(in srgb, color-mix(in srgb, red 50%, transparent) 10%, blue) x"),
+        ("color(broken", "color(broken"),
+        ("font-family: system; x", "font-family: system-ui, sans-serif; x"),
+    ],
+)  # fmt: skip
+def test_the_colours_and_fonts_of_minihtml_become_those_of_a_browser(mini: str, css: str):
+    assert minicss.colours(mini) == css
+
+
+@pytest.mark.parametrize(
+    ("html", "lines"),
+    [
+        ("one line", 1),
+        ("<p>one</p><p>two</p>", 2),
+        ("<div>one<br>two</div>", 2),
+        ("<br><br>", 3),
+        ("", 1),
+        ("<body><style>div { padding: 10px }</style><div>one</div></body>", 2),
+        ('<div style="margin-top: 2rem">one</div>', 1 + 32 / 20),
+    ],
+)
+def test_a_phantom_is_as_high_as_its_lines(html: str, lines: float):
+    assert minihtml.height(html) == pytest.approx(lines)
+
+
+def test_links_are_unescaped():
+    assert minihtml.links('<a href="a&amp;b">x</a><a class="y" href=\'subl:z {"k": 1}\'>') == ["a&b", 'subl:z {"k": 1}']
+
+
+def test_a_picture_shows_the_groups_the_inline_diff_and_the_panels(app: Application):
+    window = app.windows[0]
+    handle = app.window_handle(window)
+    view = handle.new_file()
+    view.run_command("insert", {"characters": "new <line>\n"})
+    view.set_reference_document("old line\n")
+    view.run_command("toggle_inline_diff")
+    handle.set_layout({"cols": [0, 0.5, 1], "rows": [0, 1], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]})
+    handle.create_output_panel("out").run_command("append", {"characters": "in the panel"})
+    handle.run_command("show_panel", {"panel": "output.out"})
+    handle.show_quick_panel(["choose <me>"], lambda index: None)
+    view.show_popup("<b>popped</b>")
+    page = render.window_page(app, window, "light")
+    for part in ("new &lt;line&gt;", "old line", "in the panel", "choose &lt;me&gt;", "popped", "left: 50%"):
+        assert part in page
+    with pytest.raises(LookupError):
+        render.window_page(app, window, "sepia")
