@@ -18,7 +18,7 @@ from .terminal import Terminal, WaitedError
 
 PROJECT = Path(__file__).resolve().parents[2]
 #: Seconds until the prompt must be up: 3 on an idle machine, more than 40 were seen on a busy one (qwen-ide.md §9).
-START = 120.0
+START = 90.0
 #: Seconds for one step of a turn on a busy machine.
 STEP = 60.0
 #: The CLI's words (0.24.4).

@@ -1,0 +1,33 @@
+"""The package as it is installed: a zip that Sublime Text loads without unpacking it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from .editor import Editor
+from .mcp_client import connect
+from .qwen import PROJECT, Home
+from .session import GREET, GREET_BETTER
+
+
+def test_the_built_package_serves_a_diff_from_its_zip(tmp_path: Path) -> None:
+    """E1, D3: nothing that it needs was left out, and nothing in it needs a file of its own on disk."""
+    package = tmp_path / "QwenCompanion.sublime-package"
+    subprocess.run(["bash", str(PROJECT / "scripts" / "package"), "--worktree", str(package)], check=True, timeout=120)
+    home = Home.make()
+    try:
+        path = home.write("greet.py", GREET)
+        editor = Editor(home, [home.workspace], package=package)
+        try:
+            with connect(editor.lock()) as client:
+                client.wait_for("ide/contextUpdate")
+                client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
+                editor.do("click", view=editor.wait_diff(path)["id"], href="accept")
+                assert client.wait_for("ide/diffAccepted") == {"filePath": str(path), "content": GREET_BETTER}
+            editor.quit()
+            assert editor.lock_files() == []
+        finally:
+            editor.kill()
+    finally:
+        home.remove()
