@@ -82,9 +82,9 @@ class Driver:
 @pytest.fixture
 def driver(tmp_path: Path) -> Iterator[Driver]:
     started = Driver(tmp_path)
-    yield started
-    started.process.kill()
-    started.process.communicate()
+    with started.process:
+        yield started
+        started.process.kill()
 
 
 def test_the_editor_is_driven_by_requests(driver: Driver, tmp_path: Path):
