@@ -209,7 +209,7 @@ class Application:
         if buffer is None:
             buffer = TextBuffer(self.take_id())
         view = ViewState(self.take_id(), buffer, self.settings.new())
-        view.settings._parents = lambda: self._parents_of(view)
+        view.settings.parents = lambda: self._parents_of(view)
         view.window = window
         self.views[view.id] = view
         return view

@@ -49,7 +49,7 @@ DEFAULT_PREFERENCES: dict[str, Any] = {
 class SettingsState:
     """One dictionary of settings in a chain.
 
-    `inherit` gives the dictionaries to look in when this one has no such key, the nearest
+    `parents` gives the dictionaries to look in when this one has no such key, the nearest
     first. A change here also tells the listeners of the settings that inherit from it.
     """
 
@@ -57,13 +57,13 @@ class SettingsState:
         self.id = id
         self.own: dict[str, Any] = {}
         self.listeners: list[tuple[str, Callable[[], None]]] = []
-        self._parents = parents or (list)
+        self.parents = parents or list
 
     def lookup(self, key: str) -> tuple[bool, Any]:
         """Whether `key` is set here or above, and its value."""
         if key in self.own:
             return True, self.own[key]
-        for parent in self._parents():
+        for parent in self.parents():
             found, value = parent.lookup(key)
             if found:
                 return True, value
@@ -77,14 +77,14 @@ class SettingsState:
     def flattened(self) -> dict[str, Any]:
         """All settings, those above included."""
         result: dict[str, Any] = {}
-        for parent in reversed(self._parents()):
+        for parent in reversed(self.parents()):
             result.update(parent.flattened())
         result.update(copy.deepcopy(self.own))
         return result
 
     def inherits_from(self, other: SettingsState) -> bool:
         """Whether a change of `other` may be seen here."""
-        return any(p is other or p.inherits_from(other) for p in self._parents())
+        return any(p is other or p.inherits_from(other) for p in self.parents())
 
 
 class FileSettings(SettingsState):

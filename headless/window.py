@@ -134,9 +134,11 @@ class WindowState:
     @property
     def folders(self) -> list[str]:
         """The folders of the side bar."""
-        base = os.path.dirname(self.project_file or "")
-        folders = (self.project or {}).get("folders", [])
-        return [os.path.normpath(os.path.join(base, str(each["path"]))) for each in folders]
+        paths = [str(folder["path"]) for folder in (self.project or {}).get("folders", [])]
+        if self.project_file is None:
+            return paths
+        base = os.path.dirname(self.project_file)
+        return [os.path.normpath(os.path.join(base, path)) for path in paths]
 
     @property
     def group(self) -> GroupState:
