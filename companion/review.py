@@ -221,9 +221,10 @@ class Reviews:
 
     def _is_comparable(self, review: Review, text: str) -> bool:
         limits = self.settings
-        sides = (review.original, text)
+        # The limits are those of a file. A proposal for it may well be longer.
         return review.disk.is_text and all(
-            len(side) <= limits.max_marked_bytes and side.count("\n") <= limits.max_marked_lines for side in sides
+            len(side) <= times * limits.max_marked_bytes and side.count("\n") <= times * limits.max_marked_lines
+            for side, times in ((review.original, 1), (text, 2))
         )
 
     async def _done_on_disk(self, review: Review) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 
 from .changes import changes, unchanged
 
@@ -18,10 +19,10 @@ class SourceText:
 
     source: str
 
-    @property
+    @cached_property
     def shown(self) -> str:
         """The text as a view holds it: no byte order mark, every line ending a line feed."""
-        return _ENDING.sub("\n", self.source.removeprefix(BOM))
+        return self.source.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n")
 
     def restore(self, edited: str) -> str:
         """The text for an edited view. Lines that weren't edited keep their endings, and so does the mark."""

@@ -101,10 +101,10 @@ class CompanionThread:
             else:
                 self._endpoints.append(endpoint)
                 self._editor.listening(window.id, endpoint.port)
-                if endpoint is self._endpoints[0]:
-                    self._variables.set(endpoint.variables)
                 for problem in endpoint.publish():
                     self._editor.say(problem, window.id)
+                if endpoint is self._endpoints[0]:
+                    self._variables.set(endpoint.variables)
 
     def _close_endpoints(self) -> None:
         self._variables.remove()

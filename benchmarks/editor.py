@@ -1,0 +1,82 @@
+"""The headless editor in this process, with the package loaded, and a CLI that is connected to it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from headless import modules
+
+modules.install()
+
+import sublime  # noqa: E402
+
+from headless.app import Application  # noqa: E402
+from tests.sublime.cli import Cli  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[1]
+LIMIT = 60.0
+TURN = 0.001
+"""Seconds that the UI thread sleeps at most when it has nothing to do."""
+
+
+class Editor:
+    """An editor with one window on a folder. It lives on the main thread, and moves only while it is waited for."""
+
+    def __init__(self, folder: str) -> None:
+        self.app = Application()
+        self._stall = 0.0
+        self.app.new_window([folder])
+        self.app.loader.add(str(ROOT), "QwenCompanion")
+
+    def start(self) -> None:
+        """Load the package."""
+        self.app.start()
+
+    def wait(self, condition: Callable[[], Any]) -> None:
+        """Run the UI thread until a condition holds."""
+        end = time.perf_counter() + LIMIT
+        while not condition():
+            if time.perf_counter() > end:
+                raise TimeoutError(condition)
+            self._turn()
+
+    def rest(self, seconds: float) -> None:
+        """Run the UI thread for a while."""
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            self._turn()
+
+    def take_stall_ms(self) -> float:
+        """The longest time that the UI thread was held since the last call, in ms."""
+        stall, self._stall = self._stall, 0.0
+        return stall * 1000
+
+    def _turn(self) -> None:
+        started = time.perf_counter()
+        self.app.loop.turn(TURN)
+        self._stall = max(self._stall, time.perf_counter() - started - TURN)
+
+    def connect(self) -> Cli:
+        """A CLI in this window's terminal."""
+        self.wait(lambda: "QWEN_CODE_IDE_SERVER_PORT" in os.environ)
+        cli = Cli()
+        self.wait(cli.connected.done)
+        cli.connected.result()
+        return cli
+
+    def leave(self) -> None:
+        """Quit, whatever threads are left."""
+        self.app.shut_down()
+        sys.stdout.flush()
+        threading.Timer(5, lambda: os._exit(0)).start()
+
+
+def views(side: str) -> list[sublime.View]:
+    """The views of the diffs, on one side."""
+    return [v for window in sublime.windows() for v in window.views() if v.settings().get("qwen_companion.diff") == side]

@@ -1,0 +1,123 @@
+"""How soon a large diff is on the screen, and what the UI thread feels of it; on real files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import sublime
+from tests.sublime.cli import Cli
+
+from .editor import ROOT, Editor, views
+
+CHANGES = "qwen_companion.changes"
+QUIET_MS = 150
+"""The debounce of the marks, which `review.marks_ms` leaves out."""
+
+
+def real_lines() -> list[str]:
+    """The lines of the 20 largest Python and JavaScript files of the installed libraries."""
+    folders = [Path(sysconfig.get_paths()["purelib"]), ROOT / "tests" / "npm" / "node_modules"]
+    files = [file for folder in folders for kind in ("*.py", "*.js", "*.mjs") for file in folder.rglob(kind)]
+    lines: list[str] = []
+    for file in sorted(files, key=lambda file: (-file.stat().st_size, file))[:20]:
+        # Bundled programs have lines of megabytes. Of what is left, 100,000 lines are about 4 MB.
+        lines += [line for line in file.read_text("utf-8", "replace").splitlines() if len(line) < 120]
+    return lines
+
+
+def text(lines: list[str], count: int) -> list[str]:
+    """So many real lines."""
+    return list(itertools.islice(itertools.cycle(lines), count))
+
+
+def mutated(lines: list[str], changes: int) -> str:
+    """The lines with so many of them changed, removed or doubled, always the same ones."""
+    chance = random.Random(1)
+    chosen = set(chance.sample(range(len(lines)), changes))
+    changed: Iterator[list[str]] = (
+        chance.choice([[line + "  # changed"], [], [line, line.upper()]]) if number in chosen else [line]
+        for number, line in enumerate(lines)
+    )
+    return "\n".join(itertools.chain.from_iterable(changed)) + "\n"
+
+
+def shown(editor: Editor, cli: Cli, file: Path, lines: list[str], changes: int) -> tuple[float, float]:
+    """Open a diff: ms until its text, its marks and its header are there; and the longest stall in ms."""
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    proposal = mutated(lines, changes)
+    editor.rest(0.3)
+    editor.take_stall_ms()
+    started = time.perf_counter()
+    call = cli.call("openDiff", filePath=str(file), newContent=proposal)
+    editor.wait(lambda: [v for v in views("proposal") if v.get_regions(CHANGES)])
+    took = (time.perf_counter() - started) * 1000
+    editor.rest(0.5)
+    call.result()
+    view = views("proposal")[0]
+    if view.size() != len(proposal):
+        raise RuntimeError("the proposal is not whole")
+    return took, editor.take_stall_ms()
+
+
+def close(editor: Editor, cli: Cli) -> None:
+    """Reject the diff."""
+    views("proposal")[0].run_command("qwen_companion_reject_diff")
+    editor.wait(lambda: not views("proposal"))
+
+
+def marks(editor: Editor) -> float:
+    """Type a line in the proposal: ms until the marks know of it, without the debounce."""
+    view = views("proposal")[0]
+    before = len(view.get_regions(CHANGES))
+    point = next(
+        view.text_point(row, 0)
+        for row in range(5_000, 10_000)
+        if not any(region.intersects(view.full_line(view.text_point(row, 0))) for region in view.get_regions(CHANGES))
+        and len(view.line(view.text_point(row, 0))) > 10
+    )
+    view.sel().clear()
+    view.sel().add(sublime.Region(point))
+    started = time.perf_counter()
+    view.run_command("insert", {"characters": "typed "})
+    editor.wait(lambda: len(view.get_regions(CHANGES)) > before)
+    return (time.perf_counter() - started) * 1000 - QUIET_MS
+
+
+def figures() -> dict[str, float]:
+    """10,000 lines with 200 changes; 100,000 lines with 1 %, 10 % and 50 % changed, of which the worst counts."""
+    lines = real_lines()
+    with tempfile.TemporaryDirectory() as folder:
+        editor = Editor(folder)
+        editor.start()
+        cli = editor.connect()
+        file = Path(folder, "large.py")
+        small = text(lines, 10_000)
+        first = shown(editor, cli, file, small, 200)
+        marked = marks(editor)
+        close(editor, cli)
+        ten = [first]
+        for _ in range(2):
+            ten.append(shown(editor, cli, file, small, 200))
+            close(editor, cli)
+        hundred: list[tuple[float, float]] = []
+        for part in (0.01, 0.1, 0.5):
+            hundred.append(shown(editor, cli, file, text(lines, 100_000), int(100_000 * part)))
+            close(editor, cli)
+        cli.close()
+        editor.leave()
+    print(json.dumps({"10k": ten, "100k": hundred}), file=sys.stderr)
+    return {
+        "review.10k.shown_ms": sorted(took for took, _ in ten)[1],
+        "review.10k.stall_ms": sorted(stall for _, stall in ten)[1],
+        "review.100k.shown_ms": max(took for took, _ in hundred),
+        "review.100k.stall_ms": max(stall for _, stall in hundred),
+        "review.marks_ms": marked,
+    }

@@ -1,0 +1,66 @@
+"""A cold start: how soon a CLI can find the editor and be answered, and what the UI thread feels of it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import tempfile
+import threading
+import time
+
+from .editor import Editor
+
+
+def initialize(port: int, token: str) -> None:
+    """What a CLI says first; returns once it is answered."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    client = {"name": "bench", "version": "0"}
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    accept = "application/json, text/event-stream"
+    headers = {"authorization": f"Bearer {token}", "accept": accept, "content-type": "application/json"}
+    connection.request("POST", "/mcp", body, headers)
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    if answer.status != 200:
+        raise RuntimeError(answer.status)
+
+
+def figures() -> dict[str, float]:
+    """From the start of the package's own thread, which is the first thing that plugin_loaded does."""
+    times: dict[str, float] = {}
+    start = threading.Thread.start
+
+    def timed(thread: threading.Thread) -> None:
+        if thread.name == "qwen-companion":
+            times["loaded"] = time.perf_counter()
+        start(thread)
+
+    threading.Thread.start = timed  # type: ignore[method-assign]
+
+    def cli() -> None:
+        folder = os.path.expanduser("~/.qwen/ide")
+        while not (os.path.isdir(folder) and (files := [name for name in os.listdir(folder) if name.endswith(".lock")])):
+            time.sleep(0.0002)
+        times["published"] = time.perf_counter()
+        with open(os.path.join(folder, files[0]), encoding="utf-8") as file:
+            found = json.load(file)
+        initialize(found["port"], found["authToken"])
+        times["initialized"] = time.perf_counter()
+
+    with tempfile.TemporaryDirectory() as folder:
+        editor = Editor(folder)
+        watcher = threading.Thread(target=cli, daemon=True)
+        watcher.start()
+        editor.start()
+        editor.wait(lambda: not watcher.is_alive())
+        editor.rest(0.5)
+        stall = editor.take_stall_ms()
+        editor.leave()
+    return {
+        "start.published_ms": (times["published"] - times["loaded"]) * 1000,
+        "start.initialize_ms": (times["initialized"] - times["loaded"]) * 1000,
+        "start.stall_ms": stall,
+    }
