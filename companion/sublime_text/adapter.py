@@ -13,7 +13,7 @@ from ..thread import CompanionThread
 from .bridge import UiBridge
 from .diffs import Diffs
 from .settings import SettingsFile
-from .windows import Focus, find_window, is_code
+from .windows import Focus, GroupContents, find_window, is_code
 
 if TYPE_CHECKING:
     from ..changes import Edit
@@ -166,10 +166,12 @@ class Adapter:
     def _keep_text(self, window: int, title: str, text: str, why: str) -> None:
         target = find_window(window) or sublime.active_window()
         focus = self.focus.last(target)
+        before = GroupContents(target, target.active_group())
         view = target.new_file()
         view.set_name(f"{title} (your edits)")
         view.set_scratch(True)
         view.run_command("qwen_companion_edit_diff", {"start": 0, "end": 0, "text": text})
+        before.restore()
         if focus and focus.is_valid():
             target.focus_view(focus)
         _say(why, window)

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from ..marks import Filler, Points, Side
 
 CHANGES = "qwen_companion.changes"
-"""Key of the regions of the proposal's changes, one for each, in order; empty where lines are missing."""
+"""Key of the regions of the changes; those that are too many for one turn go on under ….1, ….2 and so on."""
+AT_ONCE = 4_000
+"""Regions that are added at once."""
 WORDS = "qwen_companion.words"
 FILLERS = "qwen_companion.fillers"
 
@@ -47,34 +49,49 @@ class SideMarks:
         In an inline diff, Sublime itself draws the lines and needs no fillers.
         """
         few = len(side.lines) <= MAX_DECORATED
-        fillers = side.fillers if few and not inline else []
+        lines = side.lines if self._clicked else [points for points in side.lines if points[0] < points[1]]
+        parts = [lines[at : at + AT_ONCE] for at in range(0, len(lines), AT_ONCE)] or [[]]
+        steps: list[Callable[[], None]] = [
+            lambda at=at, part=part: self._draw_lines(_key(at), part, few, _NOT_DRAWN if inline else _LINES)
+            for at, part in enumerate(parts)
+        ]
         words = [] if inline else side.words
+        fillers = side.fillers if few and not inline else []
         return [
-            lambda: self._draw_lines(side.lines, few, _NOT_DRAWN if inline else _LINES),
+            *steps,
+            lambda: self._erase_lines(len(parts)),
             lambda: self._view.add_regions(WORDS, _regions(words), self._scope, flags=_OUTLINED),
-            lambda: self._draw_fillers(fillers),
+            self._erase_fillers,
+            *(lambda at=at: self._add_fillers(fillers[at : at + 100]) for at in range(0, len(fillers), 100)),
         ]
 
     def clear(self) -> None:
         """Take all marks away."""
-        self._view.erase_regions(CHANGES)
+        self._erase_lines(0)
         self._view.erase_regions(WORDS)
-        self._draw_fillers([])
+        self._erase_fillers()
 
-    def _draw_lines(self, lines: Sequence[Points], few: bool, flags: sublime.RegionFlags) -> None:
-        if self._clicked is None:
-            lines = [points for points in lines if points[0] < points[1]]
-            self._view.add_regions(CHANGES, _regions(lines), self._scope, flags=flags)
-            return
-        links = [_LINK.format(href="revert", index=index, text="↩ revert") for index in range(len(lines) if few else 0)]
-        color = self._view.style_for_scope(self._scope).get("foreground", "")
-        self._view.add_regions(CHANGES, _regions(lines), self._scope, "", flags, links, color, self._clicked)
+    def _draw_lines(self, key: str, lines: Sequence[Points], few: bool, flags: sublime.RegionFlags) -> None:
+        links = [_LINK.format(href="revert", index=i, text="↩ revert") for i in range(len(lines) if few else 0)]
+        if self._clicked:
+            color = self._view.style_for_scope(self._scope).get("foreground", "")
+            self._view.add_regions(key, _regions(lines), self._scope, "", flags, links, color, self._clicked)
+        else:
+            self._view.add_regions(key, _regions(lines), self._scope, flags=flags)
 
-    def _draw_fillers(self, fillers: Sequence[Filler]) -> None:
+    def _erase_lines(self, start: int) -> None:
+        while self._view.get_regions(_key(start)):
+            self._view.erase_regions(_key(start))
+            start += 1
+
+    def _erase_fillers(self) -> None:
         for phantom in self._fillers:
             self._view.erase_phantom_by_id(phantom)
+        self._fillers.clear()
+
+    def _add_fillers(self, fillers: Sequence[Filler]) -> None:
         height = self._view.line_height()
-        self._fillers = [
+        self._fillers += [
             self._view.add_phantom(
                 FILLERS,
                 sublime.Region(filler.point),
@@ -83,6 +100,20 @@ class SideMarks:
             )
             for filler in fillers
         ]
+
+
+def change_regions(view: sublime.View) -> list[sublime.Region]:
+    """Where a proposal's changes are now, in order; empty regions where lines are missing."""
+    found: list[sublime.Region] = []
+    part = 0
+    while regions := view.get_regions(_key(part)):
+        found += regions
+        part += 1
+    return found
+
+
+def _key(part: int) -> str:
+    return f"{CHANGES}.{part}" if part else CHANGES
 
 
 def _regions(points: Sequence[Points]) -> list[sublime.Region]:

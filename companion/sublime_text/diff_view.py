@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import sublime
 
 from .diff_header import Header, original_header, orphaned_header, proposal_header
-from .diff_marks import CHANGES, SideMarks
+from .diff_marks import SideMarks, change_regions
 from .scroll import ScrollTogether
 from .turns import in_turns
 from .windows import DIFF_SETTING, GroupContents, is_visible, show_in_group
@@ -95,7 +95,7 @@ class DiffView:
 
     def go(self, step: Literal[1, -1]) -> None:
         """Go to the next or the previous change from the caret, and from the last to the first."""
-        starts = [region.begin() for region in self.proposal.get_regions(CHANGES)]
+        starts = [region.begin() for region in change_regions(self.proposal)]
         if not starts:
             return
         caret = self.proposal.sel()[0].b if len(self.proposal.sel()) else 0
@@ -108,7 +108,7 @@ class DiffView:
 
     def line_of_change(self, index: int) -> int | None:
         """The line at which a change is now, from 0."""
-        regions = self.proposal.get_regions(CHANGES)
+        regions = change_regions(self.proposal)
         return self.proposal.rowcol(regions[index].begin())[0] if index < len(regions) else None
 
     def warn_changed_on_disk(self) -> None:
@@ -118,7 +118,7 @@ class DiffView:
 
     def orphan(self) -> None:
         """Say that nobody waits for the outcome any more."""
-        self._proposal_header.show(orphaned_header(self.review.owner.cli))
+        self._show_headers()
 
     def toggle_layout(self) -> None:
         """From side by side to inline or back; the proposal's view, its text and its undo history stay."""
@@ -136,6 +136,11 @@ class DiffView:
         self._draw()
         self.show()
         self.window.focus_view(self.proposal)
+
+    def take_over(self, closing: DiffView) -> None:
+        """Another diff is about to close. What it covered is what this one covers, if it covers that one."""
+        if any(sheet in self._before.sheets for view in closing.views if (sheet := view.sheet())):
+            self._before = closing._before  # noqa: SLF001 - of the same class
 
     def close(self) -> None:
         """Close the views, and show in their group what was there before if they were seen."""
@@ -222,6 +227,8 @@ class DiffView:
 
     def _show_headers(self) -> None:
         content = proposal_header(self.review.owner.cli, self.counts, "" if self._marks else self._note)
+        if self.review.orphaned:
+            content = orphaned_header(self.review.owner.cli)
         warnings = self._warnings()
         title = "Current file" if self.review.disk.exists else "New file"
         if self.original and self.original.is_valid():

@@ -73,6 +73,8 @@ class Diffs:
             return
         window = diff.window
         focus = self._focus.last(window) if window.is_valid() else None
+        for other in self._open.values():
+            other.take_over(diff)
         diff.close()
         if focus and is_visible(focus):
             window.focus_view(focus)

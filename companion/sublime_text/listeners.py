@@ -12,6 +12,8 @@ from .windows import DIFF_SETTING
 
 Args = dict[str, Any] | None
 _SAVES = {"save", "save_as", "prompt_save_as"}
+_SAVED_BY_HAND = {"async": True}
+"""The arguments of `save` in the editor's own keys, menu and palette."""
 
 
 class QwenCompanionListener(sublime_plugin.EventListener):
@@ -72,8 +74,11 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         return "qwen_companion_accept_diff", {}
 
     def on_text_command(self, view: sublime.View, command: str, args: Args) -> tuple[str, Args] | None:
-        """A package saves the view, perhaps by itself after a while: that never accepts."""
-        return ("noop", {}) if command in _SAVES and view.settings().get(DIFF_SETTING) else None
+        """Someone saves the view. The person does with these arguments; a package, perhaps by itself after a while,
+        never accepts."""
+        if command not in _SAVES or view.settings().get(DIFF_SETTING) is None:
+            return None
+        return ("qwen_companion_accept_diff" if command == "save" and args == _SAVED_BY_HAND else "noop"), {}
 
     def on_query_context(
         self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool
