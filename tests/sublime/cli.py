@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -60,7 +61,8 @@ class Cli:
     def close(self) -> None:
         """Drop the connection, as a CLI does when it ends."""
         if self._stream and self._stream.sock:
-            self._stream.sock.shutdown(2)
+            with contextlib.suppress(OSError):  # it may be gone already
+                self._stream.sock.shutdown(2)
         self._pool.shutdown(wait=False)
 
     def _connect(self) -> bool:

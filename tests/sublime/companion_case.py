@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import sublime
 from unittesting import DeferrableTestCase
 
 from .cli import Cli, discovery_file
+from .screen import Screen
 
 Steps = Iterator[Any]
 
@@ -27,10 +31,16 @@ def text_of(view: sublime.View) -> str:
     return view.substr(sublime.Region(0, view.size()))
 
 
+def loaded(name: str) -> ModuleType:
+    """A module of the loaded package, such as "server.sessions"."""
+    return importlib.import_module(f"{(__package__ or '').partition('.')[0]}.companion.{name}")
+
+
 class CompanionCase(DeferrableTestCase):
     """A window on a folder with `app.py`, and a CLI that is connected to it."""
 
     def setUp(self) -> Steps:
+        self.screen = Screen(self)
         self.folder = Path(tempfile.mkdtemp(prefix="companion-")).resolve()
         self.file = self.folder / "app.py"
         self.file.write_bytes(b'def greet(name):\n    print("hi")\n')
@@ -78,6 +88,53 @@ class CompanionCase(DeferrableTestCase):
         yield lambda: fresh("proposal")
         self.proposal = fresh("proposal")[-1]
         self.original = diff_views(self.window, "original")[-1]
+
+    def set_limit(self, module: str, name: str, value: float) -> None:
+        """Have another limit in a module of the package until the test is over."""
+        patcher = patch.object(loaded(module), name, value)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+
+    def set_setting(self, name: str, value: Any) -> None:
+        """Have another setting of the package until the test is over."""
+        settings = sublime.load_settings("QwenCompanion.sublime-settings")
+        self.addCleanup(settings.set, name, settings.get(name))
+        settings.set(name, value)
+
+    def open_view(self, name: str, text: str = "x\n") -> Steps:
+        """Open a file of the folder, new if need be: self.opened."""
+        path = self.folder / name
+        if not path.exists():
+            path.write_bytes(text.encode())
+        self.opened = self.window.open_file(str(path))
+        yield lambda: not self.opened.is_loading()
+
+    def accepted(self, cli: Cli | None = None) -> Steps:
+        """Accept the proposal, and do what the CLI does then: write the file. Its text: self.content."""
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield from self.written(cli)
+
+    def written(self, cli: Cli | None = None) -> Steps:
+        """Wait for the acceptance of the only diff of the CLI, and write the file as the CLI does: self.content."""
+        cli = cli or self.cli
+        yield {"condition": lambda: cli.outcomes, "timeout": 20_000}
+        [(method, params)] = cli.outcomes
+        self.assertEqual(method, "ide/diffAccepted")
+        self.content: str = params["content"]
+        Path(params["filePath"]).write_bytes(self.content.encode())
+        yield from self.closed()
+
+    def closed(self) -> Steps:
+        """Wait until no view of a diff is left."""
+        yield lambda: not diff_views(self.window, "proposal") and not diff_views(self.window, "original")
+
+    def selected(self, group: int = 0) -> list[sublime.View | None]:
+        """The views that a group shows."""
+        return [sheet.view() for sheet in self.window.selected_sheets_in_group(group)]
+
+    def focused(self) -> sublime.View:
+        """The view that has the focus in the window, be it a panel's."""
+        return loaded("sublime_text.package").adapter().focus.last(self.window)
 
     def edit(self, view: sublime.View, text: str) -> None:
         """Replace the text of a view as typing would."""

@@ -1,0 +1,124 @@
+"""What the editor is asked to show: its API takes phantoms, annotations, panels and messages, and tells none of them."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from typing import Any
+from unittest import TestCase
+from unittest.mock import patch
+
+import sublime
+
+HEADER = "qwen_companion.header"
+_TAG = re.compile(r"<style>.*?</style>|<[^>]+>", re.DOTALL)
+_HREF = re.compile(r'href="([^"]*)"')
+
+
+def words(minihtml: str) -> str:
+    """The text of minihtml, its blanks as single spaces."""
+    return " ".join(html.unescape(_TAG.sub("", minihtml)).split())
+
+
+class Screen:
+    """Listens to the API until the test is over."""
+
+    def __init__(self, test: TestCase) -> None:
+        self.messages: list[str] = []
+        """The messages in the status bar so far."""
+        self.panels: list[tuple[list[sublime.QuickPanelItem], Callable[[int], None]]] = []
+        """The items of each quick panel, and what picking one calls."""
+        self._phantoms: dict[tuple[int, int], tuple[str, str, Callable[[str], None] | None]] = {}
+        self._annotations: dict[tuple[int, str], tuple[list[str], Callable[[str], None] | None]] = {}
+        self._listen(test, sublime.View, "add_phantom", self._phantom_added)
+        self._listen(test, sublime.View, "erase_phantom_by_id", self._phantom_erased)
+        self._listen(test, sublime.View, "add_regions", self._regions_added)
+        self._listen(test, sublime.Window, "status_message", lambda _, __, text: self.messages.append(text))
+        self._listen(test, sublime.Window, "show_quick_panel", self._panel_shown)
+
+    def header(self, view: sublime.View) -> str:
+        """The text of a diff's header over a view."""
+        return " ".join(words(content) for content, _ in self._of(view, HEADER))
+
+    def annotations(self, view: sublime.View) -> list[str]:
+        """The texts of a proposal's annotations, in the order of the changes."""
+        return [words(text) for text in self._annotations.get((view.id(), "qwen_companion.changes"), ([], None))[0]]
+
+    def click(self, view: sublime.View, href: str) -> None:
+        """Click a link in the header of a view, or in an annotation."""
+        for (number, _), (texts, navigate) in self._annotations.items():
+            if number == view.id() and navigate and any(href in _HREF.findall(text) for text in texts):
+                navigate(href)
+                return
+        for content, navigate in self._of(view, HEADER):
+            if navigate and href in _HREF.findall(content):
+                navigate(href)
+                return
+        raise AssertionError(f"nothing in the view links to {href!r}")
+
+    def said(self, *parts: str) -> bool:
+        """Whether a message holds all these parts."""
+        return any(all(part in message for part in parts) for message in self.messages)
+
+    def _of(self, view: sublime.View, key: str) -> list[tuple[str, Callable[[str], None] | None]]:
+        return [
+            (content, navigate)
+            for (number, _), (own_key, content, navigate) in self._phantoms.items()
+            if (number, own_key) == (view.id(), key)
+        ]
+
+    @staticmethod
+    def _listen(test: TestCase, owner: type, name: str, told: Callable[..., object]) -> None:
+        original = getattr(owner, name)
+
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, *args, **kwargs)
+            told(result, self, *args, **kwargs)
+            return result
+
+        patcher = patch.object(owner, name, call)
+        patcher.start()
+        test.addCleanup(patcher.stop)
+
+    def _phantom_added(
+        self,
+        number: int,
+        view: sublime.View,
+        key: str,
+        _region: sublime.Region,
+        content: str,
+        _layout: sublime.PhantomLayout,
+        on_navigate: Callable[[str], None] | None = None,
+    ) -> None:
+        self._phantoms[view.id(), number] = (key, content, on_navigate)
+
+    def _phantom_erased(self, _: None, view: sublime.View, number: int) -> None:
+        self._phantoms.pop((view.id(), number), None)
+
+    def _regions_added(
+        self,
+        _: None,
+        view: sublime.View,
+        key: str,
+        regions: list[sublime.Region],
+        scope: str = "",
+        icon: str = "",
+        flags: sublime.RegionFlags = sublime.RegionFlags.NONE,
+        annotations: list[str] | None = None,
+        annotation_color: str = "",
+        on_navigate: Callable[[str], None] | None = None,
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
+        self._annotations[view.id(), key] = (annotations or [], on_navigate)
+
+    def _panel_shown(
+        self,
+        _: None,
+        _window: sublime.Window,
+        items: list[sublime.QuickPanelItem],
+        on_select: Callable[[int], None],
+        *_more: Any,
+        **_named: Any,
+    ) -> None:
+        self.panels.append((items, on_select))

@@ -1,0 +1,435 @@
+"""Reviewing a diff: a test for each lesson that other companions have learnt (peers.md §4)."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, diff_views, text_of
+
+FILE = 'def greet(name):\n    print("hi")\n'
+PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
+BY_HAND = {"async": True}
+"""What the editor's keys, menu and palette run `save` with; packages leave it out."""
+TWO_GROUPS = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
+
+
+class TestSaving(CompanionCase):
+    """Accepting on save is dangerous where editors save by themselves."""
+
+    def test_a_package_that_saves_the_proposal_by_itself_neither_accepts_nor_writes(self) -> Steps:
+        """peers.md §4: claudecode.nvim #71, autosave accepts a diff at once."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.proposal)
+        self.proposal.run_command("save")
+        self.window.run_command("save", {"quiet": True})
+        yield 300
+        self._assert_undecided()
+
+    def test_saving_on_lost_focus_neither_accepts_nor_writes(self) -> Steps:
+        """peers.md §4: `save_on_focus_lost`, with the edited proposal losing the focus."""
+        yield from self.open_diff(PROPOSAL)
+        self.proposal.settings().set("save_on_focus_lost", True)
+        self.window.focus_view(self.proposal)
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+        self.window.focus_view(self.view)
+        yield 300
+        self._assert_undecided()
+        self.assertEqual(text_of(self.proposal), PROPOSAL + "# mine\n")
+
+    def test_saving_all_files_leaves_the_proposal_alone(self) -> Steps:
+        """peers.md §4: the proposal is an unsaved scratch view."""
+        yield from self.open_diff(PROPOSAL)
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+        self.window.run_command("save_all")
+        yield 300
+        self._assert_undecided()
+        self.assertFalse(self.proposal.is_dirty())
+
+    def test_the_person_saving_the_proposal_accepts_it(self) -> Steps:
+        """Issue 3: Save in the proposal accepts, with what was edited."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.proposal)
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+        self.window.run_command("save", BY_HAND)
+        yield from self.written()
+        self.assertEqual(self.content, PROPOSAL + "# mine\n")
+
+    def test_saving_another_view_does_not_accept(self) -> Steps:
+        """Issue 3: only Save in the proposal accepts."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.view)
+        self.window.run_command("save", BY_HAND)
+        yield 300
+        self._assert_undecided()
+
+    def test_the_package_neither_writes_nor_saves_the_file(self) -> Steps:
+        """peers.md §4: claudecode.nvim #33, formatters on save; the CLI alone writes."""
+        self.view.settings().set("trim_trailing_white_space_on_save", "all")
+        self.view.run_command("append", {"characters": "# blanks   \n"})
+        before = self.file.stat()
+        yield from self.open_diff(PROPOSAL + "# blanks   \n")
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield lambda: self.cli.outcomes
+        yield from self.closed()
+        yield 300
+        after = self.file.stat()
+        self.assertEqual((after.st_mtime_ns, after.st_ino), (before.st_mtime_ns, before.st_ino))
+        self.assertEqual(self.cli.outcomes[0][1]["content"], PROPOSAL + "# blanks   \n")
+        self.assertTrue(self.view.is_dirty())
+        self.assertEqual(text_of(self.view), FILE + "# blanks   \n")
+
+    def test_no_newline_is_added_at_the_end(self) -> Steps:
+        """peers.md §4: claudecode.nvim #33; not by a setting for saved files either."""
+        yield from self.open_diff("x = 1")
+        self.proposal.settings().set("ensure_newline_at_eof_on_save", True)
+        self.window.focus_view(self.proposal)
+        self.proposal.run_command("append", {"characters": "2"})
+        yield from self.accepted()
+        self.assertEqual(self.content, "x = 12")
+
+    def _assert_undecided(self) -> None:
+        self.assertEqual(self.cli.outcomes, [])
+        self.assertEqual(diff_views(self.window, "proposal"), [self.proposal])
+        self.assertIsNone(self.proposal.file_name())
+        self.assertEqual(self.file.read_text(), FILE)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["app.py"])
+
+
+class TestOwnWork(CompanionCase):
+    """Nothing of the person's own is touched."""
+
+    def test_a_dirty_buffer_is_warned_of_and_the_left_side_is_the_disk(self) -> Steps:
+        """peers.md §4: claudecode.nvim #74."""
+        self.view.run_command("append", {"characters": "# unsaved\n"})
+        yield from self.open_diff(PROPOSAL)
+        self.assertEqual(text_of(self.original), FILE)
+        yield lambda: "unsaved" in self.screen.header(self.original)
+
+    def test_a_clean_buffer_is_not_warned_of(self) -> Steps:
+        """peers.md §4: a warning that is always there is none."""
+        yield from self.open_diff(PROPOSAL)
+        yield lambda: self.screen.header(self.original)
+        self.assertEqual(self.screen.header(self.original), "Current file")
+
+    def test_the_undo_history_of_the_own_buffer_is_as_it_was(self) -> Steps:
+        """peers.md §3.1: a companion that shows its diff in the person's buffer pollutes the undo history."""
+        self.view.run_command("append", {"characters": "# unsaved\n"})
+        yield from self.open_diff(PROPOSAL)
+        self.edit(self.proposal, "else\n")
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
+        self.assertEqual(text_of(self.view), FILE + "# unsaved\n")
+        self.view.run_command("undo")
+        self.assertEqual((text_of(self.view), self.view.is_dirty()), (FILE, False))
+        self.view.run_command("redo")
+        self.assertEqual(text_of(self.view), FILE + "# unsaved\n")
+
+    def test_a_diff_of_another_window_leaves_the_one_in_front_alone(self) -> Steps:
+        """peers.md §4: gemini-cli #7354, claude-code-ide.el #151."""
+        before = {window.id() for window in sublime.windows()}
+        sublime.run_command("new_window")
+        yield lambda: {window.id() for window in sublime.windows()} - before
+        other = sublime.active_window()
+        try:
+            view = other.new_file()
+            yield from self.open_diff(PROPOSAL)
+            yield 100
+            self.assertEqual(sublime.active_window(), other)
+            self.assertEqual((other.views(), other.active_view()), ([view], view))
+            self.assertEqual(self.proposal.window(), self.window)
+            view.run_command("qwen_companion_accept_diff")
+            yield 100
+            self.assertEqual(self.cli.outcomes, [])
+        finally:
+            other.run_command("close_window")
+
+    def test_an_input_panel_keeps_the_focus(self) -> Steps:
+        """peers.md §4: claudecode.nvim #84, keystrokes that are meant for something else."""
+        panel = self.window.show_input_panel("Name:", "", None, None, None)
+        yield lambda: self.focused() == panel
+        yield from self.open_diff(PROPOSAL)
+        yield 100
+        self.assertEqual(self.focused(), panel)
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
+        yield 100
+        self.assertEqual(self.focused(), panel)
+        self.window.run_command("hide_panel", {"cancel": True})
+
+    def test_a_terminal_in_a_panel_keeps_the_focus(self) -> Steps:
+        """peers.md §4: claudecode.nvim #84, claude-code-ide.el #60."""
+        panel = self.window.create_output_panel("terminus_test")
+        panel.settings().set("terminus_view", True)
+        self.window.run_command("show_panel", {"panel": "output.terminus_test"})
+        self.window.focus_view(panel)
+        yield lambda: self.focused() == panel
+        yield from self.open_diff(PROPOSAL)
+        yield 100
+        self.assertEqual(self.focused(), panel)
+        self.assertEqual(self.selected(), [self.original, self.proposal])
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield from self.written()
+        yield 100
+        self.assertEqual(self.focused(), panel)
+        self.assertEqual(self.window.active_panel(), "output.terminus_test")
+        self.assertEqual(self.selected(), [self.view])
+
+
+class TestStaleTabs(CompanionCase):
+    """Diffs go when they are decided, and only then."""
+
+    def test_no_view_is_left_after_many_diffs(self) -> Steps:
+        """peers.md §4: claudecode.nvim #155, #205, #241."""
+        before = self.window.views()
+        decisions = ["accept", "reject", "close", "close_diff"]
+        for number in range(12):
+            path = self.folder / f"file{number}.py"
+            yield from self.open_diff(f"x = {number}\n", path)
+            decision = decisions[number % len(decisions)]
+            if decision == "close":
+                self.proposal.close()
+            elif decision == "close_diff":
+                yield from self.done(self.cli.call("closeDiff", filePath=str(path), suppressNotification=True))
+            else:
+                self.proposal.run_command(f"qwen_companion_{decision}_diff")
+            if decision == "accept":
+                yield lambda number=number: len(self.cli.outcomes) > number // 4 * 3
+                path.write_text(f"x = {number}\n")
+            yield from self.closed()
+        self.assertEqual(self.window.views(), before)
+        self.assertEqual(len(self.cli.outcomes), 9)
+        self.assertEqual(self.window.active_view(), self.view)
+
+    def test_a_diff_that_the_cli_closes_leaves_nothing_behind(self) -> Steps:
+        """peers.md §4: claudecode.nvim #155; answered in the terminal."""
+        before = self.window.views()
+        yield from self.open_diff(PROPOSAL)
+        yield from self.done(self.cli.call("closeDiff", filePath=str(self.file), suppressNotification=True))
+        yield from self.closed()
+        self.assertEqual(self.window.views(), before)
+        again = self.cli.call("closeDiff", filePath=str(self.file), suppressNotification=True)
+        yield from self.done(again)
+        self.assertEqual(json.loads(again.result()["content"][0]["text"]), {})
+        self.assertEqual(self.cli.outcomes, [])
+
+    def test_a_view_of_another_package_is_left_alone(self) -> Steps:
+        """peers.md §4: claudecode.nvim closed other tools' diff tabs."""
+        other = self.window.new_file()
+        other.set_name(f"{self.file.name} ← Qwen Code")
+        other.set_scratch(True)
+        self.window.focus_view(self.view)
+        yield from self.open_diff(PROPOSAL)
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
+        self.assertTrue(other.is_valid())
+
+    def test_a_diff_whose_cli_is_gone_says_so_and_stays_until_it_is_closed(self) -> Steps:
+        """peers.md §4: gemini-cli #11239; design.md: orphaned, none notified."""
+        yield from self.open_diff(PROPOSAL)
+        self.set_limit("server.sessions", "STREAM_GONE_LIMIT", 0.1)
+        self.cli.close()
+        yield {"condition": lambda: "is gone" in self.screen.header(self.proposal), "timeout": 10_000}
+        self.assertIn("Qwen Code is gone", self.screen.header(self.proposal))
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield lambda: self.screen.said("Qwen Code is gone", "app.py")
+        self.assertTrue(self.proposal.is_valid())
+        self.assertEqual(text_of(self.proposal), PROPOSAL)
+        received = list(self.cli.received)
+        self.proposal.close()
+        yield from self.closed()
+        yield 200
+        self.assertEqual(self.cli.received, received)
+        self.assertEqual(self.file.read_text(), FILE)
+
+    def test_an_orphan_still_says_so_after_an_edit(self) -> Steps:
+        """design.md: the view stays, marked."""
+        yield from self.open_diff(PROPOSAL)
+        self.set_limit("server.sessions", "STREAM_GONE_LIMIT", 0.1)
+        self.cli.close()
+        yield {"condition": lambda: "is gone" in self.screen.header(self.proposal), "timeout": 10_000}
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+        yield 500
+        self.assertIn("is gone", self.screen.header(self.proposal))
+
+
+class TestProposals(CompanionCase):
+    """New files, empty texts, and the same path more than once."""
+
+    def test_a_new_file_that_was_rejected_can_be_proposed_again(self) -> Steps:
+        """peers.md §4: claudecode.nvim #69."""
+        path = self.folder / "new.py"
+        yield from self.open_diff("first = 1\n", path)
+        yield lambda: "New file" in self.screen.header(self.original)
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
+        self.assertFalse(path.exists())
+        yield from self.open_diff("second = 2\n", path)
+        self.assertEqual((text_of(self.original), text_of(self.proposal)), ("", "second = 2\n"))
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield from self.closed()
+        path.write_text("second = 2\n")
+        expected = [
+            ("ide/diffRejected", {"filePath": str(path)}),
+            ("ide/diffAccepted", {"filePath": str(path), "content": "second = 2\n"}),
+        ]
+        self.assertEqual(self.cli.outcomes, expected)
+
+    def test_an_empty_proposal_can_be_accepted(self) -> Steps:
+        """peers.md §4: claude-code #88468."""
+        yield from self.open_diff("")
+        self.assertEqual(text_of(self.proposal), "")
+        yield from self.accepted()
+        self.assertEqual(self.content, "")
+
+    def test_an_empty_new_file_can_be_accepted(self) -> Steps:
+        """peers.md §4: claude-code #88468; a diff without a change."""
+        yield from self.open_diff("", self.folder / "empty.py")
+        yield from self.accepted()
+        self.assertEqual(self.content, "")
+
+    def test_a_proposal_that_the_person_has_emptied_is_refused_and_said_so(self) -> Steps:
+        """design.md: the CLI would write its own proposal instead."""
+        yield from self.open_diff(PROPOSAL)
+        self.edit(self.proposal, "")
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield lambda: self.screen.said("empty file", "Qwen Code")
+        self.assertEqual((self.cli.outcomes, self.proposal.is_valid()), ([], True))
+        self.edit(self.proposal, "x = 1\n")
+        yield from self.accepted()
+        self.assertEqual(self.content, "x = 1\n")
+
+    def test_two_clis_with_a_diff_of_one_path_each_hear_their_own_outcome(self) -> Steps:
+        """peers.md §5: owner-only notifications, a diff for each session and path."""
+        other = self.connect()
+        yield from self.done(other.connected)
+        yield from self.open_diff("mine = 1\n")
+        first = self.proposal
+        yield from self.open_diff("other = 1\n", cli=other)
+        self.assertEqual({text_of(v) for v in diff_views(self.window, "proposal")}, {"mine = 1\n", "other = 1\n"})
+        first.run_command("qwen_companion_reject_diff")
+        yield lambda: self.cli.outcomes and not first.is_valid()
+        self.assertEqual(
+            (self.cli.outcomes, other.outcomes), ([("ide/diffRejected", {"filePath": str(self.file)})], [])
+        )
+        yield from self.accepted(other)
+        self.assertEqual(self.content, "other = 1\n")
+        self.assertEqual(len(self.cli.outcomes), 1)
+
+    def test_a_proposal_that_replaces_an_edited_one_keeps_the_edits(self) -> Steps:
+        """design.md: the same key again supersedes silently, and edits that are dropped are kept."""
+        yield from self.open_diff(PROPOSAL)
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+        old = self.proposal
+        yield from self.open_diff("second = 2\n")
+        yield lambda: not old.is_valid()
+        yield lambda: PROPOSAL + "# mine\n" in [text_of(view) for view in self.window.views()]
+        self.assertEqual(self.cli.outcomes, [])
+        self.assertEqual(self.selected(), [self.original, self.proposal])
+
+
+class TestPlaces(CompanionCase):
+    """The layout, the tabs and the focus are afterwards as before."""
+
+    def test_two_groups_show_afterwards_what_they_showed_before(self) -> Steps:
+        """Issue 3: the window's own layout; the sheets selected in other groups stay."""
+        self.window.set_layout(TWO_GROUPS)
+        yield from self.open_view("b.py")
+        yield from self.open_view("c.py")
+        right = [self.window.find_open_file(str(self.folder / name)) for name in ("b.py", "c.py")]
+        for view in right:
+            self.window.set_view_index(view, 1, len(self.window.views_in_group(1)))
+        self.window.select_sheets([self.view.sheet(), *(view.sheet() for view in right)])
+        self.window.focus_view(self.view)
+        yield from self.open_diff(PROPOSAL)
+        self.assertEqual(self.window.layout(), TWO_GROUPS)
+        self.assertEqual(self.selected(0), [self.original, self.proposal])
+        self.assertEqual(self.selected(1), right)
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
+        self.assertEqual((self.selected(0), self.selected(1)), ([self.view], right))
+        self.assertEqual((self.window.layout(), self.window.active_view()), (TWO_GROUPS, self.view))
+
+    def test_a_diff_opens_beside_the_code_and_not_over_the_terminal(self) -> Steps:
+        """Issue 3: the terminal in another group stays visible and focused."""
+        self.window.set_layout(TWO_GROUPS)
+        terminal = self.window.new_file()
+        terminal.settings().set("terminus_view", True)
+        terminal.set_scratch(True)
+        self.window.set_view_index(terminal, 1, 0)
+        self.window.focus_view(terminal)
+        yield lambda: self.focused() == terminal
+        yield from self.open_diff(PROPOSAL)
+        yield 100
+        self.assertEqual((self.selected(0), self.selected(1)), ([self.original, self.proposal], [terminal]))
+        self.assertEqual(self.window.active_view(), terminal)
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield from self.written()
+        self.assertEqual((self.selected(0), self.selected(1)), ([self.view], [terminal]))
+        self.assertEqual(self.window.active_view(), terminal)
+
+    def test_a_tab_that_the_person_has_chosen_meanwhile_stays(self) -> Steps:
+        """Issue 3: nothing of the person's own is moved."""
+        yield from self.open_view("b.py")
+        self.window.focus_view(self.view)
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.opened)
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
+        self.assertEqual((self.selected(), self.window.active_view()), ([self.opened], self.opened))
+
+    def test_a_tab_chosen_meanwhile_in_another_group_stays(self) -> Steps:
+        """Issue 3: the focus that the person has moved stays where it is."""
+        self.window.set_layout(TWO_GROUPS)
+        for name in ("b.py", "c.py"):
+            yield from self.open_view(name)
+            self.window.set_view_index(self.opened, 1, 0)
+        self.window.focus_view(self.view)
+        yield from self.open_diff(PROPOSAL)
+        other = self.window.find_open_file(str(self.folder / "b.py"))
+        self.window.focus_view(other)
+        yield from self.done(self.cli.call("closeDiff", filePath=str(self.file), suppressNotification=True))
+        yield from self.closed()
+        self.assertEqual((self.selected(0), self.selected(1)), ([self.view], [other]))
+        self.assertEqual(self.window.active_view(), other)
+
+    def test_two_tabs_side_by_side_are_back_after_the_last_of_several_diffs(self) -> Steps:
+        """Issue 3: as before once the last diff is closed, in whichever order they are."""
+        for order in ([0, 1], [1, 0]):
+            yield from self.open_view("b.py")
+            self.window.select_sheets([self.view.sheet(), self.opened.sheet()])
+            self.window.focus_view(self.view)
+            proposals = []
+            for name in ("first.py", "second.py"):
+                yield from self.open_diff("x = 1\n", self.folder / name)
+                proposals.append(self.proposal)
+            for number in order:
+                proposals[number].run_command("qwen_companion_reject_diff")
+                yield lambda number=number: not proposals[number].is_valid()
+            yield from self.closed()
+            self.assertEqual(self.selected(), [self.view, self.opened])
+            self.assertEqual(self.window.active_view(), self.view)
+
+    def test_a_diff_stays_level_with_its_original_when_edits_of_another_are_kept(self) -> Steps:
+        """design.md: the view that keeps them opens behind what is shown."""
+        yield from self.open_diff(PROPOSAL)
+        shown = [self.original, self.proposal]
+        yield from self.open_diff("x = 1\n", self.folder / "b.py")
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+        yield from self.done(self.cli.call("closeDiff", filePath=str(self.folder / "b.py")))
+        yield lambda: "x = 1\n# mine\n" in [text_of(view) for view in self.window.views()]
+        yield 100
+        self.assertEqual(self.selected(), shown)
+
+    def test_a_window_without_a_view_has_a_place_for_a_diff(self) -> Steps:
+        """peers.md §4: claudecode.nvim #231, no suitable window and the agent crashes."""
+        self.view.close()
+        yield from self.open_diff(PROPOSAL)
+        self.assertEqual(self.selected(), [self.original, self.proposal])
+        started = time.monotonic()
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield from self.written()
+        self.assertEqual(self.window.views(), [])
+        self.assertLess(time.monotonic() - started, 5)
