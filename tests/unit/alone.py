@@ -1,0 +1,94 @@
+"""A companion in a process of its own, as a program, with a part of the standard library or of the libraries missing.
+
+`alone.py FOLDER --hide NAME…` starts it for one window and prints one JSON line for each event. On stdin, the line
+`show` brings back what was hidden, and the end of the input stops it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from companion.editor import Editor
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+hidden: set[str] = set()
+shown = threading.Event()
+held = ""
+
+
+class Finder(PathFinder):
+    """Finds what the path has, but for what is hidden. What is held is found late."""
+
+    @classmethod
+    def find_spec(
+        cls, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] in hidden:
+            return None
+        if fullname == held:
+            tell(event="held")
+            shown.wait(60)
+        return super().find_spec(fullname, path, target)
+
+
+def tell(**event: object) -> None:
+    sys.stdout.write(json.dumps(event) + "\n")
+    sys.stdout.flush()
+
+
+class QuietEditor:
+    """An editor that shows nothing and says all."""
+
+    def listening(self, window: int, port: int) -> None:
+        tell(event="listening", port=port)
+
+    async def window_state(self, window: int, views: Sequence[int]):
+        from companion.editor import WindowState  # noqa: PLC0415
+
+        return WindowState(())
+
+    def say(self, message: str, window: int | None = None) -> None:
+        tell(event="say", message=message)
+
+
+def main() -> None:
+    global held  # noqa: PLW0603
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder")
+    parser.add_argument("--hide", action="append", default=[])
+    parser.add_argument("--hold", default="")
+    arguments = parser.parse_args()
+    hidden.update(arguments.hide)
+    held = arguments.hold
+    sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
+    from companion import thread  # noqa: PLC0415
+    from companion.editor import Settings, Window  # noqa: PLC0415
+
+    thread.RETRY = 0.05
+    companion = thread.CompanionThread(
+        cast("Editor", QuietEditor()), Settings(), lambda: [Window(1, (arguments.folder,))]
+    )
+    companion.start()
+    tell(event="loaded", libraries=sorted({"mcp", "pydantic", "uvicorn", "psutil", "asyncio"} & sys.modules.keys()))
+    for _ in sys.stdin:
+        hidden.clear()
+        shown.set()
+    tell(event="stopped", ended=companion.stop(20))
+
+
+try:
+    main()
+except BaseException:
+    traceback.print_exc()
+    raise

@@ -1,0 +1,213 @@
+"""The unit tests' room: the core of the companion, with an editor in memory, and real sockets and files."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from companion import companion as companion_module
+from companion.companion import Companion
+from companion.editor import Settings
+from companion.server import window as window_module
+from companion.thread import CompanionThread
+
+from .memory_editor import Diff, MemoryEditor
+from .wire import LIMIT, Cli, Stream
+
+T = TypeVar("T")
+
+VARIABLES = ("QWEN_CODE_IDE_SERVER_PORT", "QWEN_CODE_IDE_WORKSPACE_PATH")
+
+
+def until(condition: Callable[[], T]) -> T:
+    """What a condition gives as soon as it is true."""
+    end = time.monotonic() + LIMIT
+    while not (found := condition()):
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.005)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A person's folder of our own: no test reads or writes the real one."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (tmp_path / "tmp").mkdir()
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(home))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setenv("QWEN_HOME", str(home / ".qwen"))
+    for name in ("TMP", "TEMP", *VARIABLES):
+        # Set first, so that what the companion sets is gone after the test, come what may.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    return home
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder that is open in the editor."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def lock_folder(home: Path) -> Path:
+    return home / ".qwen" / "ide"
+
+
+@pytest.fixture
+def published_folder(tmp_path: Path) -> Path:
+    return tmp_path / "tmp" / "qwen" / "ide"
+
+
+@pytest.fixture(autouse=True)
+def calm(caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Nothing may log an error, unless a test takes `stormy` because it makes one."""
+    yield
+    if "stormy" not in request.fixturenames:
+        records = [record for phase in ("setup", "call", "teardown") for record in caplog.get_records(phase)]
+        assert [record.getMessage() for record in records if record.levelno >= logging.ERROR] == []
+
+
+@pytest.fixture
+def stormy(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """What is logged, in a test that makes something fail."""
+    return caplog
+
+
+class Running:
+    """A companion at work on its own thread, and the person at its editor."""
+
+    def __init__(self, editor: MemoryEditor, settings: Settings) -> None:
+        self.editor = editor
+        self.thread = CompanionThread(editor, settings, editor.listed)
+        self._clients: list[Cli] = []
+        self._clock = 1_700_000_000_000
+
+    def do(self, call: Callable[[Companion], T]) -> T:
+        """Call something on the companion thread and wait for what it returns."""
+        future: Future[T] = Future()
+
+        def run(companion: Companion) -> None:
+            try:
+                future.set_result(call(companion))
+            except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+                future.set_exception(error)
+
+        self.thread.post(run)
+        return future.result(LIMIT)
+
+    def lock(self, window: int = 1) -> dict[str, Any]:
+        """A window's lock file."""
+        port = self.do(lambda companion: companion._windows[window].endpoint.port)
+        path = Path(os.environ["QWEN_HOME"], "ide", f"{port}.lock")
+        until(path.exists)
+        return json.loads(path.read_text("utf-8"))
+
+    def open_window(self, window: int, folders: tuple[str, ...] = ()) -> None:
+        """The person opens a window."""
+        self.editor.windows[window] = folders
+        self.do(lambda companion: companion.window_opened(self.editor.window(window)))
+
+    def close_window(self, window: int) -> None:
+        del self.editor.windows[window]
+        self.do(lambda companion: companion.window_closed(window))
+
+    def cli(self, window: int = 1, version: str = "2025-11-25") -> Cli:
+        """A CLI that isn't connected yet."""
+        self._clients.append(cli := Cli(self.lock(window), version))
+        return cli
+
+    def listening(self, window: int = 1) -> tuple[Cli, Stream]:
+        """A CLI that is connected and has had its first context."""
+        # The first look at a window counts as a change; whoever comes before it hears of it twice.
+        self.touch(window)
+        until(lambda: self.do(lambda companion: companion._windows[window]._sent))
+        cli = self.cli(window).connect()
+        stream = cli.listen()
+        stream.take("ide/contextUpdate")
+        return cli, stream
+
+    def focus(self, view: int, path: str | os.PathLike[str], window: int = 1) -> None:
+        """The person looks at a file."""
+        self.editor.views[view] = window, os.fspath(path)
+        self._clock += 1000
+        at = self._clock
+        self.do(lambda companion: companion.focused(window, view, at))
+
+    def touch(self, window: int = 1) -> None:
+        self.do(lambda companion: companion.touched(window))
+
+    def diff(self, path: str) -> Diff:
+        """The diff of a path, once it is on the screen."""
+        until(lambda: any(diff.review.file_path == path for diff in list(self.editor.diffs.values())))
+        return self.editor.diff(path)
+
+    def accept(self, path: str, text: str | None = None) -> None:
+        """The person accepts a diff, with a text of their own if one is given."""
+        diff = self.diff(path)
+        if text is not None:
+            diff.text = text
+        self.do(lambda companion: companion.reviews.accept(diff.review.number, diff.text))
+
+    def reject(self, path: str) -> None:
+        number = self.diff(path).review.number
+        self.do(lambda companion: companion.reviews.reject(number))
+
+    def sessions(self, window: int = 1) -> set[str]:
+        return self.do(lambda companion: {session.identifier for session in companion._windows[window].sessions})
+
+    def close(self) -> None:
+        for cli in self._clients:
+            cli.__exit__()
+        assert self.thread.stop(LIMIT)
+
+
+@pytest.fixture
+def editor(project: Path) -> MemoryEditor:
+    """An editor with one window, 1, in which the project is open."""
+    return MemoryEditor(windows={1: (str(project),)})
+
+
+@pytest.fixture
+def start(editor: MemoryEditor) -> Iterator[Callable[..., Running]]:
+    """Starts companions, and stops them in the end."""
+    started: list[Running] = []
+
+    def start(settings: Settings | None = None) -> Running:
+        started.append(running := Running(editor, settings or Settings()))
+        running.thread.start()
+        return running
+
+    yield start
+    for running in started:
+        running.close()
+
+
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch, start: Callable[..., Running]) -> Iterator[Running]:
+    """A companion that looks every few milliseconds at what no event tells."""
+    monkeypatch.setattr(companion_module, "TICK", 0.02)
+    # Each look puts the update off.
+    monkeypatch.setattr(window_module, "QUIET", 0.001)
+    yield start()
+    # Let the looks end before the companion does.
+    monkeypatch.setattr(companion_module, "TICK", 60)
+    time.sleep(0.1)
+
+
+@pytest.fixture
+def running(start: Callable[..., Running]) -> Running:
+    """A companion that serves the editor's windows."""
+    return start()

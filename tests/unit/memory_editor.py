@@ -1,0 +1,116 @@
+"""An editor in memory: what the companion's port needs, and what a person does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from companion.changes import Edit
+from companion.editor import OpenFile, Selection, Window, WindowState
+from companion.marks import Marks
+from companion.review import Review
+
+
+@dataclass
+class Diff:
+    """A diff that is on the screen."""
+
+    review: Review
+    original: str
+    text: str
+    marks: Marks | None
+    version: int = 0
+    """How often the person has edited the text."""
+    changed_on_disk: bool = False
+
+
+@dataclass
+class MemoryEditor:
+    """Implements `companion.editor.Editor`."""
+
+    windows: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """The folders of each window, the one in front first."""
+    ports: dict[int, int] = field(default_factory=dict)
+    """The port of each window, which outlives the companion."""
+    views: dict[int, tuple[int, str]] = field(default_factory=dict)
+    """The window and the file of each view."""
+    selections: dict[int, Selection] = field(default_factory=dict)
+    diffs: dict[int, Diff] = field(default_factory=dict)
+    """What is on the screen, by the review's number."""
+    seen: list[Diff] = field(default_factory=list)
+    """Every diff that has ever been on the screen."""
+    dismissed: list[int] = field(default_factory=list)
+    orphaned: list[int] = field(default_factory=list)
+    kept: list[tuple[int, str, str, str]] = field(default_factory=list)
+    said: list[tuple[str, int | None]] = field(default_factory=list)
+    mentioned: list[tuple[str, int]] = field(default_factory=list)
+    show_fails: Exception | None = None
+    asked: list[int] = field(default_factory=list)
+    """The limits with which selections were asked for."""
+
+    def listed(self) -> list[Window]:
+        return [self.window(window) for window in self.windows]
+
+    def window(self, window: int) -> Window:
+        """A window as the companion is told of it."""
+        return Window(window, self.windows[window], self.ports.get(window, 0))
+
+    def diff(self, path: str) -> Diff:
+        """The diff of a path that is on the screen."""
+        [found] = [diff for diff in list(self.diffs.values()) if diff.review.file_path == path]
+        return found
+
+    def listening(self, window: int, port: int) -> None:
+        self.ports[window] = port
+
+    async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
+        if window not in self.windows:
+            return None
+        here = [(view, *self.views[view]) for view in views if view in self.views]
+        files = tuple(OpenFile(view, path) for view, its_window, path in here if its_window == window)
+        return WindowState(self.windows[window], files)
+
+    async def selection(self, view: int, limit: int) -> Selection | None:
+        self.asked.append(limit)
+        return self.selections.get(view)
+
+    async def show_review(self, review: Review, marks: Marks | None) -> None:
+        if self.show_fails:
+            raise self.show_fails
+        assert review.number not in self.dismissed
+        self.diffs[review.number] = diff = Diff(review, review.original, review.shown, marks)
+        self.seen.append(diff)
+
+    def show_marks(self, review: Review, marks: Marks, version: int) -> None:
+        diff = self.diffs.get(review.number)
+        if diff and diff.version == version:
+            diff.marks = marks
+
+    def edit_review(self, review: Review, edit: Edit, version: int) -> None:
+        diff = self.diffs.get(review.number)
+        if diff and diff.version == version:
+            diff.text, diff.version = edit.apply(diff.text), version + 1
+
+    def review_changed_on_disk(self, review: Review) -> None:
+        if diff := self.diffs.get(review.number):
+            diff.changed_on_disk = True
+
+    async def review_text(self, review: Review) -> str | None:
+        diff = self.diffs.get(review.number)
+        return diff.text if diff else None
+
+    def dismiss_review(self, review: Review) -> None:
+        self.diffs.pop(review.number, None)
+        self.dismissed.append(review.number)
+
+    def orphan_review(self, review: Review) -> None:
+        self.orphaned.append(review.number)
+
+    def keep_text(self, window: int, title: str, text: str, why: str) -> None:
+        self.kept.append((window, title, text, why))
+
+    def mention(self, message: str, window: int) -> None:
+        self.mentioned.append((message, window))
+
+    def say(self, message: str, window: int | None = None) -> None:
+        self.said.append((message, window))

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from companion.context import CANDIDATES, MAX_FILES, MAX_SELECTED, FocusOrder, cut, existing_files, ide_context
+from companion.editor import OpenFile, Selection
+from companion.protocol import ContextUpdate, IdeContext
+
+
+def units(text: str) -> int:
+    """How JavaScript counts."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+def on_the_wire(context: IdeContext) -> dict[str, object]:
+    """What the SDK sends of a context."""
+    return ContextUpdate(params=context).model_dump(by_alias=True, mode="json", exclude_none=True)["params"]
+
+
+def test_the_latest_focus_comes_first():
+    """C4."""
+    order = FocusOrder()
+    for view, at in ((1, 10), (2, 20), (3, 30), (1, 40)):
+        order.focused(view, at)
+    assert order.recent() == [1, 3, 2]
+    assert [order.at(view) for view in (1, 2, 3, 4)] == [40, 20, 30, 0]
+
+
+def test_news_of_an_earlier_focus_does_not_put_a_view_back():
+    """C4: events cross a thread, so they may come late."""
+    order = FocusOrder()
+    order.focused(1, 30)
+    order.focused(2, 20)
+    order.focused(1, 10)
+    assert order.recent() == [1, 2]
+    assert order.at(1) == 30
+
+
+def test_a_closed_view_is_forgotten():
+    """C1."""
+    order = FocusOrder()
+    order.focused(1, 10)
+    order.forget(1)
+    order.forget(1)
+    assert order.recent() == []
+    assert order.at(1) == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10**13)), unique_by=lambda news: news[1]))
+def test_the_order_of_views_is_that_of_their_last_focus(news: list[tuple[int, int]]):
+    """C4: whatever the order in which the news came."""
+    order = FocusOrder()
+    last: dict[int, int] = {}
+    for view, at in news:
+        order.focused(view, at)
+        last[view] = max(at, last.get(view, 0))
+    assert order.recent() == sorted(last, key=lambda view: -last[view])[:CANDIDATES]
+
+
+@given(st.text(st.characters(codec="utf-8") | st.sampled_from("😀a"), max_size=40), st.integers(0, 50))
+def test_cut_text_is_the_longest_beginning_that_fits(text: str, limit: int):
+    """C5: 16 KB of UTF-16, and no half of a character."""
+    result = cut(text, limit)
+    assert text.startswith(result)
+    assert units(result) <= limit
+    assert result == text or units(text[: len(result) + 1]) > limit
+
+
+def test_a_pair_at_the_limit_is_left_out():
+    """C5."""
+    assert cut("a" * (MAX_SELECTED - 1) + "😀", MAX_SELECTED) == "a" * (MAX_SELECTED - 1)
+    assert cut("a" * (MAX_SELECTED - 2) + "😀b", MAX_SELECTED) == "a" * (MAX_SELECTED - 2) + "😀"
+    assert units(cut("😀" * MAX_SELECTED, MAX_SELECTED)) == MAX_SELECTED
+
+
+def test_only_files_that_are_on_disk_are_told(tmp_path: Path):
+    """C3: no unsaved file, no folder, no link to nowhere."""
+    file, folder, dangling = tmp_path / "a.txt", tmp_path / "folder", tmp_path / "link"
+    file.touch()
+    folder.mkdir()
+    dangling.symlink_to(tmp_path / "nowhere")
+    paths = [tmp_path / "missing.txt", folder, dangling, file]
+    assert existing_files([OpenFile(i, str(path)) for i, path in enumerate(paths)]) == [OpenFile(3, str(file))]
+
+
+def test_a_file_in_two_views_is_told_once_as_the_one_of_latest_focus(tmp_path: Path):
+    """C2."""
+    file = tmp_path / "a.txt"
+    file.touch()
+    assert existing_files([OpenFile(1, str(file)), OpenFile(2, str(file))]) == [OpenFile(1, str(file))]
+
+
+def test_at_most_ten_files_are_told(tmp_path: Path):
+    """C5."""
+    files = [OpenFile(i, str(tmp_path / f"{i}.txt")) for i in range(2 * MAX_FILES)]
+    for file in files[::2] + files[1::2]:
+        Path(file.path).touch()
+    assert existing_files(files) == files[:MAX_FILES]
+
+
+def test_only_the_first_file_is_active_and_has_cursor_and_selection():
+    """C2, C4."""
+    order = FocusOrder()
+    order.focused(1, 10)
+    order.focused(2, 20)
+    files = [OpenFile(2, "/b"), OpenFile(1, "/a")]
+    context = ide_context(files, order, Selection(3, 4, "chosen"), is_trusted=None)
+    first = {
+        "path": "/b",
+        "timestamp": 20,
+        "isActive": True,
+        "cursor": {"line": 3, "character": 4},
+        "selectedText": "chosen",
+    }
+    assert on_the_wire(context) == {"workspaceState": {"openFiles": [first, {"path": "/a", "timestamp": 10}]}}
+
+
+def test_a_field_without_a_value_is_absent_and_never_null():
+    """C6: the CLI disconnects at a null."""
+    order = FocusOrder()
+    file = OpenFile(1, "/a")
+    for files, selection in (([], None), ([file], None), ([file], Selection(1, 1))):
+        context = ide_context(files, order, selection, is_trusted=None)
+        assert "null" not in json.dumps(on_the_wire(context))
+        assert "isTrusted" not in json.dumps(on_the_wire(context))
+    assert on_the_wire(ide_context([], order, None, is_trusted=None)) == {"workspaceState": {"openFiles": []}}
+
+
+def test_an_empty_selection_is_left_out():
+    """C2: nothing is selected where there is only a caret."""
+    context = ide_context([OpenFile(1, "/a")], FocusOrder(), Selection(1, 1, ""), is_trusted=None)
+    assert "selectedText" not in json.dumps(on_the_wire(context))
+
+
+def test_a_long_selection_is_cut():
+    """C5."""
+    context = ide_context([OpenFile(1, "/a")], FocusOrder(), Selection(1, 1, "x" * 20_000), is_trusted=None)
+    assert context.workspace_state.open_files[0].selected_text == "x" * MAX_SELECTED
+
+
+def test_trust_is_said_only_if_the_settings_say_so():
+    """C2: the CLI's own folder trust rules otherwise."""
+    for trust in (True, False):
+        context = ide_context([], FocusOrder(), None, is_trusted=trust)
+        assert on_the_wire(context) == {"workspaceState": {"openFiles": [], "isTrusted": trust}}

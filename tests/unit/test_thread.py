@@ -1,0 +1,324 @@
+"""The companion's thread: what comes first, and what if a library is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import companion
+from companion import endpoint, thread
+from companion.companion import Companion
+from companion.thread import culprit
+
+from .conftest import VARIABLES, Running, until
+from .memory_editor import MemoryEditor
+from .wire import LIMIT, Cli
+
+PROGRAM = Path(__file__).with_name("alone.py")
+
+
+class Alone:
+    """A companion in a process of its own."""
+
+    def __init__(self, folder: Path, *arguments: str, path: Path | None = None) -> None:
+        environment = os.environ | ({"PYTHONPATH": str(path)} if path else {})
+        command = [sys.executable, "-X", "faulthandler", str(PROGRAM), str(folder), *arguments]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        )
+        self._events: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self._events.put(json.loads(line))
+
+    def wait_for(self, event: str) -> dict[str, Any]:
+        while (found := self._events.get(timeout=3 * LIMIT))["event"] != event:
+            pass
+        return found
+
+    def show(self) -> None:
+        """Bring back what is hidden."""
+        assert self.process.stdin
+        self.process.stdin.write("show\n")
+        self.process.stdin.flush()
+
+    def stop(self) -> str:
+        """Stop it, and return what it wrote to stderr."""
+        assert self.process.stdin
+        assert self.process.stderr
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+            assert self.wait_for("stopped")["ended"] is True
+        errors = "" if self.process.stderr.closed else self.process.stderr.read()
+        assert self.process.wait(LIMIT) == 0
+        return errors
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert pipe
+            pipe.close()
+
+
+@pytest.fixture
+def alone(project: Path) -> Iterator[Callable[..., Alone]]:
+    started: list[Alone] = []
+
+    def start(*arguments: str, path: Path | None = None) -> Alone:
+        started.append(process := Alone(project, *arguments, path=path))
+        return process
+
+    yield start
+    for process in started:
+        process.close()
+
+
+def lock(folder: Path) -> dict[str, Any]:
+    """The only lock file, as soon as it is there."""
+    [path] = until(lambda: list(folder.glob("*.lock")))
+    return json.loads(path.read_text("utf-8"))
+
+
+def test_the_files_are_published_before_the_libraries_are_imported(
+    alone: Callable[..., Alone], lock_folder: Path, published_folder: Path, project: Path
+):
+    """E1, B1: a CLI that connects in between waits in the kernel's queue, and is then answered."""
+    process = alone("--hold", "mcp")
+    assert process.wait_for("loaded")["libraries"] == []
+    process.wait_for("held")
+    body = lock(lock_folder)
+    assert body["workspacePath"] == str(project)
+    assert len(list(published_folder.iterdir())) == 1
+    answers: list[dict[str, Any]] = []
+    with Cli(body) as cli:
+        early = threading.Thread(target=lambda: answers.append(cli.initialize()))
+        early.start()
+        with socket.create_connection(("127.0.0.1", body["port"]), timeout=LIMIT):
+            assert answers == []
+            process.show()
+            early.join()
+        assert answers[0]["protocolVersion"] == "2025-11-25"
+    assert process.stop() == ""
+    assert list(lock_folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("library", ["uvicorn", "mcp", "pydantic", "psutil"])
+def test_a_missing_library_is_said_in_one_sentence_and_awaited(
+    alone: Callable[..., Alone], lock_folder: Path, published_folder: Path, library: str
+):
+    """E1: the plugin loads, nobody reads a traceback, and it starts as soon as the library is there."""
+    process = alone("--hide", library)
+    message = process.wait_for("say")["message"]
+    assert f"“{library}” is missing" in message
+    assert "Satisfy Libraries" in message
+    until(lambda: [*lock_folder.iterdir(), *published_folder.iterdir()] == [])
+    process.show()
+    process.wait_for("listening")
+    with Cli(lock(lock_folder)) as cli:
+        assert cli.connect().tools() == {"openDiff", "closeDiff"}
+    assert process.stop() == ""
+    assert [*lock_folder.iterdir(), *published_folder.iterdir()] == []
+
+
+def test_a_companion_that_waits_for_a_library_stops_at_once(alone: Callable[..., Alone], lock_folder: Path):
+    """E2."""
+    process = alone("--hide", "uvicorn")
+    process.wait_for("say")
+    assert process.stop() == ""
+    assert list(lock_folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("library", "error"),
+    [
+        ("pydantic", "SystemError('incompatible')"),
+        ("uvicorn", "RuntimeError('no')"),
+        ("psutil", "ImportError('no')"),
+        ("starlette", "ImportError('no', name='starlette.types')"),
+    ],
+)
+def test_a_broken_library_is_named(
+    alone: Callable[..., Alone], lock_folder: Path, tmp_path: Path, library: str, error: str
+):
+    """E1: a library of another version may raise anything."""
+    broken = tmp_path / "broken" / library
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text(f"raise {error}\n")
+    process = alone(path=broken.parent)
+    message = process.wait_for("say")["message"]
+    assert f"“{library}” is broken" in message
+    assert "Satisfy Libraries" in message
+    assert process.stop() == ""
+    assert list(lock_folder.iterdir()) == []
+
+
+def test_a_python_without_multiprocessing_serves(alone: Callable[..., Alone], lock_folder: Path):
+    """E1: Sublime Text's own build may lack that module."""
+    process = alone("--hide", "_multiprocessing")
+    process.wait_for("listening")
+    with Cli(lock(lock_folder)) as cli:
+        assert cli.connect().tools() == {"openDiff", "closeDiff"}
+    assert process.stop() == ""
+
+
+class TestMissing:
+    """A missing library once more, in this process."""
+
+    @pytest.fixture
+    def missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(thread, "RETRY", 0.02)
+        monkeypatch.delattr(companion, "companion")
+        for name in [name for name in sys.modules if name == "companion.companion" or "companion.server" in name]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, "uvicorn", None)
+
+    def test_what_happens_while_a_library_is_missing_is_forgotten(
+        self, missing: None, start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
+    ):
+        """E1: the windows are looked at anew once it is there."""
+        from companion.editor import Window  # noqa: PLC0415
+
+        running = start()
+        until(lambda: editor.said)
+        until(lambda: "QWEN_CODE_IDE_SERVER_PORT" not in os.environ)
+        called: list[object] = []
+        until(lambda: running.thread._asleep)
+        running.thread.post(called.append)
+        editor.windows = {2: ()}
+        monkeypatch.delitem(sys.modules, "uvicorn")
+        until(lambda: running.thread._running)
+        assert running.do(lambda it: list(it._windows)) == [2]
+        assert called == []
+        assert isinstance(editor.window(2), Window)
+
+    def test_it_may_be_stopped_while_a_library_is_missing(
+        self, missing: None, start: Callable[..., Running], editor: MemoryEditor, lock_folder: Path
+    ):
+        """E2."""
+        running = start()
+        until(lambda: editor.said)
+        assert running.thread.stop(LIMIT)
+        assert list(lock_folder.iterdir()) == []
+        assert not os.environ.keys() & set(VARIABLES)
+
+
+def test_the_culprit_of_a_failed_import_is_the_library_and_not_its_module():
+    """E1."""
+    assert culprit(ImportError("no", name="a.b.c")) == "a"
+    assert culprit(ValueError("never raised")) == ""
+
+
+def test_calls_come_in_the_order_of_their_posting(running: Running):
+    """E1: also those that were posted before there was anybody to call, and from any thread."""
+    called: list[tuple[int, int]] = []
+
+    def post(number: int) -> None:
+        for i in range(200):
+            running.thread.post(lambda _, i=i: called.append((number, i)))
+
+    threads = [threading.Thread(target=post, args=(number,)) for number in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    running.do(lambda _: None)
+    assert len(called) == 800
+    for number in range(4):
+        assert [i for by, i in called if by == number] == list(range(200))
+
+
+def test_calls_come_on_the_companions_thread(running: Running):
+    """E1."""
+    assert running.do(lambda _: threading.current_thread().name) == "qwen-companion"
+
+
+def test_a_call_that_raises_stops_nothing(stormy: pytest.LogCaptureFixture, running: Running):
+    """E1: it is logged."""
+
+    def fail(_: Companion) -> None:
+        raise ValueError("a mistake")
+
+    cli, _ = running.listening()
+    running.thread.post(fail)
+    assert running.do(lambda _: 7) == 7
+    assert cli.tools()
+    assert "a mistake" in stormy.text
+
+
+def test_a_call_after_the_stop_is_ignored(running: Running):
+    """E2: an editor's events go on."""
+    running.do(lambda _: None)
+    assert running.thread.stop(LIMIT)
+    running.thread.post(lambda _: pytest.fail("nobody is there"))
+
+
+def test_a_companion_may_be_stopped_at_any_moment(start: Callable[..., Running], lock_folder: Path):
+    """E2: right after its start too."""
+    for wait in (lambda one: None, lambda one: until(lambda: one.thread._running)):
+        running = start()
+        wait(running)
+        assert running.thread.stop(LIMIT)
+        assert list(lock_folder.iterdir()) == []
+        assert not os.environ.keys() & set(VARIABLES)
+
+
+def test_a_stop_that_takes_too_long_leaves_no_files(
+    running: Running, lock_folder: Path, published_folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """E2: the editor doesn't wait."""
+    running.lock()
+    go_on = threading.Event()
+    running.thread.post(lambda _: go_on.wait(LIMIT))
+    assert running.thread.stop(0.01) is False
+    assert [*lock_folder.iterdir(), *published_folder.iterdir()] == []
+    assert not os.environ.keys() & set(VARIABLES)
+    go_on.set()
+
+
+def test_an_unsafe_folder_is_said_in_the_window(
+    start: Callable[..., Running], editor: MemoryEditor, published_folder: Path, tmp_path: Path
+):
+    """B1: and the other file is there all the same."""
+    (tmp_path / "trap").mkdir()
+    published_folder.parent.mkdir()
+    published_folder.symlink_to(tmp_path / "trap")
+    running = start()
+    assert running.lock()
+    [(message, window)] = until(lambda: editor.said)
+    assert "symbolic link" in message
+    assert window == 1
+
+
+def test_a_window_without_a_port_is_said_and_the_others_are_served(
+    start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
+):
+    """A3: the system may have none to give."""
+    editor.windows[2] = ()
+    listen, failures = endpoint.listen, [OSError("no port")] * 2
+
+    def fail(port: int = 0) -> socket.socket:
+        if failures:
+            raise failures.pop()
+        return listen(port)
+
+    monkeypatch.setattr(endpoint, "listen", fail)
+    running = start()
+    assert running.lock(2)
+    assert editor.said == [("No CLI can find this window: no port.", 1)]

@@ -1,0 +1,214 @@
+"""Windows: each with its own server, files and sessions, and one of them in front."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from companion.discovery import IDE_INFO
+
+from .conftest import VARIABLES, Running, until
+from .memory_editor import MemoryEditor
+from .wire import LIMIT
+
+
+def variables() -> list[str | None]:
+    return [os.environ.get(name) for name in VARIABLES]
+
+
+def is_refused(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=LIMIT).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def test_every_window_has_its_own_port_token_folders_and_files(
+    editor: MemoryEditor, start: Callable[..., Running], tmp_path: Path, lock_folder: Path, published_folder: Path
+):
+    """B4, A4."""
+    editor.windows[2] = (str(tmp_path), "/other")
+    running = start()
+    first, second = running.lock(1), running.lock(2)
+    assert second["workspacePath"] == f"{tmp_path}{os.pathsep}/other"
+    for field in ("port", "authToken", "workspacePath"):
+        assert first[field] != second[field]
+    assert len(list(lock_folder.iterdir())) == len(list(published_folder.iterdir())) == 2
+
+
+def test_the_first_window_is_in_front(editor: MemoryEditor, start: Callable[..., Running], project: Path):
+    """B5."""
+    editor.windows[2] = ()
+    running = start()
+    port = running.lock(1)["port"]
+    assert variables() == [str(port), str(project)]
+
+
+def test_the_variables_are_those_of_the_window_in_front(running: Running, tmp_path: Path, project: Path):
+    """B5: terminals opened from now on belong to it; its files become the newest."""
+    running.lock()
+    running.open_window(2, (str(tmp_path),))
+    assert variables() == [str(running.lock(1)["port"]), str(project)]
+    running.do(lambda companion: companion.window_focused(2))
+    assert variables() == [str(running.lock(2)["port"]), str(tmp_path)]
+    running.focus(1, "/a", window=1)
+    assert variables() == [str(running.lock(1)["port"]), str(project)]
+
+
+def test_the_files_of_the_window_in_front_are_the_newest(running: Running, lock_folder: Path):
+    """B3: where a CLI finds several, it takes that one."""
+    running.open_window(2)
+    files = [lock_folder / f"{running.lock(window)['port']}.lock" for window in (1, 2)]
+    for file in files:
+        os.utime(file, (1, 1))
+    running.do(lambda companion: companion.window_focused(2))
+    assert files[1].stat().st_mtime > files[0].stat().st_mtime == 1
+    os.utime(files[1], (2, 2))
+    running.do(lambda companion: companion.window_focused(2))
+    assert files[1].stat().st_mtime == 2
+
+
+def test_a_window_that_opens_is_served(running: Running):
+    """E1."""
+    running.open_window(2)
+    running.open_window(2)
+    cli, _ = running.listening(2)
+    assert cli.tools()
+    assert len({running.lock(window)["port"] for window in (1, 2)}) == 2
+
+
+def test_a_companion_without_windows_waits_for_one(editor: MemoryEditor, start: Callable[..., Running]):
+    """E1: the editor may have none on macOS."""
+    editor.windows = {}
+    running = start()
+    assert variables() == [None, None]
+    running.open_window(3, ("/x",))
+    running.do(lambda companion: companion.window_focused(3))
+    assert variables() == [str(running.lock(3)["port"]), "/x"]
+    assert running.listening(3)[0].tools()
+
+
+def test_a_window_that_closes_rejects_its_diffs_and_ends_its_sessions_cleanly(
+    running: Running, lock_folder: Path, project: Path
+):
+    """D4, E2: and those of other windows stay."""
+    running.open_window(2)
+    (first, first_stream), (second, second_stream) = running.listening(1), running.listening(2)
+    path = str(project / "a.txt")
+    for cli in (first, second):
+        cli.open_diff(path, "new\n")
+    until(lambda: len(running.editor.diffs) == 2)
+    running.close_window(2)
+    assert [message["params"] for message in second_stream] == [{"filePath": path}]
+    assert [file.name for file in lock_folder.iterdir()] == [f"{first.port}.lock"]
+    until(lambda: is_refused(second.port))
+    running.accept(path)
+    assert first_stream.take("ide/diffAccepted")["filePath"] == path
+
+
+def test_news_of_a_window_that_is_gone_is_ignored(running: Running):
+    """E2: events may come late."""
+    running.do(lambda companion: companion.window_closed(9))
+    running.do(lambda companion: companion.focused(9, 1, 1))
+    running.do(lambda companion: companion.seen(9, 1, 1))
+    running.do(lambda companion: companion.window_focused(9))
+    running.do(lambda companion: companion.touched(9))
+    running.do(lambda companion: companion.view_closed(9))
+    assert running.listening()[0].tools()
+
+
+def test_a_window_that_is_gone_from_the_editor_sends_nothing(running: Running, editor: MemoryEditor, project: Path):
+    """C1: its state can't be asked any more."""
+    _, stream = running.listening()
+    file = project / "a.txt"
+    file.touch()
+    folders = editor.windows.pop(1)
+    asked = running.cli().connect()
+    other = asked.listen()
+    running.touch()
+    editor.windows[1] = folders
+    running.focus(1, str(file))
+    for one in (stream, other):
+        assert one.take("ide/contextUpdate")["workspaceState"]["openFiles"][0]["path"] == str(file)
+
+
+def test_folders_that_change_are_published(ticking: Running, editor: MemoryEditor, tmp_path: Path):
+    """B4: no event tells of it."""
+    token = ticking.lock()["authToken"]
+    editor.windows[1] = (str(tmp_path),)
+    until(lambda: ticking.lock()["workspacePath"] == str(tmp_path))
+    assert ticking.lock()["authToken"] == token
+
+
+def test_a_window_without_folders_has_those_of_its_files(running: Running, editor: MemoryEditor, tmp_path: Path):
+    """B4: a CLI refuses a window without any."""
+    editor.windows[1] = ()
+    files = [tmp_path / name for name in ("x/a.txt", "y/b.txt", "x/c.txt", "z/missing.txt")]
+    for view, file in enumerate(files):
+        file.parent.mkdir(exist_ok=True)
+        if file.name != "missing.txt":
+            file.touch()
+        running.focus(view, str(file))
+    expected = os.pathsep.join([str(tmp_path / "x"), str(tmp_path / "y")])
+    until(lambda: running.lock()["workspacePath"] == expected)
+
+
+def test_a_view_that_moves_to_another_window_is_told_there(running: Running, editor: MemoryEditor, project: Path):
+    """C2."""
+    running.open_window(2)
+    file = project / "a.txt"
+    file.touch()
+    (_, first), (_, second) = running.listening(1), running.listening(2)
+    running.focus(1, str(file), window=1)
+    assert len(first.take("ide/contextUpdate")["workspaceState"]["openFiles"]) == 1
+    running.focus(1, str(file), window=2)
+    assert len(second.take("ide/contextUpdate")["workspaceState"]["openFiles"]) == 1
+    running.touch(1)
+    assert first.take("ide/contextUpdate")["workspaceState"]["openFiles"] == []
+
+
+def test_what_was_seen_before_the_start_does_not_bring_a_window_to_the_front(running: Running, project: Path):
+    """B5: views are told with the time of their focus when the plugin starts."""
+    running.open_window(2)
+    file = project / "a.txt"
+    file.touch()
+    running.editor.views[5] = 2, str(file)
+    running.do(lambda companion: companion.seen(2, 5, 1000))
+    assert variables()[0] == str(running.lock(1)["port"])
+    stream = running.cli(2).connect().listen()
+    until(lambda: stream.take("ide/contextUpdate")["workspaceState"]["openFiles"])
+
+
+def test_the_leftovers_of_a_crashed_editor_are_cleared_at_the_start(
+    start: Callable[..., Running], lock_folder: Path, project: Path
+):
+    """E2: and ours are there."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    lock_folder.mkdir(parents=True)
+    (lock_folder / "1.lock").write_text(json.dumps({"ppid": ended.pid, "ideInfo": IDE_INFO}))
+    running = start()
+    until(lambda: not (lock_folder / "1.lock").exists())
+    assert running.lock()["workspacePath"] == str(project)
+
+
+def test_a_window_keeps_its_port_over_a_restart(start: Callable[..., Running]):
+    """A3: terminals keep the variable that they were opened with."""
+    running = start()
+    port = running.lock()["port"]
+    cli, stream = running.listening()
+    stopping = threading.Thread(target=running.thread.stop, args=(20,))
+    stopping.start()
+    assert list(stream) == []
+    stopping.join()
+    again = start()
+    assert again.lock()["port"] == port
+    assert again.lock()["authToken"] != cli.token
+    assert cli.ask("tools/list").status_code == 401
