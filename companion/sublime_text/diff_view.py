@@ -140,7 +140,7 @@ class DiffView:
     def take_over(self, closing: DiffView) -> None:
         """Another diff is about to close. What it covered is what this one covers, if it covers that one."""
         if any(sheet in self._before.sheets for view in closing.views if (sheet := view.sheet())):
-            self._before = closing._before  # noqa: SLF001 - of the same class
+            self._before = closing._before
 
     def close(self) -> None:
         """Close the views, and show in their group what was there before if they were seen."""

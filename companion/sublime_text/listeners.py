@@ -74,8 +74,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         return "qwen_companion_accept_diff", {}
 
     def on_text_command(self, view: sublime.View, command: str, args: Args) -> tuple[str, Args] | None:
-        """Someone saves the view. The person does with these arguments; a package, perhaps by itself after a while,
-        never accepts."""
+        """The person saves, in the menu say, or a package does, perhaps by itself after a while: that never accepts."""
         if command not in _SAVES or view.settings().get(DIFF_SETTING) is None:
             return None
         return ("qwen_companion_accept_diff" if command == "save" and args == _SAVED_BY_HAND else "noop"), {}

@@ -1,4 +1,4 @@
-"""What the editor is asked to show: its API takes phantoms, annotations, panels and messages, and tells none of them."""
+"""What the editor is asked to show: its API takes phantoms, annotations, panels and messages and tells none of them."""
 
 from __future__ import annotations
 

@@ -407,7 +407,7 @@ class TestPlaces(CompanionCase):
                 proposals.append(self.proposal)
             for number in order:
                 proposals[number].run_command("qwen_companion_reject_diff")
-                yield lambda number=number: not proposals[number].is_valid()
+                yield lambda proposal=proposals[number]: not proposal.is_valid()
             yield from self.closed()
             self.assertEqual(self.selected(), [self.view, self.opened])
             self.assertEqual(self.window.active_view(), self.view)
