@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from .changes import Change, Tally, changes, fillers, lines_of, paired_lines, tally, word_changes
+from .garbage import no_collection
 
 Points = tuple[int, int]
 
@@ -46,6 +47,11 @@ class Marks:
 
 def marks(original: str, proposal: str) -> Marks:
     """Compare two texts that have line feeds alone."""
+    with no_collection():
+        return _marks(original, proposal)
+
+
+def _marks(original: str, proposal: str) -> Marks:
     old, new = lines_of(original), lines_of(proposal)
     found = changes(old, new)
     old_starts, new_starts = _starts(old), _starts(new)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from ..garbage import no_collection
+
 if TYPE_CHECKING:
     from ..marks import Filler, Points, Side
 
@@ -72,6 +74,10 @@ class SideMarks:
         self._erase_fillers()
 
     def _draw_lines(self, key: str, lines: Sequence[Points], few: bool, flags: sublime.RegionFlags) -> None:
+        with no_collection():
+            self._add_lines(key, lines, few, flags)
+
+    def _add_lines(self, key: str, lines: Sequence[Points], few: bool, flags: sublime.RegionFlags) -> None:
         links = [_LINK.format(href="revert", index=i, text="↩ revert") for i in range(len(lines) if few else 0)]
         if self._clicked:
             color = self._view.style_for_scope(self._scope).get("foreground", "")
