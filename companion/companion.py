@@ -61,7 +61,9 @@ class Companion:
             async with asyncio.timeout(FLUSH):
                 await asyncio.gather(*(session.flushed() for session in sessions))
         await asyncio.gather(*(window.close() for window in self._windows.values()))
-        await asyncio.gather(*self._servers.values(), return_exceptions=True)
+        for ended in await asyncio.gather(*self._servers.values(), return_exceptions=True):
+            if isinstance(ended, BaseException):
+                logger.error("A server did not end well", exc_info=ended)
         for task in self._tasks:
             task.cancel()
 
