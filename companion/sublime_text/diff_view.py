@@ -89,9 +89,14 @@ class DiffView:
             self._draw()
 
     def apply(self, edit: Edit) -> None:
-        """Edit the proposal, as one step of its undo history."""
+        """Edit the proposal, as one step of its undo history, and put the caret where it can be made undone."""
         args = {"start": edit.start, "end": edit.end, "text": edit.text}
         self.proposal.run_command("qwen_companion_edit_diff", args)
+        caret = edit.start + len(edit.text)
+        if edit.text.endswith("\n") and not (edit.text == "\n" and caret == self.proposal.size()):
+            caret -= 1  # into the last of these lines
+        self.proposal.sel().clear()
+        self.proposal.sel().add(caret)
 
     def go(self, step: Literal[1, -1]) -> None:
         """Go to the next or the previous change from the caret, and from the last to the first."""
@@ -131,8 +136,11 @@ class DiffView:
             self.original = None
         else:
             self._show_inline(shown=False)
+            self.group, index = self.window.get_view_index(self.proposal)
             self.window.focus_group(self.group)
             self.original = self._new_original()
+            if self.window.get_view_index(self.original)[1] > index:
+                self.window.set_view_index(self.original, self.group, index)
         self._draw()
         self.show()
         self.window.focus_view(self.proposal)
@@ -235,7 +243,9 @@ class DiffView:
             self._original_header.show(original_header(title, warnings))
             self._proposal_header.show(content)
         else:
-            self._proposal_header.show(f"{content} {original_header('', warnings)}")
+            self._proposal_header.show(
+                f"{content} {original_header('' if self.review.disk.exists else title, warnings)}"
+            )
 
     def _warnings(self) -> list[str]:
         warnings: list[str] = []
