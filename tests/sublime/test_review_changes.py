@@ -1,0 +1,371 @@
+"""The changes of a diff: marked, reached by a key, reverted and restored one by one (issue 3)."""
+
+from __future__ import annotations
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
+
+LINES = [f"line {number} is here\n" for number in range(1, 121)]
+FILE = "".join(LINES)
+CHANGED = [*LINES]
+CHANGED[29:31] = []
+CHANGED[12:12] = ["inserted one\n", "inserted two\n"]
+CHANGED[2] = "line 3 was here\n"
+PROPOSAL = "".join(CHANGED)
+"""Line 3 is changed, two lines are new above line 13, lines 30 and 31 are gone."""
+ROWS = [2, 12, 31]
+"""Where the proposal has its changes; the last one is a row that lines are missing before."""
+CHANGES = "qwen_companion.changes"
+
+
+class ChangesCase(CompanionCase):
+    """A diff with three changes."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.file.write_text(FILE)
+        yield lambda: text_of(self.view) == FILE
+
+    def open_changes(self, content: str = PROPOSAL) -> Steps:
+        """Open the diff and wait for its marks."""
+        yield from self.open_diff(content)
+        yield lambda: self.proposal.get_regions(CHANGES) and self.screen.header(self.proposal)
+        yield 100
+
+    def command(self, name: str) -> None:
+        """Run one of the package's commands on the proposal."""
+        self.proposal.run_command(f"qwen_companion_{name}")
+
+    def row(self) -> int:
+        """The row of the proposal's caret, from 0."""
+        [caret] = self.proposal.sel()
+        return self.proposal.rowcol(caret.b)[0]
+
+    def rows(self) -> list[int]:
+        """The rows of the proposal's changes."""
+        return [self.proposal.rowcol(region.begin())[0] for region in self.proposal.get_regions(CHANGES)]
+
+    def put_caret(self, row: int) -> None:
+        """Put the proposal's caret in a row."""
+        self.proposal.sel().clear()
+        self.proposal.sel().add(self.proposal.text_point(row, 3))
+
+    def becomes(self, text: str) -> Steps:
+        """Wait for the text of the proposal."""
+        yield {"condition": lambda: text_of(self.proposal) == text, "timeout_message": "another text"}
+
+
+def without(change: int) -> str:
+    """The proposal with one of its changes reverted, counted from 0."""
+    lines = [*CHANGED]
+    if change == 0:
+        lines[2] = LINES[2]
+    elif change == 1:
+        del lines[12:14]
+    else:
+        lines[31:31] = LINES[29:31]
+    return "".join(lines)
+
+
+class TestMoving(ChangesCase):
+    """The caret goes from change to change."""
+
+    def test_next_goes_down_and_from_the_last_change_to_the_first(self) -> Steps:
+        """Issue 3: next change."""
+        yield from self.open_changes()
+        self.assertEqual(self.rows(), ROWS)
+        seen = []
+        for _ in range(4):
+            self.command("next_change")
+            seen.append(self.row())
+        self.assertEqual(seen, [*ROWS, ROWS[0]])
+        self.assertEqual(self.window.active_view(), self.proposal)
+
+    def test_previous_goes_up_and_from_the_first_change_to_the_last(self) -> Steps:
+        """Issue 3: previous change."""
+        yield from self.open_changes()
+        seen = []
+        for _ in range(4):
+            self.command("previous_change")
+            seen.append(self.row())
+        self.assertEqual(seen, [*ROWS[::-1], ROWS[-1]])
+
+    def test_a_change_far_below_is_scrolled_to(self) -> Steps:
+        """Issue 3: reachable by a key."""
+        yield from self.open_changes("".join([*LINES[:-1], "another end\n"]))
+        self.assertFalse(self.proposal.visible_region().contains(self.proposal.get_regions(CHANGES)[0]))
+        self.command("next_change")
+        yield lambda: self.proposal.visible_region().contains(self.proposal.get_regions(CHANGES)[0])
+
+    def test_the_links_of_the_header_move_too(self) -> Steps:
+        """Issue 3: the header carries previous and next."""
+        yield from self.open_changes()
+        self.screen.click(self.proposal, "previous")
+        self.assertEqual(self.row(), ROWS[-1])
+        self.screen.click(self.proposal, "next")
+        self.assertEqual(self.row(), ROWS[0])
+
+    def test_without_a_change_the_caret_stays(self) -> Steps:
+        """Issue 3: nothing to go to."""
+        yield from self.open_changes()
+        self.edit(self.proposal, FILE)
+        yield lambda: not self.proposal.get_regions(CHANGES)
+        self.put_caret(5)
+        self.command("next_change")
+        self.assertEqual(self.row(), 5)
+
+
+class TestReverting(ChangesCase):
+    """peers.md §4: partial acceptance is the wish that is repeated most (claudecode.nvim #80, claude-code #31395)."""
+
+    def test_the_change_at_the_caret_is_reverted_and_no_other(self) -> Steps:
+        """peers.md §4: whatever kind of change it is."""
+        yield from self.open_changes()
+        for change, row in enumerate(ROWS):
+            self.put_caret(row)
+            self.command("revert_change")
+            yield from self.becomes(without(change))
+            self.proposal.run_command("undo")
+            self.assertEqual(text_of(self.proposal), PROPOSAL)
+            yield lambda: self.rows() == ROWS
+
+    def test_the_link_at_a_change_reverts_it(self) -> Steps:
+        """Issue 3: each change has an annotation with a link."""
+        yield from self.open_changes()
+        self.assertEqual(self.screen.annotations(self.proposal), ["↩ revert"] * 3)
+        self.screen.click(self.proposal, "revert:1")
+        yield from self.becomes(without(1))
+        yield lambda: len(self.screen.annotations(self.proposal)) == 2
+        yield from self.accepted()
+        self.assertEqual(self.content, without(1))
+
+    def test_a_reverted_change_can_be_restored(self) -> Steps:
+        """Issue 3: restore brings back what was proposed."""
+        yield from self.open_changes()
+        for change, row in enumerate(ROWS):
+            self.put_caret(row)
+            self.command("revert_change")
+            yield from self.becomes(without(change))
+            self.command("restore_change")
+            yield from self.becomes(PROPOSAL)
+            yield lambda: self.rows() == ROWS
+
+    def test_undo_after_a_revert_takes_back_exactly_that(self) -> Steps:
+        """Issue 3: a revert is one step of the undo history."""
+        yield from self.open_changes()
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+        self.put_caret(ROWS[1])
+        self.command("revert_change")
+        yield from self.becomes(without(1) + "# mine\n")
+        self.proposal.run_command("undo")
+        self.assertEqual(text_of(self.proposal), PROPOSAL + "# mine\n")
+        self.proposal.run_command("redo")
+        self.assertEqual(text_of(self.proposal), without(1) + "# mine\n")
+        self.proposal.run_command("undo")
+        self.proposal.run_command("undo")
+        self.assertEqual(text_of(self.proposal), PROPOSAL)
+
+    def test_with_every_change_reverted_the_accepted_text_is_the_file_to_the_byte(self) -> Steps:
+        """Issue 3: reverting every change gives the original."""
+        yield from self.open_changes()
+        for _ in ROWS:
+            before = len(self.rows())
+            self.command("next_change")
+            self.command("revert_change")
+            yield lambda before=before: len(self.rows()) < before
+        self.assertEqual(text_of(self.proposal), FILE)
+        yield from self.accepted()
+        self.assertEqual(self.content.encode(), FILE.encode())
+
+    def test_off_a_change_nothing_is_reverted_and_that_is_said(self) -> Steps:
+        """Issue 3: the change at the caret."""
+        yield from self.open_changes()
+        self.put_caret(6)
+        self.command("revert_change")
+        yield lambda: self.screen.said("no change at the caret")
+        self.assertEqual(text_of(self.proposal), PROPOSAL)
+
+    def test_a_revert_that_an_edit_has_overtaken_changes_nothing(self) -> Steps:
+        """Issue 3: the text may change while the change is being looked for."""
+        yield from self.open_changes()
+        self.put_caret(ROWS[0])
+        self.command("revert_change")
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+        yield 300
+        self.assertEqual(text_of(self.proposal), PROPOSAL + "# mine\n")
+
+
+class TestMarks(ChangesCase):
+    """What both sides show."""
+
+    def test_changed_lines_and_words_are_marked_on_both_sides(self) -> Steps:
+        """Issue 3: lines, and the changed words inside a line."""
+        yield from self.open_changes()
+        lines = [self.proposal.substr(region) for region in self.proposal.get_regions(CHANGES)]
+        self.assertEqual(lines, ["line 3 was here\n", "inserted one\ninserted two\n", ""])
+        lines = [self.original.substr(region) for region in self.original.get_regions(CHANGES)]
+        self.assertEqual(lines, ["line 3 is here\n", "line 30 is here\nline 31 is here\n"])
+        for view, word in ((self.original, "is"), (self.proposal, "was")):
+            self.assertEqual([view.substr(r) for r in view.get_regions("qwen_companion.words")], [word])
+
+    def test_the_header_counts_changes_and_lines(self) -> Steps:
+        """Issue 3: the header counts."""
+        yield from self.open_changes()
+        self.assertIn("Qwen Code: +3 −3 in 3 changes", self.screen.header(self.proposal))
+        self.put_caret(ROWS[1])
+        self.command("revert_change")
+        yield lambda: "+1 −3 in 2 changes" in self.screen.header(self.proposal)
+
+    def test_the_marks_follow_the_persons_edits(self) -> Steps:
+        """Issue 3: recomputed as the person edits."""
+        yield from self.open_changes()
+        self.proposal.sel().clear()
+        self.proposal.sel().add(self.proposal.text_point(70, 0))
+        self.window.focus_view(self.proposal)
+        self.proposal.run_command("insert", {"characters": "typed\n"})
+        yield lambda: self.rows() == [*ROWS, 70]
+        self.assertEqual(self.proposal.substr(self.proposal.get_regions(CHANGES)[3]), "typed\n")
+        self.proposal.run_command("undo")
+        yield lambda: self.rows() == ROWS
+
+    def test_an_equal_line_is_as_high_on_both_sides(self) -> Steps:
+        """Issue 3: fillers keep both sides level, and follow the edits."""
+        yield from self.open_changes()
+        self._assert_level()
+        self.proposal.sel().clear()
+        self.proposal.sel().add(self.proposal.text_point(50, 0))
+        self.proposal.run_command("insert", {"characters": "one\ntwo\nthree\n"})
+        yield lambda: len(self.rows()) == 4
+        yield 100
+        self._assert_level()
+        self.put_caret(ROWS[2])
+        self.command("revert_change")
+        yield lambda: len(self.rows()) == 3
+        yield 100
+        self._assert_level()
+
+    def test_scrolling_one_side_scrolls_the_other(self) -> Steps:
+        """Issue 3: both sides scroll together."""
+        yield from self.open_changes()
+        for view, other, row in ((self.original, self.proposal, 60), (self.proposal, self.original, 20)):
+            y = view.text_to_layout(view.text_point(row, 0))[1]
+            view.set_viewport_position((0.0, y), animate=False)
+            yield lambda other=other, y=y: abs(other.viewport_position()[1] - y) < 1
+            self.assertLess(abs(view.viewport_position()[1] - y), 1)
+
+    def test_sublimes_own_hunk_commands_work_on_the_proposal(self) -> Steps:
+        """Issue 3: the original is the proposal's reference document."""
+        yield from self.open_changes()
+        self.proposal.run_command("next_modification")
+        self.assertEqual(self.row(), ROWS[0])
+        self.proposal.run_command("revert_hunk")
+        yield from self.becomes(without(0))
+
+    def _assert_level(self) -> None:
+        for number in (1, 5, 11, 20, 29, 35, 60, 100, 120):
+            line = f"line {number} is here\n"
+            heights = [view.text_to_layout(text_of(view).index(line))[1] for view in (self.original, self.proposal)]
+            self.assertAlmostEqual(*heights, delta=1, msg=line)
+
+
+class TestInline(ChangesCase):
+    """One view with Sublime's own inline diff (peers.md §4: claudecode.nvim #82)."""
+
+    def test_the_setting_opens_one_view(self) -> Steps:
+        """Issue 3: a setting chooses."""
+        self.set_setting("diff_layout", "inline")
+        self.original = None
+        yield from self._open_inline()
+        self.assertEqual(diff_views(self.window, "original"), [])
+        self.assertEqual(self.selected(), [self.proposal])
+        self.assertIn("+3 −3 in 3 changes", self.screen.header(self.proposal))
+        self.command("next_change")
+        self.command("revert_change")
+        yield from self.becomes(without(0))
+        yield from self.accepted()
+        self.assertEqual(self.content, without(0))
+        self.assertEqual(self.selected(), [self.view])
+
+    def test_a_new_file_is_said_to_be_new(self) -> Steps:
+        """Issue 3: the header warns when it is new."""
+        self.set_setting("diff_layout", "inline")
+        yield from self._open_inline(self.folder / "new.py")
+        yield lambda: "New file" in self.screen.header(self.proposal)
+
+    def test_the_command_switches_both_ways_and_keeps_text_and_undo(self) -> Steps:
+        """Issue 3: a command toggles."""
+        yield from self.open_changes()
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+        mine = self.proposal
+        self.command("toggle_diff_layout")
+        yield lambda: not self.original.is_valid()
+        self.assertEqual((self.selected(), text_of(mine)), ([mine], PROPOSAL + "# mine\n"))
+        mine.run_command("undo")
+        self.assertEqual(text_of(mine), PROPOSAL)
+        mine.run_command("redo")
+        self.command("toggle_diff_layout")
+        yield lambda: diff_views(self.window, "original")
+        [self.original] = diff_views(self.window, "original")
+        yield lambda: text_of(self.original) == FILE
+        yield 300
+        self.assertEqual(self.selected(), [self.original, mine])
+        self.assertTrue(self.original.is_read_only())
+        self.assertEqual(text_of(mine), PROPOSAL + "# mine\n")
+        self.assertEqual(len(self.original.get_regions(CHANGES)), 2)
+        mine.run_command("undo")
+        self.assertEqual(text_of(mine), PROPOSAL)
+        self.assertEqual(self.cli.outcomes, [])
+        yield from self.accepted()
+        self.assertEqual(self.content, PROPOSAL)
+        self.assertEqual(self.selected(), [self.view])
+
+    def test_the_layout_of_one_diff_is_not_that_of_the_next(self) -> Steps:
+        """Issue 3: the setting chooses, the command toggles the one diff."""
+        yield from self.open_changes()
+        self.command("toggle_diff_layout")
+        yield from self.open_diff("x = 1\n", self.folder / "b.py")
+        self.assertEqual(self.selected(), [self.original, self.proposal])
+
+    def _open_inline(self, path: object = None) -> Steps:
+        call = self.cli.call("openDiff", filePath=str(path or self.file), newContent=PROPOSAL)
+        yield from self.done(call)
+        yield lambda: diff_views(self.window, "proposal")
+        [self.proposal] = diff_views(self.window, "proposal")
+        yield lambda: self.proposal.get_regions(CHANGES) and self.screen.header(self.proposal)
+
+
+class TestKeys(ChangesCase):
+    """The keys are active in a diff only."""
+
+    def test_the_context_of_the_keys_is_a_diff(self) -> Steps:
+        """Issue 3: each binding with a context of our own."""
+        listener = loaded("sublime_text.listeners").QwenCompanionListener()
+        equal, not_equal = sublime.QueryOperator.EQUAL, sublime.QueryOperator.NOT_EQUAL
+        yield from self.open_changes()
+        for view, is_diff in ((self.view, False), (self.proposal, True), (self.original, True)):
+            for operator, operand in ((equal, True), (not_equal, False)):
+                answer = listener.on_query_context(view, "qwen_companion.diff", operator, operand, False)
+                self.assertEqual(answer, is_diff)
+                answer = listener.on_query_context(view, "qwen_companion.diff", operator, not operand, False)
+                self.assertEqual(answer, not is_diff)
+        self.assertIsNone(listener.on_query_context(self.proposal, "another.key", equal, True, False))
+
+    def test_f7_moves_in_a_diff_and_nowhere_else(self) -> Steps:
+        """Issue 3: none active elsewhere."""
+        try:
+            from headless import host, keymap  # noqa: PLC0415 - Sublime's API has no way to press a key
+        except ImportError:
+            self.skipTest("keys can be pressed in the headless editor alone")
+        press = lambda view, key: keymap.press(host.app(), host.app().views[view.id()], [key])  # noqa: E731
+        yield from self.open_changes()
+        keys = ["f7", "shift+f7", "primary+f7", "primary+shift+f7", "shift+escape", "primary+s"]
+        ours = [press(self.view, key) for key in keys]
+        self.assertEqual([name for name in ours if name and name.startswith("qwen_companion")], [])
+        self.assertEqual(press(self.proposal, "f7"), "qwen_companion_next_change")
+        self.assertEqual(self.row(), ROWS[0])
+        self.assertEqual(press(self.proposal, "primary+f7"), "qwen_companion_revert_change")
+        yield from self.becomes(without(0))
+        self.assertEqual(press(self.proposal, "primary+s"), "qwen_companion_accept_diff")
+        yield from self.written()
+        self.assertEqual(self.content, without(0))
