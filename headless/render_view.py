@@ -35,6 +35,18 @@ class Marks:
     icons: dict[int, str] = field(default_factory=dict)
 
 
+OUTLINE = "outline: "
+
+
+def _outlined(css: str, is_first: bool, is_last: bool) -> str:
+    """The CSS of one piece of a region: an outline goes around all its pieces, not around each."""
+    if not css.startswith(OUTLINE):
+        return css
+    colour = css.removeprefix(OUTLINE)
+    sides = ["0 1px", "0 -1px", *(["1px 0"] if is_first else []), *(["-1px 0"] if is_last else [])]
+    return "box-shadow: " + ", ".join(f"inset {side} {colour}" for side in sides)
+
+
 class ViewPicture:
     """Draws a view, from its scroll position on, as many rows as fit."""
 
@@ -103,7 +115,7 @@ class ViewPicture:
                 else:
                     marks.spans.append((*part, f"background: {fill}"))
         elif not flags & RegionFlags.DRAW_NO_OUTLINE and not underline:
-            marks.spans.append((start, end, f"outline: 1px solid {colour}; outline-offset: -1px"))
+            marks.spans.append((start, end, f"{OUTLINE}{colour}"))
 
     def _by_row(self, start: int, end: int) -> Iterator[tuple[int, bool, tuple[int, int]]]:
         """The part of a span on each row, and whether that is the whole row and its newline."""
@@ -174,7 +186,11 @@ class ViewPicture:
             if at in carets:
                 pieces.append('<i class="caret"></i>')
             text = html.escape(self._buffer.text[at:following])
-            css = "; ".join(css for first, last, css in on_line if first <= at and last > at)
+            css = "; ".join(
+                _outlined(css, at == first, following == last)
+                for first, last, css in on_line
+                if first <= at and last > at
+            )
             if text:
                 pieces.append(f'<span style="{css}">{text}</span>' if css else text)
         return "".join(pieces)
