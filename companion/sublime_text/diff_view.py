@@ -89,7 +89,7 @@ class DiffView:
             self._draw()
 
     def apply(self, edit: Edit) -> None:
-        """Edit the proposal, as one step of its undo history, and put the caret where it can be made undone."""
+        """Edit the proposal, as one step of its undo history, and put the caret where the change can be undone."""
         args = {"start": edit.start, "end": edit.end, "text": edit.text}
         self.proposal.run_command("qwen_companion_edit_diff", args)
         caret = edit.start + len(edit.text)
@@ -243,9 +243,8 @@ class DiffView:
             self._original_header.show(original_header(title, warnings))
             self._proposal_header.show(content)
         else:
-            self._proposal_header.show(
-                f"{content} {original_header('' if self.review.disk.exists else title, warnings)}"
-            )
+            title = "" if self.review.disk.exists else title
+            self._proposal_header.show(f"{content} {original_header(title, warnings)}")
 
     def _warnings(self) -> list[str]:
         warnings: list[str] = []
