@@ -38,6 +38,10 @@ class Cli:
         """Call a tool; the future holds its result."""
         return self._pool.submit(lambda: self._request("tools/call", {"name": tool, "arguments": arguments})["result"])
 
+    def tools(self) -> Future[list[dict[str, Any]]]:
+        """The tools that are offered."""
+        return self._pool.submit(lambda: self._request("tools/list", {})["result"]["tools"])
+
     def notifications(self, method: str) -> list[dict[str, Any]]:
         """The params of the notifications of a method so far."""
         return [message["params"] for message in self.received if message.get("method") == method]

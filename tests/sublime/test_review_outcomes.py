@@ -1,0 +1,270 @@
+"""How diffs end, many at once, and what the person sees and has afterwards (issue 3)."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, diff_views, text_of
+
+FILE = 'def greet(name):\n    print("hi")\n'
+PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
+
+
+class TestSeveral(CompanionCase):
+    """Several diffs of a window."""
+
+    def test_accepting_all_accepts_each_as_it_stands(self) -> Steps:
+        """Issue 3: Accept All, whichever CLI it is."""
+        other = self.connect()
+        yield from self.done(other.connected)
+        yield from self.open_diff("a = 1\n", self.folder / "a.py")
+        yield from self.open_diff("b = 2\n", self.folder / "b.py")
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+        yield from self.open_diff("c = 3\n", self.folder / "c.py", other)
+        self.window.run_command("qwen_companion_accept_all")
+        yield from self.closed()
+        yield lambda: len(self.cli.outcomes) == 2 and len(other.outcomes) == 1
+        contents = [(Path(told["filePath"]), told["content"]) for _, told in self.cli.outcomes + other.outcomes]
+        for path, content in contents:
+            path.write_text(content)
+        expected = {"a.py": "a = 1\n", "b.py": "b = 2\n# mine\n", "c.py": "c = 3\n"}
+        self.assertEqual({path.name: content for path, content in contents}, expected)
+        self.assertEqual(self.window.active_view(), self.view)
+
+    def test_accepting_all_leaves_what_cannot_be_accepted(self) -> Steps:
+        """design.md: an emptied text is refused."""
+        yield from self.open_diff("a = 1\n", self.folder / "a.py")
+        self.edit(self.proposal, "")
+        emptied = self.proposal
+        yield from self.open_diff(PROPOSAL)
+        self.window.run_command("qwen_companion_accept_all")
+        yield lambda: self.cli.outcomes and not self.proposal.is_valid()
+        self.file.write_text(PROPOSAL)
+        yield 100
+        self.assertEqual([told["filePath"] for _, told in self.cli.outcomes], [str(self.file)])
+        self.assertEqual(diff_views(self.window, "proposal"), [emptied])
+
+    def test_rejecting_all_rejects_each(self) -> Steps:
+        """Issue 3: Reject All."""
+        for name in ("a.py", "b.py", "c.py"):
+            yield from self.open_diff("x = 1\n", self.folder / name)
+        self.window.run_command("qwen_companion_reject_all")
+        yield from self.closed()
+        yield lambda: len(self.cli.outcomes) == 3
+        expected = {("ide/diffRejected", str(self.folder / name)) for name in ("a.py", "b.py", "c.py")}
+        self.assertEqual({(method, told["filePath"]) for method, told in self.cli.outcomes}, expected)
+
+    def test_the_pending_diffs_are_listed_and_the_picked_one_is_shown(self) -> Steps:
+        """Issue 3: the quick panel has file, counts and CLI."""
+        yield from self.open_diff(PROPOSAL)
+        first = [self.original, self.proposal]
+        yield lambda: "1 change" in self.screen.header(first[1])
+        yield from self.open_diff("x = 1\ny = 2\n", self.folder / "b.py")
+        yield lambda: "1 change" in self.screen.header(self.proposal)
+        self.window.focus_view(self.view)
+        self.window.run_command("qwen_companion_pending_diffs")
+        [(items, pick)] = self.screen.panels
+        shown = [(item.trigger, list(item.details), item.annotation) for item in items]
+        expected = [
+            ("app.py", [str(self.file), "Qwen Code"], "+1 −1"),
+            ("b.py", [str(self.folder / "b.py"), "Qwen Code"], "+2 −0"),
+        ]
+        self.assertEqual(shown, expected)
+        pick(-1)
+        self.assertEqual(self.window.active_view(), self.view)
+        pick(0)
+        self.assertEqual((self.selected(), self.window.active_view()), (first, first[1]))
+        pick(1)
+        self.assertEqual(self.selected(), [self.original, self.proposal])
+        self.assertEqual(self.cli.outcomes, [])
+
+    def test_a_pick_that_comes_too_late_shows_nothing(self) -> Steps:
+        """Issue 3: a diff may be answered while the list is open."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.run_command("qwen_companion_pending_diffs")
+        [(_, pick)] = self.screen.panels
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
+        pick(0)
+        self.assertEqual(self.window.views(), [self.view])
+
+
+class TestClosing(CompanionCase):
+    """What closes takes its diffs with it."""
+
+    def test_closing_the_project_rejects_its_diffs(self) -> Steps:
+        """Issue 3: reject by closing the project."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.run_command("close_workspace")
+        yield lambda: self.cli.outcomes
+        self.assertEqual(self.cli.outcomes, [("ide/diffRejected", {"filePath": str(self.file)})])
+        yield from self.closed()
+
+    def test_closing_the_window_rejects_every_diff_once(self) -> Steps:
+        """Issue 3: reject by closing the window; its views close as well, which decides nothing more."""
+        for name in ("a.py", "b.py"):
+            yield from self.open_diff("x = 1\n", self.folder / name)
+        self.window.run_command("close_window")
+        yield lambda: len(self.cli.outcomes) == 2
+        yield 300
+        expected = [("ide/diffRejected", {"filePath": str(self.folder / name)}) for name in ("a.py", "b.py")]
+        self.assertEqual(self.cli.outcomes, expected)
+
+
+class TestDoneOnDisk(CompanionCase):
+    """peers.md §4: diffs that nobody resolves in automatic modes (gemini-cli #11823)."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.set_limit("companion", "TICK", 0.1)
+
+    def test_a_proposal_that_the_file_holds_already_is_accepted_without_a_view(self) -> Steps:
+        """Issue 3: when the diff opens."""
+        before = self.window.views()
+        yield from self.done(self.cli.call("openDiff", filePath=str(self.file), newContent=FILE))
+        yield lambda: self.cli.outcomes
+        expected = [("ide/diffAccepted", {"filePath": str(self.file), "content": FILE})]
+        self.assertEqual(self.cli.outcomes, expected)
+        yield lambda: self.screen.said("app.py is already as Qwen Code proposes")
+        self.assertEqual(self.window.views(), before)
+
+    def test_a_diff_closes_by_itself_once_the_file_holds_the_proposal(self) -> Steps:
+        """Issue 3: or later."""
+        yield from self.open_diff(PROPOSAL)
+        self.file.write_text(PROPOSAL)
+        yield from self.closed()
+        yield lambda: self.cli.outcomes
+        expected = [("ide/diffAccepted", {"filePath": str(self.file), "content": PROPOSAL})]
+        self.assertEqual(self.cli.outcomes, expected)
+        self.assertEqual(self.window.views(), [self.view])
+
+    def test_edits_of_a_diff_that_closes_by_itself_are_kept(self) -> Steps:
+        """Issue 3: what the person has made of the proposal is not lost."""
+        yield from self.open_diff(PROPOSAL)
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+        self.file.write_text(PROPOSAL)
+        yield from self.closed()
+        yield lambda: PROPOSAL + "# mine\n" in [text_of(view) for view in self.window.views()]
+        self.assertTrue(self.screen.said("app.py", "edits are kept"))
+        self.assertEqual(self.cli.outcomes[0][1]["content"], PROPOSAL)
+        self.assertEqual(self.window.active_view(), self.view)
+
+    def test_a_new_file_that_appears_with_the_proposal_closes_the_diff(self) -> Steps:
+        """Issue 3: a new file too."""
+        path = self.folder / "new.py"
+        yield from self.open_diff("x = 1\n", path)
+        path.write_text("x = 1\n")
+        yield from self.closed()
+        yield lambda: self.cli.outcomes
+        self.assertEqual(self.cli.outcomes[0][0], "ide/diffAccepted")
+
+
+class TestWarnings(CompanionCase):
+    """What the header warns of."""
+
+    def test_a_file_that_changes_on_disk_is_warned_of(self) -> Steps:
+        """Issue 3: when it changed on disk since; the diff stays as it is."""
+        self.set_limit("companion", "TICK", 0.1)
+        yield from self.open_diff(PROPOSAL)
+        yield lambda: self.screen.header(self.original)
+        self.assertNotIn("⚠", self.screen.header(self.original))
+        self.file.write_text("something = 'else'\n")
+        yield lambda: "changed on disk since" in self.screen.header(self.original)
+        self.assertEqual((text_of(self.original), self.cli.outcomes), (FILE, []))
+
+    def test_a_file_that_is_only_touched_is_not_warned_of(self) -> Steps:
+        """Issue 3: its text is the same."""
+        self.set_limit("companion", "TICK", 0.1)
+        yield from self.open_diff(PROPOSAL)
+        yield 2_100  # the look that was on its way
+        self.file.write_text(FILE)
+        yield 300
+        self.assertNotIn("⚠", self.screen.header(self.original))
+
+    def test_a_file_outside_the_folders_is_warned_of(self) -> Steps:
+        """Issue 3: when it is outside the window's folders."""
+        outside = Path(tempfile.mkdtemp(prefix="outside-"))
+        self.addCleanup(shutil.rmtree, outside)
+        yield from self.open_diff("x = 1\n", outside / "new.py")
+        yield lambda: "outside this window's folders" in self.screen.header(self.original)
+        self.assertIn("New file", self.screen.header(self.original))
+
+
+class TestAfterwards(CompanionCase):
+    """peers.md §4: refresh the open buffer after the CLI wrote (claudecode.nvim #137)."""
+
+    def test_the_clean_view_of_the_file_is_reloaded_and_its_caret_stays(self) -> Steps:
+        """Issue 3: what the CLI has written is seen where the person was."""
+        self.view.sel().clear()
+        self.view.sel().add(4)
+        yield from self.open_diff(PROPOSAL)
+        yield from self.accepted()
+        yield lambda: text_of(self.view) == PROPOSAL
+        self.assertFalse(self.view.is_dirty())
+        self.assertEqual((self.window.active_view(), list(self.view.sel())), (self.view, [sublime.Region(4)]))
+
+    def test_the_status_bar_says_what_has_happened(self) -> Steps:
+        """Issue 3: a status message."""
+        yield from self.open_diff(PROPOSAL)
+        self.assertEqual(self.screen.messages, [])
+        yield from self.accepted()
+        yield lambda: self.screen.said("Qwen Code has written app.py")
+        yield from self.open_diff("x = 1\n")
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield lambda: self.screen.said("Rejected the change of app.py")
+
+    def test_an_accepted_text_that_the_cli_does_not_write_is_kept(self) -> Steps:
+        """Issue 3: said, and offered in a scratch view."""
+        self.set_limit("review", "WRITE_LIMIT", 0.5)
+        yield from self.open_diff(PROPOSAL)
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield from self.closed()
+        kept = lambda: [view for view in self.window.views() if text_of(view) == PROPOSAL + "# mine\n"]  # noqa: E731
+        yield kept
+        self.assertTrue(kept()[0].is_scratch())
+        self.assertIsNone(kept()[0].file_name())
+        self.assertTrue(self.screen.said("Qwen Code has not written app.py"))
+        self.assertEqual((self.file.read_text(), self.window.active_view()), (FILE, self.view))
+
+    def test_an_accepted_text_that_is_written_in_time_is_not_kept(self) -> Steps:
+        """Issue 3: only one that is not written."""
+        self.set_limit("review", "WRITE_LIMIT", 0.5)
+        yield from self.open_diff(PROPOSAL)
+        yield from self.accepted()
+        yield 1_000
+        self.assertEqual(self.window.views(), [self.view])
+
+    def test_a_text_that_equals_the_file_needs_no_writing(self) -> Steps:
+        """Issue 3: with every change reverted, a CLI may leave the file alone."""
+        self.set_limit("review", "WRITE_LIMIT", 0.5)
+        yield from self.open_diff(PROPOSAL)
+        self.edit(self.proposal, FILE)
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield from self.closed()
+        yield 1_000
+        self.assertEqual(self.window.views(), [self.view])
+        self.assertEqual(self.cli.outcomes[0][1]["content"], FILE)
+
+
+class TestContextOnly(CompanionCase):
+    """peers.md §4: context only, diffs stay in the terminal (claudecode.nvim #45)."""
+
+    def test_without_diffs_no_tool_is_offered_and_the_context_still_works(self) -> Steps:
+        """Issue 3: the setting show_diffs."""
+        tools = self.cli.tools()
+        yield from self.done(tools)
+        self.assertEqual([tool["name"] for tool in tools.result()], ["openDiff", "closeDiff"])
+        self.set_setting("show_diffs", False)
+        yield 200
+        cli = self.connect()
+        yield from self.done(cli.connected)
+        tools = cli.tools()
+        yield from self.done(tools)
+        self.assertEqual(tools.result(), [])
+        yield lambda: cli.active
+        self.assertEqual(cli.active["path"], str(self.file))
