@@ -6,6 +6,7 @@ Every request passes the guard first, in the order Host, Origin, token. What is 
 from __future__ import annotations
 
 import asyncio
+import time
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ErrorData, JSONRPCError
@@ -78,6 +79,8 @@ class App:
         headers = Headers(scope=scope)
         version = headers.get("mcp-protocol-version")
         session = self._sessions.find(headers.get("mcp-session-id"))
+        if session:
+            session.last_message = time.time()
         if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
             await _unsupported(version)(scope, receive, send)
         elif session is not None and session.cli != family.name:

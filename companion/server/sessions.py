@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, cast
 
 from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
 from mcp_types import ServerNotification
 
 from ..protocol import ContextUpdate, Notification
@@ -16,6 +18,9 @@ logger = logging.getLogger(__name__)
 
 STREAM_GONE_LIMIT = 10.0
 """Seconds that a session lives without its stream: a CLI asks again within 3, and never takes its leave."""
+PING_LIMIT = 2.0
+"""Seconds that a CLI has to answer a ping."""
+
 
 Background = Callable[[Coroutine[Any, Any, object]], object]
 """Runs a coroutine on the loop and reports what it raises."""
@@ -29,6 +34,10 @@ class Session:
         self.window = window
         self.cli = cli
         self.stream: Stream | None = None
+        self.since = time.time()
+        """When it connected, as a Unix time in seconds."""
+        self.last_message = self.since
+        """When the CLI said something last, as a Unix time in seconds."""
         self._peer: ServerSession | None = None
         self._outbox: list[Notification] = []
         self._background = background
@@ -59,6 +68,18 @@ class Session:
         if self.stream is stream:
             self.stream = None
         return self.stream is None
+
+    async def round_trip(self) -> float | None:
+        """Seconds until the CLI answers a ping on its stream; None if it doesn't listen or answer."""
+        if self._peer is None or self.stream is None:
+            return None
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(PING_LIMIT):
+                await self._peer.send_ping()
+        except (TimeoutError, MCPError):
+            return None
+        return time.perf_counter() - started
 
     async def flushed(self) -> None:
         """Wait until nothing waits to be sent."""
