@@ -280,9 +280,9 @@ def test_a_companion_may_be_stopped_at_any_moment(start: Callable[..., Running],
 
 
 def test_a_stop_that_takes_too_long_leaves_no_files(
-    running: Running, lock_folder: Path, published_folder: Path, monkeypatch: pytest.MonkeyPatch
+    stormy: pytest.LogCaptureFixture, running: Running, lock_folder: Path, published_folder: Path
 ):
-    """E2: the editor doesn't wait."""
+    """E2: the editor doesn't wait. The server then finds its listener closed, and may say so."""
     running.lock()
     go_on = threading.Event()
     running.thread.post(lambda _: go_on.wait(LIMIT))
