@@ -110,7 +110,7 @@ class Reviews:
         review = self.find(number)
         if review is None:
             return
-        content = review.proposed.restore(text)
+        content = review.proposed.restore(text, review.disk.source)
         if not content and review.proposed.source:
             self._editor.say(EMPTY_REFUSED.format(cli=review.owner.cli), review.owner.window)
         elif review.orphaned:
@@ -271,7 +271,7 @@ class Reviews:
             return review.proposed.source
         why = f"The diff of {review.name} {what}. Your edits are kept here: the CLI may not write them."
         self._editor.keep_text(review.owner.window, review.name, shown, why)
-        return review.proposed.restore(shown)
+        return review.proposed.restore(shown, review.disk.source)
 
 
 def _accepted(review: Review, content: str) -> DiffAccepted:

@@ -24,26 +24,36 @@ class SourceText:
         """The text as a view holds it: no byte order mark, every line ending a line feed."""
         return self.source.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n")
 
-    def restore(self, edited: str) -> str:
-        """The text for an edited view. Lines that weren't edited keep their endings, and so does the mark."""
+    def restore(self, edited: str, file: SourceText | None = None) -> str:
+        """The text for an edited view. Lines that weren't edited keep their endings, and so does the mark.
+
+        So do those of the file itself that were put back, if the file has no other endings than this text.
+        """
         shown = self.shown
         if edited == shown:
             return self.source
         endings = _ENDING.findall(self.source)
         if set(endings) - {"\n"}:
-            edited = _with_endings(shown, endings, edited)
+            sources = [(shown, endings)]
+            if file and set(also := _ENDING.findall(file.source)) <= set(endings):
+                sources.insert(0, (file.shown, also))
+            edited = _with_endings(sources, edited)
         return BOM + edited if self.source.startswith(BOM) else edited
 
 
-def _with_endings(shown: str, endings: list[str], edited: str) -> str:
+def _with_endings(sources: list[tuple[str, list[str]]], edited: str) -> str:
+    """Texts as shown, each with its endings; what the last one knows of a line counts."""
+    endings = sources[-1][1]
     usual = Counter(endings).most_common(1)[0][0]
     if len(set(endings)) == 1:
         return edited.replace("\n", usual)
-    old, new = shown.split("\n"), edited.split("\n")
+    new = edited.split("\n")
     # The last piece has no ending; the others have theirs, changed lines the usual one.
     restored = [usual] * (len(new) - 1)
-    for old_at, new_at, length in unchanged(changes(old, new), old, new):
-        for i in range(length):
-            if old_at + i < len(endings) and new_at + i < len(restored):
-                restored[new_at + i] = endings[old_at + i]
+    for shown, endings in sources:
+        old = shown.split("\n")
+        for old_at, new_at, length in unchanged(changes(old, new), old, new):
+            for i in range(length):
+                if old_at + i < len(endings) and new_at + i < len(restored):
+                    restored[new_at + i] = endings[old_at + i]
     return "".join(line + ending for line, ending in zip(new, [*restored, ""], strict=True))

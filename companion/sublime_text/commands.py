@@ -19,7 +19,13 @@ class QwenCompanionEditDiffCommand(sublime_plugin.TextCommand):
 
     def run(self, edit: sublime.Edit, start: int, end: int, text: str) -> None:
         """`start` and `end` are points; `text` has plain line feeds."""
+        settings = self.view.settings()
+        translates_tabs = "\t" in text and settings.get("translate_tabs_to_spaces")
+        if translates_tabs:
+            settings.set("translate_tabs_to_spaces", False)
         self.view.replace(edit, sublime.Region(start, end), text)
+        if translates_tabs:
+            settings.set("translate_tabs_to_spaces", True)
 
     def is_visible(self) -> bool:
         """Not in a menu."""
