@@ -1,0 +1,198 @@
+"""Diffs of every kind of text: what is shown, and what comes back to the byte (issue 3)."""
+
+from __future__ import annotations
+
+import random
+
+from .companion_case import CompanionCase, Steps, loaded, text_of
+
+NOT_MARKED = "changes are not marked"
+CHANGES = "qwen_companion.changes"
+
+
+class TestToTheByte(CompanionCase):
+    """Reverting every change gives the original to the byte, restoring every one the proposal."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.set_limit("sublime_text.diffs", "QUIET", 10)
+
+    def test_line_feeds(self) -> Steps:
+        """Issue 3: any two texts."""
+        for seed in range(4):
+            yield from self._revert_and_restore(seed, ["\n"])
+
+    def test_carriage_returns_and_line_feeds(self) -> Steps:
+        """Issue 3: the endings of Windows."""
+        for seed in range(10, 14):
+            yield from self._revert_and_restore(seed, ["\r\n"])
+
+    def test_mixed_line_endings(self) -> Steps:
+        """Issue 3: a line that is put back has the ending that it had."""
+        for seed in range(20, 24):
+            yield from self._revert_and_restore(seed, ["\n", "\r\n"])
+
+    def test_a_byte_order_mark(self) -> Steps:
+        """Issue 3: the mark is no part of a change."""
+        for seed in range(30, 32):
+            yield from self._revert_and_restore(seed, ["\r\n"], mark="\ufeff")
+
+    def _revert_and_restore(self, seed: int, endings: list[str], mark: str = "") -> Steps:
+        """Revert every change, make every one again, and accept; then once more, accepted when all are reverted."""
+        chance = random.Random(seed)  # noqa: S311 - the same texts each time
+        words = ["", "alpha", "beta", "\tgamma", "  délta", "x = 1", "😀", "}"]
+        # The same line has the same ending on both sides: another ending is no change that could be reverted.
+        ending = {word: chance.choice(endings) for word in words}
+        lines = [chance.choice(words) for _ in range(30)]
+        proposed = [*lines]
+        for _ in range(6):
+            at = chance.randrange(len(proposed))
+            proposed[at : at + chance.choice([0, 1, 3])] = chance.choices(words, k=chance.choice([0, 1, 2]))
+        last = ["", "end"]
+        original = mark + "".join(line + ending[line] for line in lines) + chance.choice(last)
+        proposal = mark + "".join(line + ending[line] for line in proposed) + chance.choice(last)
+        for accepts_original in (False, True):
+            self.file.write_bytes(original.encode())
+            yield from self.open_diff(proposal)
+            mine, shown = self.proposal, text_of(self.proposal)
+            yield from self._run_on_changes("revert", chance, lambda mine=mine: (text_of(self.original), text_of(mine)))
+            self.assertEqual(text_of(mine), text_of(self.original), f"seed {seed}")
+            yield from self._run_on_changes("restore", chance, lambda mine=mine, shown=shown: (text_of(mine), shown))
+            self.assertEqual(text_of(mine), shown, f"seed {seed}")
+            if accepts_original:
+                yield from self._run_on_changes(
+                    "revert", chance, lambda mine=mine: (text_of(self.original), text_of(mine))
+                )
+            self.cli.received.clear()
+            yield from self.accepted()
+            self.assertEqual(
+                self.content.encode(), (original if accepts_original else proposal).encode(), f"seed {seed}"
+            )
+
+    def _run_on_changes(self, name: str, chance: random.Random, sides: object) -> Steps:
+        """Run a command at one of the changes between two texts after the other, until there is none."""
+        find = loaded("changes").changes
+        side = "new" if name == "revert" else "old"
+        while found := find(*sides()):  # type: ignore[operator]
+            change = chance.choice(found)
+            row, before = getattr(change, f"{side}_start"), text_of(self.proposal)
+            self.proposal.sel().clear()
+            self.proposal.sel().add(self.proposal.text_point(row, 0))
+            self.proposal.run_command(f"qwen_companion_{name}_change")
+            yield {"condition": lambda before=before: text_of(self.proposal) != before, "period": 5}
+
+
+class TestTabs(CompanionCase):
+    """The person's way to indent never gets into a text."""
+
+    def test_tabs_stay_tabs_where_the_person_types_blanks(self) -> Steps:
+        """D3, to the byte: a view translates what is put into it if the setting says so."""
+        self.file.write_text("all:\n\tmake it\n\ttest it\n")
+        yield lambda: "make" in text_of(self.view)
+        self.view.settings().set("translate_tabs_to_spaces", True)
+        yield from self.open_diff("all:\n\tmake this\n")
+        self.assertEqual(text_of(self.original), "all:\n\tmake it\n\ttest it\n")
+        self.assertEqual(text_of(self.proposal), "all:\n\tmake this\n")
+        yield lambda: self.proposal.get_regions(CHANGES)
+        self.proposal.run_command("qwen_companion_next_change")
+        self.proposal.run_command("qwen_companion_revert_change")
+        yield lambda: text_of(self.proposal) == text_of(self.original)
+        self.assertTrue(self.proposal.settings().get("translate_tabs_to_spaces"))
+        self.proposal.run_command("undo")
+        yield from self.accepted()
+        self.assertEqual(self.content, "all:\n\tmake this\n")
+
+    def test_syntax_and_indentation_are_those_of_the_open_file(self) -> Steps:
+        """Issue 3: syntax and tab settings taken from the file."""
+        self.view.assign_syntax("scope:source.json")
+        self.view.settings().set("tab_size", 3)
+        self.view.settings().set("translate_tabs_to_spaces", True)
+        yield from self.open_diff("x = 1\n")
+        for view in (self.original, self.proposal):
+            syntax = view.syntax()
+            self.assertEqual(syntax and syntax.scope, "source.json")
+            self.assertEqual(view.settings().get("tab_size"), 3)
+            self.assertTrue(view.settings().get("translate_tabs_to_spaces"))
+            self.assertFalse(view.settings().get("word_wrap"))
+
+    def test_the_syntax_of_a_file_that_is_not_open_is_that_of_its_name(self) -> Steps:
+        """Issue 3: syntax taken from the file."""
+        yield from self.open_diff("{}\n", self.folder / "new.json")
+        for view in (self.original, self.proposal):
+            syntax = view.syntax()
+            self.assertEqual(syntax and syntax.scope, "source.json")
+
+
+class TestKinds(CompanionCase):
+    """Binary content, foreign encodings, large files."""
+
+    def test_binary_content_is_shown_without_marks(self) -> Steps:
+        """Issue 3: and the header says so."""
+        yield from self._assert_not_marked(b"GIF89a\0\1\2\nx\n", "text\n")
+
+    def test_bytes_of_no_known_encoding_are_shown_without_marks(self) -> Steps:
+        """Issue 3: invalid UTF-8, and nothing of Windows-1252 either."""
+        yield from self._assert_not_marked(b"caf\x81\xff\n", "café\n")
+
+    def test_a_text_of_too_many_characters_is_shown_without_marks(self) -> Steps:
+        """Issue 3: over a setting's size."""
+        self.set_setting("max_marked_bytes", 100)
+        yield 200
+        yield from self._assert_not_marked(b"x = 1\n" * 20, "x = 2\n")
+
+    def test_a_text_of_too_many_lines_is_shown_without_marks(self) -> Steps:
+        """Issue 3: a proposal may have twice as many lines as its file."""
+        self.set_setting("max_marked_lines", 100)
+        yield 200
+        yield from self._assert_not_marked(b"x = 1\n", "x = 2\n" * 201)
+
+    def test_windows_1252_is_shown_right_on_the_left(self) -> Steps:
+        """Issue 3: a file in another encoding."""
+        yield from self._assert_shown("naïve – café €5\n", "cp1252")
+
+    def test_utf_16_is_shown_right_on_the_left(self) -> Steps:
+        """Issue 3: by its mark, in both orders of bytes."""
+        for encoding, mark in (("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff")):
+            yield from self._assert_shown("naïve – 😀\n", encoding, mark)
+
+    def test_a_proposal_of_5_mb_comes_back_to_the_byte(self) -> Steps:
+        """Issue 3: 100,000 lines of 5 MB, and gemini-cli #7570: large files hit a limit."""
+        line = "%06d: the quick brown fox jumps over it all\r\n"
+        original = "".join(line % number for number in range(110_000))
+        proposal = original.replace("000777: the", "000777: THE", 1) + "no end"
+        self.assertGreater(len(proposal), 5_000_000)
+        path = self.folder / "large.txt"
+        path.write_bytes(original.encode())
+        for edited in (False, True):
+            path.write_bytes(original.encode())
+            yield from self.open_diff(proposal, path)
+            if edited:
+                yield lambda: self.proposal.size() == len(proposal.replace("\r\n", "\n"))
+                yield 300
+                self.proposal.run_command("append", {"characters": "\nmine"})
+            self.cli.received.clear()
+            yield from self.accepted()
+            self.assertTrue(self.content == proposal + ("\r\nmine" if edited else ""))
+
+    def _assert_not_marked(self, original: bytes, proposal: str) -> Steps:
+        path = self.folder / "data.txt"
+        path.write_bytes(original)
+        yield from self.open_diff(proposal, path)
+        yield lambda: NOT_MARKED in self.screen.header(self.proposal)
+        self.proposal.run_command("append", {"characters": "more\n"})
+        yield 400
+        self.assertEqual([*self.proposal.get_regions(CHANGES), *self.original.get_regions(CHANGES)], [])
+        self.assertIn(NOT_MARKED, self.screen.header(self.proposal))
+        yield from self.accepted()
+        self.assertEqual(self.content, proposal + "more\n")
+
+    def _assert_shown(self, text: str, encoding: str, mark: bytes = b"") -> Steps:
+        path = self.folder / f"{encoding}.txt"
+        path.write_bytes(mark + text.encode(encoding))
+        yield from self.open_diff("changed\n" + text, path)
+        self.assertEqual(text_of(self.original), text)
+        yield lambda: self.proposal.get_regions(CHANGES)
+        self.assertEqual([self.proposal.substr(r) for r in self.proposal.get_regions(CHANGES)], ["changed\n"])
+        self.assertNotIn(NOT_MARKED, self.screen.header(self.proposal))
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
