@@ -15,6 +15,7 @@ from .cli import FAMILIES
 from .discovery import EnvironmentVariables, clear_leftovers
 from .editor import Editor, Settings, Window
 from .endpoint import Endpoint
+from .handover import Inheritance
 from .process import wrote
 from .review import Reviews
 from .server.window import WindowServer
@@ -50,9 +51,13 @@ class Companion:
         self._background(self._clear_leftovers())
         self._background(self._look_again())
 
-    async def stop(self) -> None:
-        """Reject what is open, say so to the CLIs, and end everything."""
+    async def stop(self) -> dict[int, Inheritance]:
+        """Reject what is open, say so to the CLIs, and end everything.
+
+        Returns what the next instance needs to go on, by window; it has to be taken or given up.
+        """
         self.reviews.reject_all()
+        left = {number: window.endpoint.bequeath(window.session_ids()) for number, window in self._windows.items()}
         self._variables.remove()
         for window in self._windows.values():
             window.endpoint.withdraw()
@@ -66,6 +71,7 @@ class Companion:
                 logger.error("A server did not end well", exc_info=ended)
         for task in self._tasks:
             task.cancel()
+        return left
 
     def window_opened(self, window: Window) -> None:
         """The editor has a new window."""

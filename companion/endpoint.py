@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from .cli import FAMILIES, CliFamily
 from .discovery import Publication, workspace_path
 from .editor import Window
+from .handover import Inheritance
 
 
 def listen(port: int = 0) -> socket.socket:
@@ -45,21 +46,38 @@ class Endpoint:
     window: int
     listener: socket.socket
     folders: tuple[str, ...] = ()
+    tokens: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Those that are known already, by the name of the family."""
+    sessions: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Sessions of the instance before this one, which their CLIs go on to use: from the id to the family's name."""
     publications: list[Publication] = field(init=False)
     """One for each CLI family, each with a token of its own: the token says who calls, and for which window."""
 
     def __post_init__(self) -> None:
-        # 32 random bytes each.
-        self.publications = [Publication(family, self.port, secrets.token_urlsafe(32)) for family in FAMILIES]
+        self.publications = [
+            # 32 random bytes.
+            Publication(family, self.port, self.tokens.get(family.name) or secrets.token_urlsafe(32))
+            for family in FAMILIES
+        ]
 
     @classmethod
-    def open(cls, window: Window) -> Endpoint:
-        """Listen for a window, on its old port if that is free. Raises OSError if the system has no port to give."""
+    def open(cls, window: Window, inherited: Inheritance | None = None) -> Endpoint:
+        """Listen for a window: where the last instance did, else on its old port if that is free.
+
+        Raises OSError if the system has no port to give.
+        """
+        if inherited:
+            return cls(window.id, inherited.listener, window.folders, inherited.tokens, inherited.sessions)
         try:
             listener = listen(window.port)
         except OSError:
             listener = listen()
         return cls(window.id, listener, window.folders)
+
+    def bequeath(self, sessions: dict[str, str]) -> Inheritance:
+        """What the next instance needs to go on with this endpoint and these sessions."""
+        tokens = {publication.family.name: publication.token for publication in self.publications}
+        return Inheritance(self.listener.dup(), tokens, sessions)
 
     @property
     def port(self) -> int:

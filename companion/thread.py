@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING
 
+from . import handover
 from .discovery import EnvironmentVariables
 from .editor import Editor, Settings, Window
 from .endpoint import Endpoint
@@ -45,6 +46,7 @@ class CompanionThread:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._waiting: list[Call] = []
+        self._hand_over = False
         self._asleep = False
         self._running: tuple[asyncio.AbstractEventLoop, Companion, asyncio.Event] | None = None
         self._endpoints: list[Endpoint] = []
@@ -63,11 +65,13 @@ class CompanionThread:
             loop, companion, _ = self._running
             loop.call_soon_threadsafe(_guarded, call, companion)
 
-    def stop(self, timeout: float) -> bool:
+    def stop(self, timeout: float, *, hand_over: bool = False) -> bool:
         """Stop, and wait at most `timeout` seconds. Returns whether the thread has ended.
 
-        The discovery files are gone and the variables removed in any case.
+        The discovery files are gone and the variables removed in any case. With `hand_over` the next instance in this
+        process can go on with the sessions.
         """
+        self._hand_over = hand_over
         self._stopping.set()
         with self._lock:
             if self._running:
@@ -93,9 +97,10 @@ class CompanionThread:
         self._close_endpoints()
 
     def _open_endpoints(self) -> None:
+        left = handover.take()
         for window in self._windows():
             try:
-                endpoint = Endpoint.open(window)
+                endpoint = Endpoint.open(window, left.pop(window.id, None))
             except OSError as error:
                 self._editor.say(f"No CLI can find this window: {error}.", window.id)
             else:
@@ -105,6 +110,7 @@ class CompanionThread:
                     self._editor.say(problem, window.id)
                 if endpoint is self._endpoints[0]:
                     self._variables.set(endpoint.variables)
+        handover.give_up(left)
 
     def _close_endpoints(self) -> None:
         self._variables.remove()
@@ -128,7 +134,11 @@ class CompanionThread:
             await stop.wait()
             with self._lock:
                 self._running = None
-            await companion.stop()
+            left = await companion.stop()
+            if self._hand_over:
+                handover.leave(left)
+            else:
+                handover.give_up(left)
 
         asyncio.run(main())
 

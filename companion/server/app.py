@@ -6,6 +6,7 @@ Every request passes the guard first, in the order Host, Origin, token. What is 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -13,10 +14,11 @@ from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ErrorData, 
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..cli import CliFamily
 from ..endpoint import Endpoint
+from .resumed import ResumedSessions
 from .sessions import Session, Sessions, Stream
 from .tools import Tools
 
@@ -33,6 +35,7 @@ class App:
     def __init__(self, endpoint: Endpoint, sessions: Sessions, tools: Tools) -> None:
         self._endpoint = endpoint
         self._sessions = sessions
+        self._resumed = ResumedSessions(endpoint.sessions, self._open_again)
         self.manager = StreamableHTTPSessionManager(
             tools.server(), json_response=True, max_request_body_size=MAX_BODY, session_idle_timeout=None
         )
@@ -47,20 +50,53 @@ class App:
         elif scope["method"] not in METHODS:
             await PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(METHODS)})(scope, receive, send)
         else:
+            scope, send = await self._resumed.translate(caller.name, scope, send)
             await self._serve(caller, scope, receive, send)
+
+    def session_ids(self) -> dict[str, str]:
+        """The sessions that CLIs may go on to use: from the id as the CLI knows it to the name of the family."""
+        return self._resumed.waiting | {self._resumed.outward(one.identifier): one.cli for one in self._sessions}
 
     async def end(self, session: Session) -> None:
         """Make the SDK forget a session, in the way of a client that takes its leave."""
+        self._resumed.forget(session.identifier)
+        await self._ask(self.manager.handle_request, "DELETE", {"mcp-session-id": session.identifier})
+
+    async def _open_again(self, family: str, version: str) -> str:
+        """Open a session in the SDK for a CLI that has shaken hands with the instance before; returns its id."""
+
+        async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+            await self._request(family, self._sessions.find(identifier), scope, receive, send)
+
+        identifier = None
+        client = {"name": "resumed", "version": "0"}
+        hello = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+        answer = await self._ask(serve, "POST", {}, {"id": 0, "method": "initialize", "params": hello})
+        identifier = answer["mcp-session-id"]
+        headers = {"mcp-session-id": identifier, "mcp-protocol-version": version}
+        await self._ask(serve, "POST", headers, {"method": "notifications/initialized"})
+        return identifier
+
+    async def _ask(
+        self, serve: ASGIApp, method: str, headers: dict[str, str], message: dict[str, object] | None = None
+    ) -> Headers:
+        """Make a request in process; returns the headers of the answer."""
+        body = json.dumps({"jsonrpc": "2.0"} | message).encode() if message else b""
+        answer = Headers()
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": b"", "more_body": False}
+            return {"type": "http.request", "body": body, "more_body": False}
 
-        async def send(message: Message) -> None:
-            pass
+        async def send(answered: Message) -> None:
+            nonlocal answer
+            if answered["type"] == "http.response.start":
+                answer = Headers(raw=answered["headers"])
 
-        headers = [(b"mcp-session-id", session.identifier.encode())]
-        scope: Scope = {"type": "http", "method": "DELETE", "path": "/mcp", "headers": headers, "query_string": b""}
-        await self.manager.handle_request(scope, receive, send)
+        sent = headers | {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+        raw = [(name.encode(), value.encode()) for name, value in sent.items()]
+        scope: Scope = {"type": "http", "method": method, "path": "/mcp", "headers": raw, "query_string": b""}
+        await serve(scope, receive, send)
+        return answer
 
     def _caller(self, headers: Headers) -> CliFamily | Response:
         host = headers.get("host", "").lower()
@@ -88,16 +124,14 @@ class App:
         elif scope["method"] == "GET" and session:
             await self._stream(session, scope, receive, send)
         else:
-            await self._request(family, session, scope, receive, send)
+            await self._request(family.name, session, scope, receive, send)
 
-    async def _request(
-        self, family: CliFamily, session: Session | None, scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    async def _request(self, family: str, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         async def watch(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] == 200:
                 opened = Headers(raw=message["headers"]).get("mcp-session-id")
                 if session is None and opened:
-                    self._sessions.begin(opened, family.name)
+                    self._sessions.begin(opened, family)
                 elif session and scope["method"] == "DELETE":
                     self._sessions.end(session.identifier)
             await send(message)

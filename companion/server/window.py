@@ -68,6 +68,10 @@ class WindowServer:
         # It closes the listener as well.
         self._server.should_exit = True
 
+    def session_ids(self) -> dict[str, str]:
+        """The sessions that the next instance has to know: from their ids, as the CLIs know them, to the families."""
+        return self._app.session_ids()
+
     def touched(self) -> None:
         """Something that the context tells may have changed."""
         if self._quiet:

@@ -59,14 +59,14 @@ class Adapter:
         identifier, number = window.id(), view.id()
         self.thread.post(lambda companion: companion.seen(identifier, number, at))
 
-    def stop(self) -> None:
+    def stop(self, *, hand_over: bool = False) -> None:
         """End the companion: the CLIs hear that their diffs are rejected, the discovery files go. Waits for that."""
         self._bridge.close()
-        self.thread.stop(STOP_LIMIT)
+        self.thread.stop(STOP_LIMIT, hand_over=hand_over)
 
     def unload(self) -> None:
-        """Stop, and take what is ours from the screen."""
-        self.stop()
+        """Stop, and take what is ours from the screen. An instance that is loaded next goes on with the sessions."""
+        self.stop(hand_over=True)
         self._settings.close()
         self.diffs.close_all()
 

@@ -309,15 +309,20 @@ def _ids(window: dict[str, Any]) -> list[int]:
     return [view["id"] for view in window["views"]]
 
 
-def test_after_a_reload_of_the_plugin_ide_enable_reconnects(session: Session) -> None:
-    """E1, E2: the port is kept and a diff works again. The CLI never connects anew by itself (qwen-ide.md §4)."""
-    port = session.editor.lock()["port"]
-    session.editor.do("reload_package")
-    session.qwen.wait_disconnected()
-    assert session.editor.lock()["port"] == port
-    session.qwen.reconnect()
-    path = session.file("reloaded.py")
-    script = session.qwen.ask_to_write(path, GREET_BETTER)
-    session.editor.accept(session.editor.wait_diff(path))
-    session.qwen.wait_done(script)
-    assert path.read_text(encoding="utf-8") == GREET_BETTER
+def test_the_cli_goes_on_over_ten_reloads_with_nothing_typed(session: Session) -> None:
+    """E1, E2: the port, the token and the CLI's session stay; context and diffs work after each reload."""
+    lock = session.editor.lock()
+    for number in range(10):
+        session.editor.do("reload_package")
+        name = f"reloaded{number}.py"
+        path = session.file(name)
+        path.write_text(GREET, encoding="utf-8")
+        session.editor.open_file(path)
+        time.sleep(SETTLED)
+        script = session.qwen.ask_to_write(path, GREET_BETTER)
+        session.editor.accept(session.editor.wait_diff(path))
+        session.qwen.wait_done(script)
+        assert path.read_text(encoding="utf-8") == GREET_BETTER
+        assert name in session.model.requests_of(script)[0].last_user_text()
+    now = session.editor.lock()
+    assert (now["port"], now["authToken"]) == (lock["port"], lock["authToken"])

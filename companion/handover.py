@@ -1,0 +1,61 @@
+"""What one instance of the package leaves for the next one in the same process, so that no CLI notices a reload.
+
+A listening socket goes on to take connections while nobody serves it: the kernel queues them. With the tokens and the
+session ids the next instance can answer as if it had always been there (`server.app` takes sessions up again).
+
+It is kept in `sys.modules`, as plain data: whatever else belongs to an instance goes with it.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+from dataclasses import dataclass, field
+from types import ModuleType
+
+HOLDER = "_qwen_companion_handover"
+LIMIT = 30.0
+"""Seconds until what nobody has taken is given up: the package was removed, not reloaded."""
+
+
+@dataclass(frozen=True)
+class Inheritance:
+    """One window's place on the loopback interface, as the last instance left it."""
+
+    listener: socket.socket
+    tokens: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """From the name of a CLI family to its token."""
+    sessions: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """From the ids of sessions, as their CLIs know them, to the names of the families."""
+
+
+class _Holder(ModuleType):
+    windows: dict[int, tuple[socket.socket, dict[str, str], dict[str, str]]]
+    timer: threading.Timer
+
+
+def leave(left: dict[int, Inheritance]) -> None:
+    """Leave the places of some windows to the next instance."""
+    give_up(take())
+    holder = _Holder(HOLDER)
+    holder.windows = {window: (one.listener, one.tokens, one.sessions) for window, one in left.items()}
+    holder.timer = threading.Timer(LIMIT, lambda: give_up(take()))
+    holder.timer.daemon = True
+    holder.timer.start()
+    sys.modules[HOLDER] = holder
+
+
+def take() -> dict[int, Inheritance]:
+    """What the last instance has left, by window. It is the taker's from now on."""
+    holder = sys.modules.pop(HOLDER, None)
+    if holder is None:
+        return {}
+    holder.timer.cancel()
+    return {window: Inheritance(*one) for window, one in holder.windows.items()}
+
+
+def give_up(left: dict[int, Inheritance]) -> None:
+    """Close what is left to nobody."""
+    for one in left.values():
+        one.listener.close()
