@@ -66,18 +66,18 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         if adapter := package.adapter():
             adapter.diffs.edited(view)
 
-    def on_window_command(self, window: sublime.Window, command: str, args: Args) -> tuple[str, Args] | None:
+    def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> tuple[str, Args] | None:
         """The person saves: in a proposal, that accepts it. Its view has no file to be written to."""
         view = window.active_view()
-        if command not in _SAVES or view is None or view.settings().get(DIFF_SETTING) is None:
+        if command_name not in _SAVES or view is None or view.settings().get(DIFF_SETTING) is None:
             return None
         return "qwen_companion_accept_diff", {}
 
-    def on_text_command(self, view: sublime.View, command: str, args: Args) -> tuple[str, Args] | None:
+    def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
         """The person saves, in the menu say, or a package does, perhaps by itself after a while: that never accepts."""
-        if command not in _SAVES or view.settings().get(DIFF_SETTING) is None:
+        if command_name not in _SAVES or view.settings().get(DIFF_SETTING) is None:
             return None
-        return ("qwen_companion_accept_diff" if command == "save" and args == _SAVED_BY_HAND else "noop"), {}
+        return ("qwen_companion_accept_diff" if command_name == "save" and args == _SAVED_BY_HAND else "noop"), {}
 
     def on_query_context(
         self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool
