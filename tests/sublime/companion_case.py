@@ -132,6 +132,10 @@ class CompanionCase(DeferrableTestCase):
         """The views that a group shows."""
         return [sheet.view() for sheet in self.window.selected_sheets_in_group(group)]
 
+    def select(self, views: list[sublime.View]) -> None:
+        """Have the groups of these views show them alone, side by side."""
+        self.window.select_sheets([sheet for view in views if (sheet := view.sheet())])
+
     def focused(self) -> sublime.View:
         """The view that has the focus in the window, be it a panel's."""
         return loaded("sublime_text.package").adapter().focus.last(self.window)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import sublime
 
@@ -13,7 +14,7 @@ FILE = 'def greet(name):\n    print("hi")\n'
 PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
 BY_HAND = {"async": True}
 """What the editor's keys, menu and palette run `save` with; packages leave it out."""
-TWO_GROUPS = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
+TWO_GROUPS: Any = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
 
 
 class TestSaving(CompanionCase):
@@ -336,12 +337,12 @@ class TestPlaces(CompanionCase):
     def test_two_groups_show_afterwards_what_they_showed_before(self) -> Steps:
         """Issue 3: the window's own layout; the sheets selected in other groups stay."""
         self.window.set_layout(TWO_GROUPS)
-        yield from self.open_view("b.py")
-        yield from self.open_view("c.py")
-        right = [self.window.find_open_file(str(self.folder / name)) for name in ("b.py", "c.py")]
-        for view in right:
-            self.window.set_view_index(view, 1, len(self.window.views_in_group(1)))
-        self.window.select_sheets([self.view.sheet(), *(view.sheet() for view in right)])
+        right: list[sublime.View] = []
+        for name in ("b.py", "c.py"):
+            yield from self.open_view(name)
+            right.append(self.opened)
+            self.window.set_view_index(self.opened, 1, len(right) - 1)
+        self.select([self.view, *right])
         self.window.focus_view(self.view)
         yield from self.open_diff(PROPOSAL)
         self.assertEqual(self.window.layout(), TWO_GROUPS)
@@ -383,12 +384,13 @@ class TestPlaces(CompanionCase):
     def test_a_tab_chosen_meanwhile_in_another_group_stays(self) -> Steps:
         """Issue 3: the focus that the person has moved stays where it is."""
         self.window.set_layout(TWO_GROUPS)
-        for name in ("b.py", "c.py"):
-            yield from self.open_view(name)
-            self.window.set_view_index(self.opened, 1, 0)
+        yield from self.open_view("b.py")
+        other = self.opened
+        yield from self.open_view("c.py")
+        for view in (other, self.opened):
+            self.window.set_view_index(view, 1, 0)
         self.window.focus_view(self.view)
         yield from self.open_diff(PROPOSAL)
-        other = self.window.find_open_file(str(self.folder / "b.py"))
         self.window.focus_view(other)
         yield from self.done(self.cli.call("closeDiff", filePath=str(self.file), suppressNotification=True))
         yield from self.closed()
@@ -399,7 +401,7 @@ class TestPlaces(CompanionCase):
         """Issue 3: as before once the last diff is closed, in whichever order they are."""
         for order in ([0, 1], [1, 0]):
             yield from self.open_view("b.py")
-            self.window.select_sheets([self.view.sheet(), self.opened.sheet()])
+            self.select([self.view, self.opened])
             self.window.focus_view(self.view)
             proposals = []
             for name in ("first.py", "second.py"):

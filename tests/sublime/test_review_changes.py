@@ -275,7 +275,6 @@ class TestInline(ChangesCase):
     def test_the_setting_opens_one_view(self) -> Steps:
         """Issue 3: a setting chooses."""
         self.set_setting("diff_layout", "inline")
-        self.original = None
         yield from self._open_inline()
         self.assertEqual(diff_views(self.window, "original"), [])
         self.assertEqual(self.selected(), [self.proposal])
@@ -356,7 +355,7 @@ class TestKeys(ChangesCase):
         try:
             from headless import host, keymap  # noqa: PLC0415 - Sublime's API has no way to press a key
         except ImportError:
-            self.skipTest("keys can be pressed in the headless editor alone")
+            return self.skipTest("keys can be pressed in the headless editor alone")
         press = lambda view, key: keymap.press(host.app(), host.app().views[view.id()], [key])  # noqa: E731
         yield from self.open_changes()
         keys = ["f7", "shift+f7", "primary+f7", "primary+shift+f7", "shift+escape", "primary+s"]
