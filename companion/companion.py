@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from .cli import FAMILIES
 from .discovery import EnvironmentVariables, clear_leftovers
-from .editor import Editor, Settings, Window
+from .editor import Editor, Settings, Window, WindowStatus
 from .endpoint import Endpoint
 from .handover import Inheritance
 from .process import wrote
@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 TICK = 2.0
 """Seconds between looks at what no event tells: folders, renamed and removed files, removed discovery files."""
+STATUS_QUIET = 0.05
+"""Seconds within which changes of a status are told as one: a stream that is replaced is no news."""
 FLUSH = 1.0
 """Seconds that a stop waits for the last notifications."""
 
@@ -33,14 +35,19 @@ class Companion:
 
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
         self.reviews = Reviews(editor, self._background)
-        self.reviews.settings = settings
+        self.reviews.settings_of = self._settings_of
+        self.reviews.on_change = self._status_changed
         self._editor = editor
         self._settings = settings
+        self._window_settings: Mapping[int, Settings] = {}
+        self._statuses: dict[int, WindowStatus] = {}
+        self._status_timer: asyncio.TimerHandle | None = None
         self._variables = variables
         self._windows: dict[int, WindowServer] = {}
         self._front: int | None = None
         self._tasks: set[asyncio.Task[object]] = set()
         self._servers: dict[int, asyncio.Task[None]] = {}
+        self._tick: asyncio.Task[object] | None = None
 
     def start(self, endpoints: Sequence[Endpoint]) -> None:
         """Serve the endpoints that are open already, the first of them for the window in front."""
@@ -49,13 +56,15 @@ class Companion:
         if endpoints:
             self._front = endpoints[0].window
         self._background(self._clear_leftovers())
-        self._background(self._look_again())
+        self._tick = self._background(self._look_again())
 
     async def stop(self) -> dict[int, Inheritance]:
         """Reject what is open, say so to the CLIs, and end everything.
 
         Returns what the next instance needs to go on, by window; it has to be taken or given up.
         """
+        if self._tick:
+            self._tick.cancel()
         self.reviews.reject_all()
         left = {number: window.endpoint.bequeath(window.session_ids()) for number, window in self._windows.items()}
         self._variables.remove()
@@ -83,9 +92,15 @@ class Companion:
     def window_closed(self, window: int) -> None:
         """A window closes: its diffs are rejected, its sessions end."""
         self.reviews.reject_window(window)
+        self._statuses.pop(window, None)
         if server := self._windows.pop(window, None):
             server.endpoint.withdraw()
             self._background(self._close(server))
+            if window == self._front:
+                self._front = None
+                self._variables.remove()
+                for other in list(self._windows)[-1:]:
+                    self.window_focused(other)
 
     def focused(self, window: int, view: int, at: int) -> None:
         """A view got the focus, at a Unix time in milliseconds."""
@@ -118,18 +133,54 @@ class Companion:
         if server := self._windows.get(window):
             server.touched()
 
-    def configure(self, settings: Settings) -> None:
-        """The settings have changed."""
-        self._settings = self.reviews.settings = settings
-        for server in self._windows.values():
-            server.settings = settings
+    def configure(self, settings: Settings, windows: Mapping[int, Settings] | None = None) -> None:
+        """The settings have changed; `windows` names those whose project has settings of its own."""
+        self._settings = settings
+        self._window_settings = windows or {}
+        for number, server in self._windows.items():
+            server.settings = self._settings_of(number)
             server.touched()
 
+    def status(self, window: int) -> WindowStatus:
+        """Who is connected to a window, and what waits there."""
+        server = self._windows.get(window)
+        clis = tuple(session.cli for session in server.sessions if session.stream) if server else ()
+        return WindowStatus(clis, sum(review.owner.window == window for review in self.reviews))
+
     def _serve(self, endpoint: Endpoint) -> WindowServer:
-        server = WindowServer(endpoint, self._editor, self.reviews, self._settings, self._background)
+        window = endpoint.window
+        server = WindowServer(
+            endpoint,
+            self._editor,
+            self.reviews,
+            self._settings,
+            self._background,
+            lambda: self._folders_changed(window),
+        )
+        server.sessions.on_change = self._status_changed
         self._windows[endpoint.window] = server
+        self._status_changed()
         self._servers[endpoint.window] = asyncio.create_task(server.serve())
         return server
+
+    def _folders_changed(self, window: int) -> None:
+        if window == self._front:
+            self._variables.set(self._windows[window].endpoint.variables)
+
+    def _settings_of(self, window: int) -> Settings:
+        return self._window_settings.get(window, self._settings)
+
+    def _status_changed(self) -> None:
+        if self._status_timer is None:
+            self._status_timer = asyncio.get_running_loop().call_later(STATUS_QUIET, self._show_statuses)
+
+    def _show_statuses(self) -> None:
+        self._status_timer = None
+        for window in self._windows:
+            status = self.status(window)
+            if status != self._statuses.get(window):
+                self._statuses[window] = status
+                self._editor.show_status(window, status)
 
     async def _close(self, server: WindowServer) -> None:
         with contextlib.suppress(TimeoutError):

@@ -24,6 +24,7 @@ class FocusOrder:
 
     def focused(self, view: int, at: int) -> None:
         """A view got the focus, at a Unix time in milliseconds. News may come late and out of order."""
+        # It goes to the end, so that of two at the same time the later one counts as later.
         self._focused[view] = max(at, self._focused.pop(view, 0))
 
     def forget(self, view: int) -> None:
@@ -32,7 +33,8 @@ class FocusOrder:
 
     def recent(self) -> list[int]:
         """The views of latest focus, the latest first."""
-        return sorted(self._focused, key=self._focused.__getitem__, reverse=True)[:CANDIDATES]
+        latest_first = list(reversed(self._focused))
+        return sorted(latest_first, key=self._focused.__getitem__, reverse=True)[:CANDIDATES]
 
     def at(self, view: int) -> int:
         """When a view last had the focus, as a Unix time in milliseconds; 0 for a view that never had it."""
@@ -45,9 +47,18 @@ def existing_files(files: Sequence[OpenFile]) -> list[OpenFile]:
     for file in files:
         if len(found) == MAX_FILES:
             break
-        if file.path not in found and os.path.isfile(file.path):
+        if file.path not in found and _can_be_told(file.path) and os.path.isfile(file.path):
             found[file.path] = file
     return list(found.values())
+
+
+def _can_be_told(path: str) -> bool:
+    """Whether JSON can say a path: the name of a file that isn't UTF-8 holds lone surrogates."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def cut(text: str, limit: int) -> str:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .cli import CliFamily, DiscoveryFolder
+from .cli import CliFamily, DiscoveryFolder, DiscoveryName
+from .disk import Stamp, stamp
 
 IDE_NAME = "Sublime Text"
 IDE_INFO = {"name": "sublimetext", "displayName": IDE_NAME}
@@ -26,22 +27,12 @@ class FolderRefusedError(OSError):
     """A discovery folder is not safe to write to. The text is a sentence for the person."""
 
 
-def workspace_path(folders: Sequence[str]) -> str:
-    """The `workspacePath` of some folders: joined by the system's path delimiter.
-
-    A folder whose name holds the delimiter can only be said as a JSON array, which Qwen Code reads from 0.21.2 on.
-    """
-    if any(os.pathsep in folder for folder in folders):
-        return json.dumps(list(folders), ensure_ascii=False)
-    return os.pathsep.join(folders)
-
-
 def prepare_folder(folder: DiscoveryFolder) -> Path:
     """Create a discovery folder (0700) where it is missing, and return its path.
 
     Raises FolderRefusedError if a part of it is a link, no folder, or belongs to somebody else.
     """
-    folder.base.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make(folder.base)
     path = folder.base
     for part in folder.parts:
         path = path / part
@@ -55,6 +46,13 @@ def prepare_folder(folder: DiscoveryFolder) -> Path:
         if hasattr(os, "getuid") and found.st_uid != os.getuid():
             raise FolderRefusedError(f"{path} belongs to another user")
     return path
+
+
+def _make(folder: Path) -> None:
+    """Create a folder and those above it, all for this user alone."""
+    if not folder.exists():
+        _make(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def write_file(path: Path, text: str) -> None:
@@ -71,6 +69,10 @@ def write_file(path: Path, text: str) -> None:
         raise
 
 
+Lives = Callable[[int, float], bool]
+"""Whether the process of that pid, which wrote a file at that Unix time, still lives."""
+
+
 @dataclass
 class Publication:
     """The discovery files of one server and one CLI family."""
@@ -78,35 +80,85 @@ class Publication:
     family: CliFamily
     port: int
     token: str = field(repr=False)
-    written: list[Path] = field(default_factory=list[Path])
+    written: dict[Path, Stamp] = field(default_factory=dict[Path, Stamp])
+    """The files, each as it was when it was written."""
+    _failed: set[Path] = field(default_factory=set[Path])
 
-    def publish(self, workspace: str) -> list[str]:
-        """Write every file, anew if need be. Returns one sentence for each that could not be written."""
-        text = json.dumps(self._body(workspace), ensure_ascii=False)
-        problems: list[str] = []
-        for folder, name in self.family.locations(os.getppid(), self.port):
-            try:
-                path = prepare_folder(folder) / name
-                write_file(path, text)
-            except OSError as error:
-                problems.append(f"{self.family.name} can't find this editor through {folder.path}: {error}.")
-            else:
-                if path not in self.written:
-                    self.written.append(path)
-        return problems
+    def publish(self, folders: Sequence[str], names: Sequence[DiscoveryName]) -> list[str]:
+        """Write every file, anew if need be, and remove those of other names.
+
+        Returns one sentence for each that can't be written, the first time. Nobody needs to hear of legacy names.
+        """
+        wanted = {self._path(name) for name in names}
+        for path in [path for path in self.written if path not in wanted]:
+            self._remove(path)
+        return self._write(folders, names)
+
+    def heal(self, folders: Sequence[str], names: Sequence[DiscoveryName], lives: Lives) -> list[str]:
+        """Write what is gone or no longer ours, and leave the rest alone: its age decides between editors."""
+        return self._write(folders, [name for name in names if self._is_lost(self._path(name), lives)])
+
+    def touch(self) -> None:
+        """Make the files the newest: a CLI that finds several takes that one."""
+        for path, was in self.written.items():
+            with contextlib.suppress(OSError):
+                if was and stamp(str(path)) == was:
+                    os.utime(path)
+                    self.written[path] = stamp(str(path))
 
     def withdraw(self) -> None:
         """Remove the files. One that carries somebody else's token by now is left alone."""
-        for path in self.written:
-            if (_read(path) or {}).get("authToken") == self.token:
-                with contextlib.suppress(OSError):
-                    path.unlink()
-        self.written.clear()
+        for path in list(self.written):
+            self._remove(path)
 
-    def _body(self, workspace: str) -> dict[str, Any]:
+    def _path(self, name: DiscoveryName) -> Path:
+        return name.folder.path / name.file(os.getppid(), self.port)
+
+    def _write(self, folders: Sequence[str], names: Sequence[DiscoveryName]) -> list[str]:
+        text = json.dumps(self._body(folders), ensure_ascii=False)
+        problems: list[str] = []
+        for name in names:
+            path = self._path(name)
+            try:
+                prepare_folder(name.folder)
+                write_file(path, text)
+            except OSError as error:
+                if path not in self._failed and not name.legacy:
+                    problems.append(f"{self.family.name} can't find this editor through {path.parent}: {error}.")
+                self._failed.add(path)
+            else:
+                self._failed.discard(path)
+                self.written[path] = stamp(str(path))
+        return problems
+
+    def _is_lost(self, path: Path, lives: Lives) -> bool:
+        """Whether a file has to be written.
+
+        The port or the pid in its name is ours, so the name is; but an editor that lives elsewhere, in a container with
+        the same home, may have the same. It keeps what it has written until our window gets the focus.
+        """
+        found = stamp(str(path))
+        if found is None or path not in self.written:
+            return True
+        if found == self.written[path]:
+            return False
+        body = _read(path) or {}
+        if body.get("authToken") == self.token:
+            self.written[path] = found
+            return False
+        pid = body.get("ppid")
+        return not (isinstance(pid, int) and pid != os.getpid() and lives(pid, found[2] / 1e9))
+
+    def _remove(self, path: Path) -> None:
+        self.written.pop(path, None)
+        if (_read(path) or {}).get("authToken") == self.token:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+    def _body(self, folders: Sequence[str]) -> dict[str, Any]:
         return {
             "port": self.port,
-            "workspacePath": workspace,
+            "workspacePath": self.family.workspace_path(folders),
             "authToken": self.token,
             # The CLI deletes the file once this process is gone, so it must be the one that serves.
             "ppid": os.getpid(),
@@ -115,34 +167,47 @@ class Publication:
         }
 
 
-def clear_leftovers(families: Iterable[CliFamily], wrote: Callable[[int, float], bool]) -> list[Path]:
-    """Remove what a crashed editor left behind; `wrote` says whether the process that wrote a file still lives.
+def clear_leftovers(families: Iterable[CliFamily], lives: Lives) -> list[Path]:
+    """Remove what a crashed editor left behind.
 
     Only a file of our own pattern that names us in `ideInfo` is touched. Returns what was removed.
     """
     removed: list[Path] = []
-    for folder, pattern in (location for family in families for location in family.file_patterns()):
-        for path in _files(folder.path, pattern):
+    for name in (name for family in families for name in family.files):
+        for path in _files(name.folder.path, name.pattern):
             body = _read(path)
-            if body is None or body.get("ideInfo") != IDE_INFO or not isinstance(body.get("ppid"), int):
+            if body is None or body.get("ideInfo") != IDE_INFO or not _is_pid(body.get("ppid")):
                 continue
             with contextlib.suppress(OSError):
-                if not wrote(body["ppid"], path.lstat().st_mtime):
+                if not lives(body["ppid"], path.lstat().st_mtime):
                     path.unlink()
                     removed.append(path)
     return removed
 
 
+def _is_pid(value: object) -> bool:
+    return isinstance(value, int) and 0 < value < 2**31
+
+
 def _files(folder: Path, pattern: str) -> list[Path]:
+    """The files of a folder whose names match; no links, pipes or others that one could wait for."""
     try:
-        return [path for path in folder.iterdir() if re.fullmatch(pattern, path.name) and not path.is_symlink()]
+        return [path for path in folder.iterdir() if re.fullmatch(pattern, path.name) and _is_file(path)]
     except OSError:
         return []
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        body: object = json.loads(path.read_text("utf-8"))
+        # A pipe in a folder that everybody writes to would keep us waiting.
+        body: object = json.loads(path.read_text("utf-8")) if path.is_file() else None
     except (OSError, ValueError):
         return None
     return body if isinstance(body, dict) else None  # pyright: ignore[reportUnknownVariableType] - JSON
@@ -156,6 +221,8 @@ class EnvironmentVariables:
 
     def set(self, values: dict[str, str]) -> None:
         """Set variables, in place of those that were set before."""
+        if values == self._set:
+            return
         self.remove(keep=values)
         os.environ.update(values)
         self._set = dict(values)

@@ -58,14 +58,18 @@ class IdeContext(_Wire):
     workspace_state: WorkspaceState
 
 
-class OpenDiffArguments(_Wire):
+class _Arguments(_Wire):
+    model_config = ConfigDict(validate_by_name=False)
+
+
+class OpenDiffArguments(_Arguments):
     """Arguments of the tool `openDiff`."""
 
     file_path: FilePath = Field(description="Absolute path of the file that the change is for.")
     new_content: StrictStr = Field(description="The whole proposed text of the file.")
 
 
-class CloseDiffArguments(_Wire):
+class CloseDiffArguments(_Arguments):
     """Arguments of the tool `closeDiff`."""
 
     file_path: StrictStr = Field(description="The path that openDiff was called with.")

@@ -62,6 +62,8 @@ class Review:
     number: int = field(default_factory=itertools.count(1).__next__)
     disk: DiskFile = field(default_factory=DiskFile)
     """The file as the diff shows it."""
+    is_shown: bool = False
+    """The file has been read and the diff is, or is about to be, on the screen."""
     orphaned: bool = False
     """The session is gone: nobody waits for the outcome."""
 
@@ -85,7 +87,10 @@ class Reviews:
     """The reviews that are open, in the order in which they were opened."""
 
     def __init__(self, editor: Editor, background: Callable[[Coroutine[Any, Any, object]], object]) -> None:
-        self.settings = Settings()
+        self.settings_of: Callable[[int], Settings] = lambda _: Settings()
+        """The settings of a window."""
+        self.on_change: Callable[[], object] = lambda: None
+        """Called when a review was opened or has its outcome."""
         self._editor = editor
         self._background = background
         self._open: dict[tuple[Owner, str], Review] = {}
@@ -98,6 +103,8 @@ class Reviews:
         if old := self._open.pop((owner, file_path), None):
             self._background(self._close_views(old, "was proposed anew"))
         review = self._open[owner, file_path] = Review(owner, file_path, SourceText(content))
+        logger.debug("%s opens a diff of %s", owner.cli, file_path)
+        self.on_change()
         self._background(self._show(review))
         return review
 
@@ -144,6 +151,8 @@ class Reviews:
         kept: Qwen Code 0.15 and later write their own proposal after a "yes" in the terminal (qwen-ide.md §6).
         """
         review = self._open.pop((owner, file_path), None)
+        logger.debug("%s closes its diff of %s", owner.cli, file_path)
+        self.on_change()
         return None if review is None else await self._close_views(review, "was answered in the terminal")
 
     def orphan(self, owner: Owner) -> None:
@@ -175,7 +184,7 @@ class Reviews:
         diffs all the same, and wait for them (peers.md §4).
         """
         for review in self:
-            if await asyncio.to_thread(stamp, review.file_path) != review.disk.stamp:
+            if review.is_shown and await asyncio.to_thread(stamp, review.file_path) != review.disk.stamp:
                 disk = await asyncio.to_thread(read_file, review.file_path)
                 if self.find(review.number) is not review or review.orphaned:
                     continue
@@ -194,6 +203,7 @@ class Reviews:
                 return
             found = await self._marks(review, review.shown)
             if self.find(review.number) is review:
+                review.is_shown = True
                 await self._editor.show_review(review, found)
         except Exception:
             logger.exception("Can't show the diff of %s", review.name)
@@ -220,7 +230,7 @@ class Reviews:
             self._editor.mention("There is no change at the caret.", review.owner.window)
 
     def _is_comparable(self, review: Review, text: str) -> bool:
-        limits = self.settings
+        limits = self.settings_of(review.owner.window)
         # The limits are those of a file. A proposal for it may well be longer.
         return review.disk.is_text and all(
             len(side) <= times * limits.max_marked_bytes and side.count("\n") <= times * limits.max_marked_lines
@@ -263,9 +273,15 @@ class Reviews:
 
     def _settle(self, review: Review) -> None:
         del self._open[review.owner, review.file_path]
+        self.on_change()
 
     async def _close_views(self, review: Review, what: str) -> str:
-        shown = await self._editor.review_text(review)
+        try:
+            shown = await self._editor.review_text(review)
+        except TimeoutError:
+            # The editor is busy. What it will show then is of no use, but may hold edits.
+            self._editor.orphan_review(review)
+            return review.proposed.source
         self._editor.dismiss_review(review)
         if shown is None or shown == review.shown:
             return review.proposed.source

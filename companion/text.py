@@ -56,4 +56,7 @@ def _with_endings(sources: list[tuple[str, list[str]]], edited: str) -> str:
             for i in range(length):
                 if old_at + i < len(endings) and new_at + i < len(restored):
                     restored[new_at + i] = endings[old_at + i]
+    for at in range(1, len(restored)):
+        if restored[at] == "\n" and restored[at - 1] == "\r" and not new[at]:
+            restored[at] = "\r\n"  # else the two would read as one
     return "".join(line + ending for line, ending in zip(new, [*restored, ""], strict=True))

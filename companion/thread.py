@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import importlib.util
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -80,7 +81,10 @@ class CompanionThread:
         self._thread.join(timeout)
         ended = not self._thread.is_alive()
         if not ended:
-            self._close_endpoints()
+            # The sockets are still the loop's.
+            self._variables.remove()
+            for endpoint in self._endpoints:
+                endpoint.withdraw()
         return ended
 
     def _run(self) -> None:
@@ -148,15 +152,14 @@ class CompanionThread:
             self._waiting.clear()
             self._asleep = True
         library = culprit(error)
+        found = _place(library)
         self._editor.say(
-            f"The library “{library}” is {'missing' if isinstance(error, ModuleNotFoundError) else 'broken'}. "
+            f"The library “{library}” is {'broken' if found else 'missing'}. "
             "Run “Package Control: Satisfy Libraries” from the command palette."
         )
         logger.debug("The companion can't start", exc_info=error)
-        while not self._stopping.wait(RETRY):
-            importlib.invalidate_caches()
-            if isinstance(error, ModuleNotFoundError) and error.name and importlib.util.find_spec(error.name):
-                break
+        while not self._stopping.wait(RETRY) and _place(library) == found:
+            pass
         self._asleep = False
 
 
@@ -171,8 +174,24 @@ def _yielding() -> Generator[None]:
         sys.setswitchinterval(usual)
 
 
+def _place(library: str) -> tuple[str, int] | None:
+    """Where a library is and since when, None if it is missing."""
+    importlib.invalidate_caches()
+    try:
+        spec = importlib.util.find_spec(library)
+        folder = os.path.dirname(spec.origin) if spec and spec.origin else ""
+        return (folder, os.stat(folder).st_mtime_ns) if folder else None
+    except (ImportError, ValueError, OSError):
+        return None
+
+
 def culprit(error: BaseException) -> str:
     """The library on account of which an import failed."""
+    if isinstance(error, SyntaxError) and error.filename:
+        inside = [
+            os.path.relpath(error.filename, path) for path in sys.path if error.filename.startswith(path + os.sep)
+        ]
+        return min(inside, key=len, default=error.filename).partition(os.sep)[0].removesuffix(".py")
     if isinstance(error, ImportError) and error.name:
         return error.name.partition(".")[0]
     trace = error.__traceback__

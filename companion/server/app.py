@@ -6,6 +6,7 @@ Every request passes the guard first, in the order Host, Origin, token. What is 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 
@@ -27,6 +28,8 @@ HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 MAX_BODY = 64 * 1024 * 1024
 """Bytes. openDiff carries a whole file."""
 METHODS = ("GET", "POST", "DELETE")
+LAST_WORD = 0.5
+"""Seconds that the end of a stream may take."""
 
 
 class App:
@@ -139,18 +142,17 @@ class App:
         await self.manager.handle_request(scope, receive, watch)
 
     async def _stream(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
-        if session.stream:
-            # The CLI knows that its old stream is dead before we do; the SDK would answer 409, and it would give up.
-            await session.stream.close()
         stream = Stream()
-        ended = False
+        started = ended = False
 
         async def watch(message: Message) -> None:
-            nonlocal ended
+            nonlocal started, ended
             ended = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
             if message["type"] == "http.response.start" and message["status"] == 200:
+                started = True
                 self._sessions.stream_opened(session, stream)
+                session.opening.release()
 
         async def listen() -> Message:
             asked, closing = asyncio.ensure_future(receive()), asyncio.ensure_future(stream.closing.wait())
@@ -161,13 +163,26 @@ class App:
                 asked.cancel()
                 closing.cancel()
 
+        await session.opening.acquire()
         try:
-            await self.manager.handle_request(scope, listen, watch)
+            if session.stream:
+                # The CLI knows that its old stream is dead before we do; at the SDK's 409 it would give up.
+                await session.stream.close()
+            await self.manager.handle_request(_without_event_id(scope), listen, watch)
         finally:
+            if not started:
+                session.opening.release()
             if stream.closing.is_set() and not ended:
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(LAST_WORD):  # a CLI that is suspended reads nothing
+                        await send({"type": "http.response.body", "body": b"", "more_body": False})
             stream.closed.set()
             self._sessions.stream_closed(session, stream)
+
+
+def _without_event_id(scope: Scope) -> Scope:
+    """We keep no events to be sent again, and the SDK fails if it is asked for some."""
+    return dict(scope, headers=[(name, value) for name, value in scope["headers"] if name != b"last-event-id"])
 
 
 def _unsupported(version: str) -> Response:

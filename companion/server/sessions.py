@@ -34,6 +34,8 @@ class Session:
         self.window = window
         self.cli = cli
         self.stream: Stream | None = None
+        self.opening = asyncio.Lock()
+        """Held while a stream takes the place of another: the SDK has room for one."""
         self.since = time.time()
         """When it connected, as a Unix time in seconds."""
         self.last_message = self.since
@@ -129,6 +131,8 @@ class Sessions:
         self._background = background
         self._on_stream = on_stream
         self._on_end = on_end
+        self.on_change: Callable[[], object] = lambda: None
+        """Called when a CLI listens, or listens no more."""
         self._sessions: dict[str, Session] = {}
         self._ends: dict[str, asyncio.TimerHandle] = {}
 
@@ -149,6 +153,7 @@ class Sessions:
         self._cancel_end(identifier)
         if session := self._sessions.pop(identifier, None):
             logger.info("%s has disconnected", session.cli)
+            self.on_change()
             self._background(self._on_end(session))
 
     def stream_opened(self, session: Session, stream: Stream) -> None:
@@ -156,11 +161,13 @@ class Sessions:
         self._cancel_end(session.identifier)
         session.stream_opened(stream)
         self._on_stream(session)
+        self.on_change()
 
     def stream_closed(self, session: Session, stream: Stream) -> None:
         """A session's stream is gone; unless it comes back in time, so is the session."""
         if session.stream_closed(stream) and session.identifier in self._sessions:
             self._end_later(session.identifier)
+            self.on_change()
 
     async def close(self) -> None:
         """End every stream cleanly."""

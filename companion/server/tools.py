@@ -67,9 +67,11 @@ class Tools:
         if session := self._session(context):
             session.initialized(context.session)
 
-    async def _list(self, _context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+    async def _list(self, context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         # A CLI that is not offered both asks in its terminal alone.
-        return ListToolsResult(tools=TOOLS if self._reviews.settings.show_diffs else [])
+        session = self._session(context)
+        offers = session is not None and self._reviews.settings_of(session.window).show_diffs
+        return ListToolsResult(tools=TOOLS if offers else [])
 
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         session = self._session(context)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable
 
 import uvicorn
 
@@ -27,7 +28,13 @@ class WindowServer:
     """Serves one window's endpoint until it is closed."""
 
     def __init__(
-        self, endpoint: Endpoint, editor: Editor, reviews: Reviews, settings: Settings, background: Background
+        self,
+        endpoint: Endpoint,
+        editor: Editor,
+        reviews: Reviews,
+        settings: Settings,
+        background: Background,
+        on_folders: Callable[[], None],
     ) -> None:
         self.endpoint = endpoint
         self.order = FocusOrder()
@@ -35,6 +42,7 @@ class WindowServer:
         self._editor = editor
         self._reviews = reviews
         self._background = background
+        self._on_folders = on_folders
         self.sessions = Sessions(endpoint.window, background, on_stream=self._greet, on_end=self._end)
         self._app = App(endpoint, self.sessions, Tools(self.sessions, reviews))
         config = uvicorn.Config(
@@ -53,6 +61,8 @@ class WindowServer:
         self._server = uvicorn.Server(config)
         self._quiet: asyncio.TimerHandle | None = None
         self._sent: IdeContext | None = None
+        self._telling = asyncio.Lock()
+        self._is_closing = False
 
     async def serve(self) -> None:
         """Answer requests until `close`."""
@@ -61,6 +71,7 @@ class WindowServer:
 
     async def close(self) -> None:
         """End every session cleanly and stop serving."""
+        self._is_closing = True
         if self._quiet:
             self._quiet.cancel()
         await self.sessions.close()
@@ -76,24 +87,25 @@ class WindowServer:
         """Something that the context tells may have changed."""
         if self._quiet:
             self._quiet.cancel()
-        self._quiet = asyncio.get_running_loop().call_later(QUIET, lambda: self._background(self._update()))
-
-    async def _update(self) -> None:
-        context = await self._context()
-        if context is not None and _told(context) != _told(self._sent):
-            self._sent = context
-            for session in self.sessions:
-                session.notify(ContextUpdate(params=context))
+        if not self._is_closing:
+            self._quiet = asyncio.get_running_loop().call_later(QUIET, lambda: self._background(self._tell()))
 
     def _greet(self, session: Session) -> None:
         """A session's stream has opened: it gets the context as it is now."""
         logger.info("%s is connected to window %d", session.cli, session.window)
         self._background(self._tell(session))
 
-    async def _tell(self, session: Session) -> None:
-        context = await self._context()
-        if context is not None:
-            session.notify(ContextUpdate(params=context))
+    async def _tell(self, greeted: Session | None = None) -> None:
+        """Send the context to every session if it has changed, and to one that has just come in any case."""
+        async with self._telling:  # one after the other: an older context must not come last
+            context = await self._context()
+            if context is None:
+                return
+            has_changed = _told(context) != _told(self._sent)
+            self._sent = context
+            for session in self.sessions:
+                if has_changed or session is greeted:
+                    session.notify(ContextUpdate(params=context))
 
     async def _context(self) -> IdeContext | None:
         state = await self._editor.window_state(self.endpoint.window, self.order.recent())
@@ -101,9 +113,10 @@ class WindowServer:
             return None
         files = await asyncio.to_thread(existing_files, state.files)
         folders = state.folders or tuple(dict.fromkeys(file.folder for file in files))
-        if folders != self.endpoint.folders:
+        if folders != self.endpoint.folders and not self._is_closing:
             self.endpoint.folders = folders
             self.publish()
+            self._on_folders()
         selection = await self._editor.selection(files[0].view, MAX_SELECTED) if files else None
         return ide_context(files, self.order, selection, is_trusted=self.settings.is_trusted)
 
