@@ -1,13 +1,16 @@
-"""The CLI families that look for an editor: where they look, and what their variables are called.
+"""The CLI families that look for an editor: where they look, what their variables are called, what is odd about them.
 
-Facts: contract/qwen-ide.md §1 and companion-spec.md B2, B3, B5.
+A family is one `CliFamily` in `FAMILIES`; nothing else names it. Facts: contract/qwen-ide.md §1 and §2,
+gemini-ide.md §1, §2 and §10, companion-spec.md B2, B3, B5.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,41 +46,108 @@ class DiscoveryFolder:
 
 
 @dataclass(frozen=True, slots=True)
+class DiscoveryName:
+    """The name of a discovery file, in which `{pid}` is the editor's process and `{port}` the server's port."""
+
+    base: Callable[[], Path]
+    parts: tuple[str, ...]
+    name: str
+    legacy: bool = False
+    """Only CLIs from before Qwen Code 0.5.2 read it; the person may leave it out."""
+
+    @property
+    def folder(self) -> DiscoveryFolder:
+        """Where the file is, as the environment says now."""
+        return DiscoveryFolder(self.base(), self.parts)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all windows of an editor share one file of this name; it is that of the window in front."""
+        return "{port}" not in self.name
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression of all such names."""
+        return re.escape(self.name).replace(r"\{pid\}", r"\d+").replace(r"\{port\}", r"\d+")
+
+    def file(self, pid: int, port: int) -> str:
+        """The name of one file."""
+        return self.name.format(pid=pid, port=port)
+
+
+@dataclass(frozen=True, slots=True)
 class CliFamily:
-    """How one family of CLIs finds an editor."""
+    """How one family of CLIs finds an editor, and how it differs from others."""
 
     name: str
     port_variable: str
     workspace_variable: str
-    locations: Callable[[int, int], list[tuple[DiscoveryFolder, str]]]
-    """From the editor's pid and the server's port to the folders and the file names that this family reads."""
-    file_patterns: Callable[[], list[tuple[DiscoveryFolder, str]]]
-    """The folders, and the regular expressions of the file names, in which leftovers of this family may lie."""
+    files: tuple[DiscoveryName, ...]
+    token_variable: str | None = None
+    pid_variable: str | None = None
+    """The editor's process, for a CLI that can't find it by walking up from its own."""
+    reads_json_folders: bool = False
+    """Whether it reads a JSON array of folders where one of them holds the path delimiter."""
+    keeps_edits: bool = False
+    """Whether a "yes" in its terminal writes the proposal as the person has edited it."""
 
+    def workspace_path(self, folders: Sequence[str]) -> str:
+        """The `workspacePath` of some folders: joined by the system's path delimiter.
 
-def _qwen_folders() -> tuple[DiscoveryFolder, DiscoveryFolder]:
-    return DiscoveryFolder(qwen_home(), ("ide",)), DiscoveryFolder(temporary_folder(), ("qwen", "ide"))
+        A folder whose name holds the delimiter can't be said in that way: half of its name would be another folder. It
+        is left out for a family that reads no JSON. A percent sign stays as it is: Gemini CLI decodes it from 0.27 on,
+        but in the folder that it runs in as well, so that the two agree.
+        """
+        sayable = [folder for folder in folders if os.pathsep not in folder]
+        if self.reads_json_folders and len(sayable) < len(folders):
+            return json.dumps(list(folders), ensure_ascii=False)
+        return os.pathsep.join(sayable)
 
-
-def _qwen_locations(editor_pid: int, port: int) -> list[tuple[DiscoveryFolder, str]]:
-    lock_folder, published_folder = _qwen_folders()
-    return [
-        (lock_folder, f"{port}.lock"),
-        (published_folder, f"qwen-code-ide-server-{editor_pid}-{port}.json"),
-    ]
-
-
-def _qwen_file_patterns() -> list[tuple[DiscoveryFolder, str]]:
-    lock_folder, published_folder = _qwen_folders()
-    return [(lock_folder, r"\d+\.lock"), (published_folder, r"qwen-code-ide-server-\d+-\d+\.json")]
+    def variables(self, folders: Sequence[str], port: int, token: str, pid: int) -> dict[str, str]:
+        """The environment variables with which a terminal's CLI picks a window's server."""
+        values = {
+            self.port_variable: str(port),
+            self.workspace_variable: self.workspace_path(folders),
+            self.token_variable: token,
+            self.pid_variable: str(pid),
+        }
+        return {name: value for name, value in values.items() if name}
 
 
 QWEN_CODE = CliFamily(
     name="Qwen Code",
     port_variable="QWEN_CODE_IDE_SERVER_PORT",
     workspace_variable="QWEN_CODE_IDE_WORKSPACE_PATH",
-    locations=_qwen_locations,
-    file_patterns=_qwen_file_patterns,
+    files=(
+        # From 0.5.2 on.
+        DiscoveryName(qwen_home, ("ide",), "{port}.lock"),
+        # The published name.
+        DiscoveryName(temporary_folder, ("qwen", "ide"), "qwen-code-ide-server-{pid}-{port}.json"),
+        # 0.1.3 to 0.5.0, in this order. The first hides the second.
+        DiscoveryName(temporary_folder, (), "qwen-code-ide-server-{pid}.json", legacy=True),
+        DiscoveryName(temporary_folder, ("gemini", "ide"), "qwen-code-ide-server-{pid}-{port}.json", legacy=True),
+    ),
+    # From 0.21.2 on; older ones find no folder in either form.
+    reads_json_folders=True,
 )
 
-FAMILIES = (QWEN_CODE,)
+GEMINI_CLI = CliFamily(
+    name="Gemini CLI",
+    port_variable="GEMINI_CLI_IDE_SERVER_PORT",
+    workspace_variable="GEMINI_CLI_IDE_WORKSPACE_PATH",
+    token_variable="GEMINI_CLI_IDE_AUTH_TOKEN",  # noqa: S106 - a name
+    pid_variable="GEMINI_CLI_IDE_PID",
+    # Never the one without a port: it would win over every other file, whatever the folder (gemini-ide.md §1.1).
+    files=(DiscoveryName(temporary_folder, ("gemini", "ide"), "gemini-ide-server-{pid}-{port}.json"),),
+    keeps_edits=True,
+)
+
+FAMILIES = (QWEN_CODE, GEMINI_CLI)
+
+TERMINAL_VARIABLES = {"TERM_PROGRAM": "sublime"}
+"""For terminals that we open, and only for those: Gemini CLI from 0.25 on knows the editor by it without any file."""
+
+
+def keeps_edits(cli: str) -> bool:
+    """Whether the CLI of that name writes an edited proposal after a "yes" in its terminal."""
+    return any(family.keeps_edits for family in FAMILIES if family.name == cli)

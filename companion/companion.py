@@ -55,6 +55,7 @@ class Companion:
             self._serve(endpoint)
         if endpoints:
             self._front = endpoints[0].window
+            endpoints[0].in_front = True
         self._background(self._clear_leftovers())
         self._tick = self._background(self._look_again())
 
@@ -86,6 +87,7 @@ class Companion:
         """The editor has a new window."""
         if window.id not in self._windows:
             endpoint = Endpoint.open(window)
+            endpoint.legacy_files = self._settings.legacy_discovery_files
             self._editor.listening(window.id, endpoint.port)
             self._serve(endpoint).publish()
 
@@ -116,10 +118,14 @@ class Companion:
     def window_focused(self, window: int) -> None:
         """A window came to the front: terminals opened from now on belong to it."""
         server = self._windows.get(window)
-        if server and window != self._front:
+        if server and window == self._front:
+            # The newest file wins where a CLI finds those of several editors.
+            server.endpoint.touch()
+        elif server:
             self._front = window
+            for number, one in self._windows.items():
+                one.endpoint.in_front = number == window
             self._variables.set(server.endpoint.variables)
-            # The newest file wins where a CLI finds several.
             server.publish()
 
     def view_closed(self, view: int) -> None:
@@ -140,6 +146,9 @@ class Companion:
         for number, server in self._windows.items():
             server.settings = self._settings_of(number)
             server.touched()
+            if server.endpoint.legacy_files != settings.legacy_discovery_files:
+                server.endpoint.legacy_files = settings.legacy_discovery_files
+                server.publish()
 
     def status(self, window: int) -> WindowStatus:
         """Who is connected to a window, and what waits there."""
@@ -153,7 +162,7 @@ class Companion:
             endpoint,
             self._editor,
             self.reviews,
-            self._settings,
+            self._settings_of(window),
             self._background,
             lambda: self._folders_changed(window),
         )
@@ -197,6 +206,7 @@ class Companion:
         while True:
             for server in self._windows.values():
                 server.touched()
+                server.heal(wrote)
             self._background(self.reviews.look())
             await asyncio.sleep(TICK)
 

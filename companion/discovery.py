@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from .cli import CliFamily, DiscoveryFolder, DiscoveryName
-from .disk import Stamp, stamp
 
 IDE_NAME = "Sublime Text"
 IDE_INFO = {"name": "sublimetext", "displayName": IDE_NAME}
@@ -69,6 +68,8 @@ def write_file(path: Path, text: str) -> None:
         raise
 
 
+Stamp = tuple[int, int, int] | None
+"""What changes when a file is written: its inode, its size, its time in nanoseconds. None: there is no file."""
 Lives = Callable[[int, float], bool]
 """Whether the process of that pid, which wrote a file at that Unix time, still lives."""
 
@@ -102,9 +103,9 @@ class Publication:
         """Make the files the newest: a CLI that finds several takes that one."""
         for path, was in self.written.items():
             with contextlib.suppress(OSError):
-                if was and stamp(str(path)) == was:
+                if was and _stamp(path) == was:
                     os.utime(path)
-                    self.written[path] = stamp(str(path))
+                    self.written[path] = _stamp(path)
 
     def withdraw(self) -> None:
         """Remove the files. One that carries somebody else's token by now is left alone."""
@@ -128,7 +129,7 @@ class Publication:
                 self._failed.add(path)
             else:
                 self._failed.discard(path)
-                self.written[path] = stamp(str(path))
+                self.written[path] = _stamp(path)
         return problems
 
     def _is_lost(self, path: Path, lives: Lives) -> bool:
@@ -137,7 +138,7 @@ class Publication:
         The port or the pid in its name is ours, so the name is; but an editor that lives elsewhere, in a container with
         the same home, may have the same. It keeps what it has written until our window gets the focus.
         """
-        found = stamp(str(path))
+        found = _stamp(path)
         if found is None or path not in self.written:
             return True
         if found == self.written[path]:
@@ -187,6 +188,14 @@ def clear_leftovers(families: Iterable[CliFamily], lives: Lives) -> list[Path]:
 
 def _is_pid(value: object) -> bool:
     return isinstance(value, int) and 0 < value < 2**31
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:

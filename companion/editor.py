@@ -26,10 +26,22 @@ class Settings:
     """What `isTrusted` says; None leaves the field out, so that the CLI's own folder trust rules."""
     show_diffs: bool = True
     """Whether the CLIs are offered diffs; without, they ask in their terminals alone."""
+    legacy_discovery_files: bool = True
+    """Whether CLIs from before Qwen Code 0.5.2 find the editor: they look for files of other names."""
     max_marked_bytes: int = 5 * 1024 * 1024
     """A text with more characters opens without marks."""
     max_marked_lines: int = 100_000
     """A text with more lines opens without marks."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowStatus:
+    """What there is to say of a window in a few words."""
+
+    clis: tuple[str, ...] = ()
+    """The names of the CLIs that are connected, in the order in which they came."""
+    diffs: int = 0
+    """How many diffs wait for the person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +92,10 @@ class Editor(Protocol):
 
     def listening(self, window: int, port: int) -> None:
         """A window is served on this port, which it should have again after a reload or a restart."""
+        ...
+
+    def show_status(self, window: int, status: WindowStatus) -> None:
+        """Say in passing which CLIs are connected and how many diffs wait. Called when that changes."""
         ...
 
     async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:

@@ -6,13 +6,14 @@ the CLI that connects in between.
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 import sys
 from dataclasses import dataclass, field
 
-from .cli import FAMILIES, CliFamily
-from .discovery import Publication, workspace_path
+from .cli import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName
+from .discovery import Lives, Publication
 from .editor import Window
 from .handover import Inheritance
 
@@ -50,6 +51,10 @@ class Endpoint:
     """Those that are known already, by the name of the family."""
     sessions: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """Sessions of the instance before this one, which their CLIs go on to use: from the id to the family's name."""
+    in_front: bool = False
+    """Whether its window is the one in front: of a file that all windows share, it is the owner."""
+    legacy_files: bool = True
+    """Whether CLIs from before Qwen Code 0.5.2 find it too."""
     publications: list[Publication] = field(init=False)
     """One for each CLI family, each with a token of its own: the token says who calls, and for which window."""
 
@@ -88,10 +93,14 @@ class Endpoint:
     def variables(self) -> dict[str, str]:
         """The environment variables with which a terminal's CLI picks this window."""
         values: dict[str, str] = {}
-        for family in FAMILIES:
-            values[family.port_variable] = str(self.port)
-            values[family.workspace_variable] = workspace_path(self.folders)
+        for one in self.publications:
+            values |= one.family.variables(self.folders, self.port, one.token, os.getppid())
         return values
+
+    @property
+    def terminal_variables(self) -> dict[str, str]:
+        """The same for a terminal that we open ourselves, which may also be told which editor this is."""
+        return self.variables | TERMINAL_VARIABLES
 
     def family(self, token: str) -> CliFamily | None:
         """The family whose token this is. Takes as long for a wrong token as for a right one."""
@@ -102,9 +111,17 @@ class Endpoint:
         return found
 
     def publish(self) -> list[str]:
-        """Write the discovery files for the folders as they are now. Returns a sentence for each that failed."""
-        workspace = workspace_path(self.folders)
-        return [problem for publication in self.publications for problem in publication.publish(workspace)]
+        """Write the discovery files for the folders as they are now. Returns a sentence for each new failure."""
+        return [said for one in self.publications for said in one.publish(self.folders, self._names(one.family))]
+
+    def heal(self, lives: Lives) -> list[str]:
+        """Write again the discovery files that somebody has removed or changed. Returns as `publish` does."""
+        return [said for one in self.publications for said in one.heal(self.folders, self._names(one.family), lives)]
+
+    def touch(self) -> None:
+        """Make the discovery files the newest: the window has got the focus."""
+        for publication in self.publications:
+            publication.touch()
 
     def withdraw(self) -> None:
         """Remove the discovery files. May be called twice."""
@@ -115,3 +132,10 @@ class Endpoint:
         """Withdraw the discovery files and stop listening. May be called twice."""
         self.withdraw()
         self.listener.close()
+
+    def _names(self, family: CliFamily) -> list[DiscoveryName]:
+        return [
+            name
+            for name in family.files
+            if (self.legacy_files or not name.legacy) and (self.in_front or not name.is_shared)
+        ]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from . import cli
 from .changes import change_at, changes, restore_edit, revert_edit
 from .disk import DiskFile, read_file, stamp
 from .editor import Editor, Settings
@@ -144,16 +145,20 @@ class Reviews:
         for review in self:
             self._reject(review)
 
-    async def close(self, owner: Owner, file_path: str) -> str | None:
+    async def close(self, owner: Owner, file_path: str, *, is_answered: bool = False) -> str | None:
         """The CLI closes a diff, most often because the person has answered in the terminal.
 
         Returns the final text, None if no such diff is open. Nothing is notified. Text that the person has edited is
-        kept: Qwen Code 0.15 and later write their own proposal after a "yes" in the terminal (qwen-ide.md §6).
+        kept, unless the CLI takes it for the answer (`is_answered`): Qwen Code 0.15 and later write their own proposal
+        after a "yes" in the terminal (qwen-ide.md §6).
         """
         review = self._open.pop((owner, file_path), None)
         logger.debug("%s closes its diff of %s", owner.cli, file_path)
         self.on_change()
-        return None if review is None else await self._close_views(review, "was answered in the terminal")
+        if review is None:
+            return None
+        keep = not (is_answered and cli.keeps_edits(owner.cli))
+        return await self._close_views(review, "was answered in the terminal", keep=keep)
 
     def orphan(self, owner: Owner) -> None:
         """A session is gone for good."""
@@ -275,7 +280,7 @@ class Reviews:
         del self._open[review.owner, review.file_path]
         self.on_change()
 
-    async def _close_views(self, review: Review, what: str) -> str:
+    async def _close_views(self, review: Review, what: str, *, keep: bool = True) -> str:
         try:
             shown = await self._editor.review_text(review)
         except TimeoutError:
@@ -285,8 +290,9 @@ class Reviews:
         self._editor.dismiss_review(review)
         if shown is None or shown == review.shown:
             return review.proposed.source
-        why = f"The diff of {review.name} {what}. Your edits are kept here: the CLI may not write them."
-        self._editor.keep_text(review.owner.window, review.name, shown, why)
+        if keep:
+            why = f"The diff of {review.name} {what}. Your edits are kept here: the CLI may not write them."
+            self._editor.keep_text(review.owner.window, review.name, shown, why)
         return review.proposed.restore(shown, review.disk.source)
 
 

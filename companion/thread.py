@@ -108,6 +108,8 @@ class CompanionThread:
             except OSError as error:
                 self._editor.say(f"No CLI can find this window: {error}.", window.id)
             else:
+                endpoint.in_front = not self._endpoints
+                endpoint.legacy_files = self._settings.legacy_discovery_files
                 self._endpoints.append(endpoint)
                 self._editor.listening(window.id, endpoint.port)
                 for problem in endpoint.publish():

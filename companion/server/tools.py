@@ -88,7 +88,9 @@ class Tools:
                     return CallToolResult(content=[])
                 case "closeDiff":
                     closed = CloseDiffArguments.model_validate(arguments)
-                    content = await self._reviews.close(session, closed.file_path)
+                    content = await self._reviews.close(
+                        session, closed.file_path, is_answered=closed.suppress_notification
+                    )
                     return _text(json.dumps({} if content is None else {"content": content}))
                 case _:
                     raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import uvicorn
 
 from ..context import MAX_SELECTED, FocusOrder, existing_files, ide_context
+from ..discovery import Lives
 from ..editor import Editor, Settings
 from ..endpoint import Endpoint
 from ..protocol import ContextUpdate, IdeContext
@@ -124,6 +125,12 @@ class WindowServer:
         """Write the discovery files anew."""
         for problem in self.endpoint.publish():
             self._editor.say(problem, self.endpoint.window)
+
+    def heal(self, lives: Lives) -> None:
+        """Write the discovery files that are missing."""
+        if not self._is_closing:
+            for problem in self.endpoint.heal(lives):
+                self._editor.say(problem, self.endpoint.window)
 
     async def _end(self, session: Session) -> None:
         self._reviews.orphan(session)

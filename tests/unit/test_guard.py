@@ -167,7 +167,7 @@ def test_a_session_of_another_family_is_404(
     monkeypatch: pytest.MonkeyPatch, start: Callable[..., Running], witness: tuple[Cli, Stream]
 ):
     """A4: each family of CLIs has a token of its own, and a session is reached with that token alone."""
-    other = replace(QWEN_CODE, name="Other", locations=lambda pid, port: [], file_patterns=list)
+    other = replace(QWEN_CODE, name="Other", files=())
     monkeypatch.setattr(endpoint_module, "FAMILIES", (QWEN_CODE, other))
     running = start()
     cli = running.cli().connect()
