@@ -5,6 +5,9 @@
 # from uv; else the newest on PATH from 3.11 on. Every candidate is tried from another folder, since version managers obey the
 # .python-version of this one, and that is meant for Sublime Text.
 
+# The system's certificates, as everything else on the machine uses them: a company's proxy may have its own.
+export UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-1}
+
 . scripts/env.sh
 
 say() { echo "${0##*/}: $*"; }
