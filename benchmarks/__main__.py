@@ -12,7 +12,7 @@ import tempfile
 
 from .editor import ROOT
 
-NAMES = ("start", "server", "review")
+NAMES = ("start", "server", "review", "windows")
 SELF = "--in-this-process"
 
 

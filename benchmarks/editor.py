@@ -79,4 +79,6 @@ class Editor:
 
 def views(side: str) -> list[sublime.View]:
     """The views of the diffs, on one side."""
-    return [v for window in sublime.windows() for v in window.views() if v.settings().get("qwen_companion.diff") == side]
+    return [
+        v for window in sublime.windows() for v in window.views() if v.settings().get("qwen_companion.diff") == side
+    ]

@@ -42,7 +42,9 @@ def figures() -> dict[str, float]:
 
     def cli() -> None:
         folder = os.path.expanduser("~/.qwen/ide")
-        while not (os.path.isdir(folder) and (files := [name for name in os.listdir(folder) if name.endswith(".lock")])):
+        while not (
+            os.path.isdir(folder) and (files := [name for name in os.listdir(folder) if name.endswith(".lock")])
+        ):
             time.sleep(0.0002)
         times["published"] = time.perf_counter()
         with open(os.path.join(folder, files[0]), encoding="utf-8") as file:
