@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import sublime
+
 from tests.sublime.cli import Cli
 
 from .editor import ROOT, Editor, views
@@ -40,7 +41,7 @@ def text(lines: list[str], count: int) -> list[str]:
 
 def mutated(lines: list[str], changes: int) -> str:
     """The lines with so many of them changed, removed or doubled, always the same ones."""
-    chance = random.Random(1)
+    chance = random.Random(1)  # noqa: S311 - the same numbers in each run
     chosen = set(chance.sample(range(len(lines)), changes))
     changed: Iterator[list[str]] = (
         chance.choice([[line + "  # changed"], [], [line, line.upper()]]) if number in chosen else [line]

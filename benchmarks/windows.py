@@ -22,7 +22,7 @@ def served() -> int:
 
 
 def figures() -> dict[str, float]:
-    """ms and MB for each of 20 further windows; ms of the UI thread for one context of a window with 1,000 views."""
+    """Ms and MB for each of 20 further windows; ms of the UI thread for one context of a window with 1,000 views."""
     process = psutil.Process()
     with tempfile.TemporaryDirectory() as folder:
         editor = Editor(folder)
