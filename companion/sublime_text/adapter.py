@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import sublime
 
@@ -13,12 +13,18 @@ from ..thread import CompanionThread
 from .bridge import UiBridge
 from .diffs import Diffs
 from .settings import SettingsFile
+from .status_bar import StatusBar
 from .windows import Focus, GroupContents, find_window, is_code
 
 if TYPE_CHECKING:
     from ..changes import Edit
+    from ..companion import Companion
+    from ..editor import WindowStatus
     from ..marks import Marks
     from ..review import Review
+    from ..settings import Problem
+
+T = TypeVar("T")
 
 FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
@@ -33,18 +39,20 @@ class Adapter:
 
     def __init__(self) -> None:
         self._bridge = UiBridge()
-        self._settings = SettingsFile()
+        self.settings = SettingsFile(self._wrong_setting)
         self.focus = Focus()
-        self.thread = CompanionThread(self, self._settings.read(), _windows)
+        self.thread = CompanionThread(self, self.settings.read(), _windows)
         self.diffs = Diffs(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.reviews)),
-            lambda: self._settings.layout,
+            self.settings.layout,
         )
-        self._settings.on_change(lambda settings: self.thread.post(lambda companion: companion.configure(settings)))
+        self.status_bar = StatusBar(is_wanted=self.settings.value("show_status"))
 
     def start(self) -> None:
         """Start the companion, and tell it which files were looked at when."""
+        self.settings.on_change(self._configure)
+        self._configure()
         self.thread.start()
         for window in sublime.windows():
             for view in window.views():
@@ -59,6 +67,24 @@ class Adapter:
         identifier, number = window.id(), view.id()
         self.thread.post(lambda companion: companion.seen(identifier, number, at))
 
+    def _configure(self) -> None:
+        """The settings have changed, or are there."""
+        settings, windows = self.settings.read(), self.settings.by_window()
+        self.thread.post(lambda companion: companion.configure(settings, windows))
+        self.status_bar.want(is_wanted=self.settings.value("show_status"))
+
+    def _wrong_setting(self, problem: Problem, window: int | None) -> None:
+        _say(str(problem), window)
+
+    def ask(self, question: Callable[[Companion], T], answer: Callable[[T], object]) -> None:
+        """Ask the companion something. The answer comes on the UI thread at a later turn, if the companion runs."""
+
+        def put(companion: Companion) -> None:
+            told = question(companion)
+            self._bridge.post(lambda: answer(told))
+
+        self.thread.post(put)
+
     def stop(self, *, hand_over: bool = False) -> None:
         """End the companion: the CLIs hear that their diffs are rejected, the discovery files go. Waits for that."""
         self._bridge.close()
@@ -67,7 +93,8 @@ class Adapter:
     def unload(self) -> None:
         """Stop, and take what is ours from the screen. An instance that is loaded next goes on with the sessions."""
         self.stop(hand_over=True)
-        self._settings.close()
+        self.settings.close()
+        self.status_bar.close()
         self.diffs.close_all()
 
     def activated(self, view: sublime.View) -> None:
@@ -76,6 +103,8 @@ class Adapter:
         if window is None:
             return
         self.focus.activated(window, view)
+        self.settings.look(window)
+        self.status_bar.activated(window, view)
         identifier, number, now = window.id(), view.id(), _now()
         if is_code(view):
             view.settings().set(FOCUSED_SETTING, now)
@@ -98,6 +127,7 @@ class Adapter:
     def window_opened(self, window: sublime.Window) -> None:
         """There is a new window."""
         opened = _to_serve(window)
+        self.settings.look(window)
         self.thread.post(lambda companion: companion.window_opened(opened))
 
     def project_closed(self, window: sublime.Window) -> None:
@@ -108,6 +138,8 @@ class Adapter:
     def window_closed(self, window: sublime.Window) -> None:
         """A window is about to close."""
         self.focus.forget(window)
+        self.settings.forget(window)
+        self.status_bar.forget(window)
         identifier = window.id()
         self.thread.post(lambda companion: companion.window_closed(identifier))
 
@@ -115,9 +147,13 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: _remember_port(window, port))
 
+    def show_status(self, window: int, status: WindowStatus) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._show_status(window, status))
+
     async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
         """See Editor."""
-        return await self._bridge.call(lambda: _window_state(window, views))
+        return await self._bridge.call(lambda: self._window_state(window, views))
 
     async def selection(self, view: int, limit: int) -> Selection | None:
         """See Editor."""
@@ -163,6 +199,16 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: _say(message, window))
 
+    def _show_status(self, window: int, status: WindowStatus) -> None:
+        if target := find_window(window):
+            self.status_bar.show(target, status)
+
+    def _window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
+        found = find_window(window)
+        if found:
+            self.settings.look(found)
+        return _window_state(found, views) if found else None
+
     def _keep_text(self, window: int, title: str, text: str, why: str) -> None:
         target = find_window(window) or sublime.active_window()
         focus = self.focus.last(target)
@@ -192,10 +238,7 @@ def _remember_port(identifier: int, port: int) -> None:
         window.settings().set(PORT_SETTING, port)
 
 
-def _window_state(window: int, views: Sequence[int]) -> WindowState | None:
-    found = find_window(window)
-    if found is None:
-        return None
+def _window_state(found: sublime.Window, views: Sequence[int]) -> WindowState:
     files: list[OpenFile] = []
     for number in views:
         view = sublime.View(number)

@@ -26,7 +26,10 @@ class Diffs:
     """
 
     def __init__(
-        self, focus: Focus, tell: Callable[[Callable[[Reviews], object]], None], layout: Callable[[], Layout]
+        self,
+        focus: Focus,
+        tell: Callable[[Callable[[Reviews], object]], None],
+        layout: Callable[[sublime.Window], Layout],
     ) -> None:
         self._focus = focus
         self._tell = tell
@@ -42,7 +45,7 @@ class Diffs:
         focus = self._focus.last(window)
         code = self._focus.last_code(window)
         group = window.get_view_index(code)[0] if code else window.active_group()
-        diff = DiffView(window, max(group, 0), review, self._layout(), lambda href: self._clicked(diff, href))
+        diff = DiffView(window, max(group, 0), review, self._layout(window), lambda href: self._clicked(diff, href))
         self._open[review.number] = diff
         diff.show_marks(marks)
         beside = focus if focus and is_terminal(focus) and window.get_view_index(focus)[0] == diff.group else None
@@ -133,6 +136,8 @@ class Diffs:
         if diff and view == diff.proposal:
             version = view.change_count()
             sublime.set_timeout(lambda: self._compare(diff, version), QUIET)
+        for other in self._open.values() if view.file_name() else ():
+            other.file_edited(view)
 
     def view_closed(self, view: sublime.View) -> None:
         """A view was closed; closing the proposal rejects it."""

@@ -1,51 +1,105 @@
-"""The package's settings file, read as typed values. A value of the wrong type counts as absent."""
+"""The package's settings file and what the projects override, read as typed values whenever they change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar, cast
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 import sublime
 
 from ..editor import Settings
+from ..settings import FILE, PROJECT_KEY, Problem, Values, overridden, read
 from .diff_view import Layout
 
-FILE = "QwenCompanion.sublime-settings"
 _KEY = "qwen_companion"
-_DEFAULTS = Settings()
-
-T = TypeVar("T", bool, int)
 
 
 class SettingsFile:
-    """The settings of the package, with a call on each change."""
+    """The settings of the package. Lives on the UI thread.
 
-    def __init__(self) -> None:
+    `report` is called once for each value that can't be used, as long as it stays.
+    """
+
+    def __init__(self, report: Callable[[Problem, int | None], object]) -> None:
         self._file = sublime.load_settings(FILE)
-
-    def read(self) -> Settings:
-        """Those that the companion needs, as they are now."""
-        is_trusted = self._file.get("is_trusted")
-        return Settings(
-            is_trusted=is_trusted if isinstance(is_trusted, bool) else None,
-            show_diffs=self._value("show_diffs", _DEFAULTS.show_diffs),
-            max_marked_bytes=self._value("max_marked_bytes", _DEFAULTS.max_marked_bytes),
-            max_marked_lines=self._value("max_marked_lines", _DEFAULTS.max_marked_lines),
-        )
+        self._report = report
+        self._reported: set[tuple[Problem, int | None]] = set()
+        self._call: Callable[[], object] = lambda: None
+        self._values = read(self._file.get)
+        self._windows: dict[int, tuple[object, Values]] = {}
 
     @property
-    def layout(self) -> Layout:
-        """How a diff opens."""
-        return "inline" if self._file.get("diff_layout") == "inline" else "side_by_side"
+    def problems(self) -> list[Problem]:
+        """What is wrong now, in the file and in the projects."""
+        return list(
+            dict.fromkeys([*self._values.problems, *(p for _, v in self._windows.values() for p in v.problems)])
+        )
 
-    def on_change(self, call: Callable[[Settings], None]) -> None:
-        """Call with the new settings whenever the file changes."""
-        self._file.add_on_change(_KEY, lambda: call(self.read()))
+    def value(self, name: str) -> Any:
+        """A setting of the package."""
+        return self._values.by_name[name]
+
+    def of(self, window: sublime.Window | None, name: str) -> Any:
+        """A setting as it is for a window, whose project may have its own."""
+        return (self._of(window) if window else self._values).by_name[name]
+
+    def layout(self, window: sublime.Window) -> Layout:
+        """How a diff opens."""
+        return cast("Layout", self.of(window, "diff_layout"))
+
+    def read(self) -> Settings:
+        """Those that the companion needs, for a window whose project has none of its own."""
+        return self._values.settings
+
+    def by_window(self) -> Mapping[int, Settings]:
+        """The same for each window, as its project has it."""
+        return {window.id(): self._of(window).settings for window in sublime.windows()}
+
+    def look(self, window: sublime.Window) -> None:
+        """See whether the project of a window has other settings now: no event tells reliably."""
+        before = self._windows.get(window.id())
+        if before is None or before[0] != _in_project(window):
+            self._of(window)
+            self._call()
+
+    def on_change(self, call: Callable[[], object]) -> None:
+        """Call whenever a value may have changed."""
+        self._call = call
+        self._file.add_on_change(_KEY, self._changed)
+        self._tell()
+
+    def forget(self, window: sublime.Window) -> None:
+        """A window closes."""
+        self._windows.pop(window.id(), None)
 
     def close(self) -> None:
         """Stop calling."""
         self._file.clear_on_change(_KEY)
 
-    def _value(self, key: str, default: T) -> T:
-        value = self._file.get(key)
-        return cast("T", value) if type(value) is type(default) else default
+    def _changed(self) -> None:
+        self._values = read(self._file.get)
+        self._windows.clear()
+        self._tell()
+        self._call()
+
+    def _tell(self) -> None:
+        wrong = {(problem, None) for problem in self._values.problems}
+        wrong |= {(problem, window) for window, (_, values) in self._windows.items() for problem in values.problems}
+        for problem, window in sorted(wrong - self._reported, key=str):
+            self._report(problem, window)
+        # What has been mended may be reported again.
+        self._reported = wrong | {found for found in self._reported if found[1] not in (None, *self._windows)}
+
+    def _of(self, window: sublime.Window) -> Values:
+        project = _in_project(window)
+        known = self._windows.get(window.id())
+        if known is None or known[0] != project:
+            name = window.project_file_name() or "The window's project"
+            known = self._windows[window.id()] = project, overridden(self._values, project, name)
+            self._tell()
+        return known[1]
+
+
+def _in_project(window: sublime.Window) -> object:
+    settings = (window.project_data() or {}).get("settings")
+    return settings.get(PROJECT_KEY) if isinstance(settings, dict) else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from companion.changes import Edit
-from companion.editor import OpenFile, Selection, Window, WindowState
+from companion.editor import OpenFile, Selection, Window, WindowState, WindowStatus
 from companion.marks import Marks
 from companion.review import Review
 
@@ -44,6 +44,8 @@ class MemoryEditor:
     kept: list[tuple[int, str, str, str]] = field(default_factory=list)
     said: list[tuple[str, int | None]] = field(default_factory=list)
     mentioned: list[tuple[str, int]] = field(default_factory=list)
+    statuses: dict[int, list[WindowStatus]] = field(default_factory=dict)
+    """What was shown of each window, the latest last."""
     show_fails: Exception | None = None
     asked: list[int] = field(default_factory=list)
     """The limits with which selections were asked for."""
@@ -62,6 +64,9 @@ class MemoryEditor:
 
     def listening(self, window: int, port: int) -> None:
         self.ports[window] = port
+
+    def show_status(self, window: int, status: WindowStatus) -> None:
+        self.statuses.setdefault(window, []).append(status)
 
     async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
         if window not in self.windows:

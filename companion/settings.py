@@ -1,0 +1,171 @@
+"""The settings of the package: one table of what there is, and how a value is checked.
+
+The settings file, its schema and this table say the same; a test compares them. Standard library alone: the UI thread
+imports this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, cast
+
+from .editor import Settings
+
+FILE = "QwenCompanion.sublime-settings"
+PROJECT_KEY = "QwenCompanion"
+"""In the `settings` of a project: the package's settings for the windows of that project."""
+_DEFAULTS = Settings()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of the settings file. A value of another type or choice is reported, and the default is used."""
+
+    name: str
+    default: Any
+    optional: bool = False
+    """Whether it may be null."""
+    choices: tuple[str, ...] = ()
+    """What a text may be; empty for any."""
+    minimum: int = 0
+    """The least that a number may be."""
+    in_projects: bool = False
+    """Whether a project may set it for its windows."""
+    kind: type | None = None
+    """The type of its values, where the default doesn't tell."""
+    or_text: bool = False
+    """Whether a text will do as well."""
+
+    @property
+    def type(self) -> type:
+        """The type of its values, None aside."""
+        return self.kind or type(self.default)
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words."""
+        words = [f"“{choice}”" for choice in self.choices] or list(_WORDS[self.type])
+        if self.type is int and self.minimum:
+            words = [f"a whole number from {self.minimum}"]
+        if self.or_text:
+            words += _WORDS[str]
+        if self.optional:
+            words.append("null")
+        return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+    def allows(self, value: object) -> bool:
+        """Whether this is a value for it."""
+        if self.or_text and isinstance(value, str):
+            return bool(value.strip())
+        if value is None or type(value) is not self.type:  # True is no number here
+            return value is None and self.optional
+        if isinstance(value, list):
+            return bool(value) and all(isinstance(item, str) for item in cast("list[object]", value))
+        if isinstance(value, str):
+            return not self.choices or value in self.choices
+        return isinstance(value, bool) or (isinstance(value, int) and value >= self.minimum)
+
+
+_WORDS: dict[type, tuple[str, ...]] = {
+    bool: ("true", "false"),
+    int: ("a whole number from 0",),
+    str: ("a text",),
+    list: ("a list of texts",),
+}
+
+TABLE = (
+    Setting("is_trusted", _DEFAULTS.is_trusted, optional=True, kind=bool, in_projects=True),
+    Setting("show_diffs", _DEFAULTS.show_diffs, in_projects=True),
+    Setting("diff_layout", "side_by_side", choices=("side_by_side", "inline"), in_projects=True),
+    Setting("max_marked_bytes", _DEFAULTS.max_marked_bytes, in_projects=True),
+    Setting("max_marked_lines", _DEFAULTS.max_marked_lines, in_projects=True),
+    Setting("terminal_location", "panel", choices=("panel", "tab", "split"), in_projects=True),
+    # Never in a project: opening somebody's folder must not decide what is run.
+    Setting("qwen_command", ["qwen"], or_text=True),
+    Setting("gemini_command", ["gemini"], or_text=True),
+    Setting("show_status", True),
+    Setting("legacy_discovery_files", _DEFAULTS.legacy_discovery_files),
+    Setting("debug", False),
+)
+"""Every key of the settings file, in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A value that can't be used."""
+
+    file: str
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values of all settings, for the package or for one window, and what was wrong in the files."""
+
+    by_name: Mapping[str, Any]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def settings(self) -> Settings:
+        """Those that the companion itself needs."""
+        return Settings(**{field.name: self.by_name[field.name] for field in fields(Settings)})
+
+
+def read(get: Callable[[str], object]) -> Values:
+    """Read the settings file; `get` gives None for what is missing and for null."""
+    values: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for setting in TABLE:
+        value = get(setting.name)
+        if value is not None and not setting.allows(value):
+            problems.append(Problem(FILE, setting.name, _wrong(setting, value, "the default is used")))
+            value = None
+        values[setting.name] = setting.default if value is None else value
+    return Values(values, tuple(problems))
+
+
+def overridden(base: Values, project: object, file: str) -> Values:
+    """The values for a window whose project has settings of its own; `file` is the project's name, for messages."""
+    if project is None:
+        return Values(base.by_name)
+    if not isinstance(project, dict):
+        return Values(base.by_name, (Problem(file, PROJECT_KEY, f"“{PROJECT_KEY}” must be settings in braces."),))
+    values = dict(base.by_name)
+    problems: list[Problem] = []
+    table = {setting.name: setting for setting in TABLE}
+    for name, value in cast("dict[str, Any]", project).items():
+        setting = table.get(name)
+        if setting is None:
+            problems.append(Problem(file, name, f"“{name}” is no setting of QwenCompanion."))
+        elif not setting.in_projects:
+            problems.append(Problem(file, name, f"“{name}” can't be set for a project."))
+        elif not setting.allows(value):
+            problems.append(Problem(file, name, _wrong(setting, value, "the user's setting is used")))
+        else:
+            values[name] = value
+    return Values(values, tuple(problems))
+
+
+def _wrong(setting: Setting, value: object, instead: str) -> str:
+    return f"“{setting.name}” must be {setting.expected}, not {_shown(value)}; {instead}."
+
+
+def _shown(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case str():
+            return f"“{value if len(value) <= 40 else value[:39] + '…'}”"
+        case int() | float():
+            return str(value)
+        case list():
+            return "a list"
+        case _:
+            return "settings in braces"

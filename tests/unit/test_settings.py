@@ -1,0 +1,154 @@
+"""The settings: one table, which the settings file and its schema repeat, and values that are checked."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.editor import Settings
+from companion.settings import FILE, PROJECT_KEY, TABLE, Setting, overridden, read
+from headless import jsonc
+
+DEFAULTS = read(lambda _: None)
+NAMES = [setting.name for setting in TABLE]
+
+
+def schema(root: Path) -> dict[str, Any]:
+    package = json.loads((root / "sublime-package.json").read_text("utf-8"))
+    [settings] = package["contributions"]["settings"]
+    assert settings["file_patterns"] == [f"/{FILE}"]
+    return settings["schema"]
+
+
+def test_the_settings_file_has_every_key_with_its_default(root: Path):
+    values = jsonc.loads((root / FILE).read_text("utf-8"))
+    assert values == {setting.name: setting.default for setting in TABLE}
+    assert list(values) == NAMES
+
+
+def test_every_key_has_a_comment(root: Path):
+    lines = (root / FILE).read_text("utf-8").splitlines()
+    for i, line in enumerate(lines):
+        if key := re.match(r'\s*"(\w+)":', line):
+            # Keys without a blank line between them share a comment.
+            before = [other for other in lines[:i][::-1] if not re.match(r'\s*"\w+":', other)]
+            assert before[0].lstrip().startswith("//"), key[1]
+
+
+def test_the_schema_says_the_same(root: Path):
+    found = schema(root)
+    assert found["additionalProperties"] is False
+    assert list(found["properties"]) == NAMES
+    for setting in TABLE:
+        told = found["properties"][setting.name]
+        assert told["default"] == setting.default, setting.name
+        assert told["markdownDescription"].endswith("."), setting.name
+        kinds = {bool: "boolean", int: "integer", str: "string", list: "array"}
+        if setting.choices:
+            assert told["enum"] == [*setting.choices, *([None] if setting.optional else [])], setting.name
+        else:
+            types = [kinds[setting.type]]
+            types += ["string"] if setting.or_text else []
+            types += ["null"] if setting.optional else []
+            assert told["type"] == (types if len(types) > 1 else types[0]), setting.name
+        if setting.type is int:
+            assert told["minimum"] == setting.minimum, setting.name
+        if setting.type is list:
+            assert told["items"] == {"type": "string"}, setting.name
+
+
+def test_every_default_is_allowed():
+    assert [setting.name for setting in TABLE if not setting.allows(setting.default)] == []
+
+
+def test_nothing_is_wrong_with_the_defaults():
+    assert DEFAULTS.problems == ()
+    assert DEFAULTS.settings == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("is_trusted", "yes", "“is_trusted” must be true, false or null, not “yes”; the default is used."),
+        ("show_diffs", 1, "“show_diffs” must be true or false, not 1; the default is used."),
+        (
+            "diff_layout",
+            "both",
+            "“diff_layout” must be “side_by_side” or “inline”, not “both”; the default is used.",
+        ),
+        ("diff_layout", False, "“diff_layout” must be “side_by_side” or “inline”, not false; the default is used."),
+        ("max_marked_bytes", True, "“max_marked_bytes” must be a whole number from 0, not true; the default is used."),
+        ("max_marked_lines", -1, "“max_marked_lines” must be a whole number from 0, not -1; the default is used."),
+        ("max_marked_lines", 1.5, "“max_marked_lines” must be a whole number from 0, not 1.5; the default is used."),
+        ("debug", [True], "“debug” must be true or false, not a list; the default is used."),
+        ("debug", {}, "“debug” must be true or false, not settings in braces; the default is used."),
+        ("debug", "x" * 99, f"“debug” must be true or false, not “{'x' * 39}…”; the default is used."),
+    ],
+)
+def test_a_wrong_value_is_reported_with_its_key_and_the_default_is_used(name: str, value: object, why: str):
+    values = read({name: value}.get)
+    assert [str(problem) for problem in values.problems] == [f"{FILE}: {why}"]
+    assert values.by_name == DEFAULTS.by_name
+
+
+def test_right_values_are_used():
+    given = {"is_trusted": False, "show_diffs": False, "diff_layout": "inline", "max_marked_bytes": 0}
+    values = read(given.get)
+    assert values.problems == ()
+    assert values.settings == Settings(is_trusted=False, show_diffs=False, max_marked_bytes=0)
+    assert values.by_name["diff_layout"] == "inline"
+
+
+@pytest.mark.parametrize(
+    ("setting", "allowed", "refused", "expected"),
+    [
+        (Setting("x", "a"), ["", "b"], [1, None], "a text"),
+        (Setting("x", "a", choices=("a", "b", "c")), ["c"], ["d"], "“a”, “b” or “c”"),
+        (Setting("x", None, optional=True, kind=str), [None, "b"], [1], "a text or null"),
+        (Setting("x", ["a"]), [[], ["b"]], ["a", [1], [["a"]]], "a list of texts"),
+        (Setting("x", 5, minimum=1), [1], [0, "1", False], "a whole number from 1"),
+        (Setting("x", None, optional=True, kind=dict), [None], [], ""),
+    ],
+)
+def test_what_a_setting_may_be(setting: Setting, allowed: list[object], refused: list[object], expected: str):
+    assert [value for value in allowed if not setting.allows(value)] == []
+    assert [value for value in refused if setting.allows(value)] == []
+    if expected:
+        assert setting.expected == expected
+
+
+def test_a_project_has_its_own_values():
+    values = overridden(DEFAULTS, {"show_diffs": False, "is_trusted": None}, "a.sublime-project")
+    assert values.problems == ()
+    assert values.settings == Settings(show_diffs=False)
+    assert values.by_name["debug"] is False
+
+
+def test_a_project_without_settings_has_those_of_the_user():
+    base = read({"diff_layout": "inline", "debug": "wrong"}.get)
+    values = overridden(base, None, "a.sublime-project")
+    assert values.by_name == base.by_name
+    assert values.problems == ()  # those are reported once, for the file
+
+
+@pytest.mark.parametrize(
+    ("project", "why"),
+    [
+        (["inline"], f"“{PROJECT_KEY}” must be settings in braces."),
+        ({"layout": "inline"}, "“layout” is no setting of QwenCompanion."),
+        ({"debug": True}, "“debug” can't be set for a project."),
+        (
+            {"diff_layout": None},
+            "“diff_layout” must be “side_by_side” or “inline”, not null; the user's setting is used.",
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_project_is_reported_with_its_file(project: object, why: str):
+    base = read({"diff_layout": "inline"}.get)
+    values = overridden(base, project, "a.sublime-project")
+    assert [str(problem) for problem in values.problems] == [f"a.sublime-project: {why}"]
+    assert values.by_name == base.by_name
