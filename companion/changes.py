@@ -35,6 +35,7 @@ _GROUPS = (4, 16, 64)  # lines
 
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _LONG_LINE = 1_000  # characters
+_MAX_PARTED = 20  # changed lines above a block
 _MAX_PAIRED = 2_000  # lines of a change that are compared one by one
 _MAX_LIKENED = 2_500  # old lines times new lines of a change
 _SIMILAR = 0.5  # of the characters that are no blanks
@@ -114,7 +115,7 @@ def changes(old: Text, new: Text) -> list[Change]:
         return []
     old, new = lines_of(old), lines_of(new)
     effort = _EFFORT + _EFFORT_PER_LINE * (len(old) + len(new))
-    return _slide(_compare(old, new, effort), old, new)
+    return _part(_slide(_compare(old, new, effort), old, new), old, new)
 
 
 def unchanged(found: Sequence[Change], old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
@@ -370,6 +371,37 @@ def _slide(found: list[Change], old: Sequence[str], new: Sequence[str]) -> list[
             best = max(range(-up, down + 1), key=lambda by: (-indentations[by + up], by))
         settled.append(change.shifted(best))
     return settled
+
+
+def _part(found: list[Change], old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    """Parts changed lines from a block that came or went right after them, for each to be undone by itself.
+
+    They are one change where the block's end could as well be its beginning: what ends in blank lines may be said to
+    begin with them, and then touches the line above.
+    """
+    parted: list[Change] = []
+    for at, change in enumerate(found):
+        few = min(change.deleted, change.inserted)
+        if 0 < few <= _MAX_PARTED and change.deleted != change.inserted:
+            side: Side = "old" if change.deleted > few else "new"
+            start, end = _range(change, side)
+            lines = old if side == "old" else new
+            highest = _range(found[at + 1], side)[0] - 1 if at + 1 < len(found) else len(lines) - 1
+            down = 0
+            while end + down < highest and lines[start + few + down] == lines[end + down]:
+                down += 1
+            if down and _became(old, new, change, few):
+                lead = Change(change.old_start, change.old_start + few, change.new_start, change.new_start + few)
+                rest = Change(lead.old_end, change.old_end, lead.new_end, change.new_end)
+                parted += [lead, rest.shifted(down)]
+                continue
+        parted.append(change)
+    return parted
+
+
+def _became(old: Sequence[str], new: Sequence[str], change: Change, lines: int) -> bool:
+    """Whether each of the first lines of a change is like its counterpart."""
+    return all(_Words(old[change.old_start + i]).likeness(_Words(new[change.new_start + i])) for i in range(lines))
 
 
 def _indentation(line: str) -> int:
