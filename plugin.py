@@ -23,10 +23,20 @@ from .companion.sublime_text.commands import (  # noqa: E402
     QwenCompanionToggleDiffLayoutCommand,
 )
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
+from .companion.sublime_text.terminal_commands import (  # noqa: E402
+    QwenCompanionCopyEnvironmentCommand,
+    QwenCompanionRunCommand,
+    QwenCompanionSendFileCommand,
+    QwenCompanionSendLineCommand,
+    QwenCompanionSendSelectionCommand,
+    QwenCompanionTerminalListener,
+    QwenCompanionTerminalOpenedCommand,
+)
 
 __all__ = (
     "QwenCompanionAcceptAllCommand",
     "QwenCompanionAcceptDiffCommand",
+    "QwenCompanionCopyEnvironmentCommand",
     "QwenCompanionEditDiffCommand",
     "QwenCompanionListener",
     "QwenCompanionNextChangeCommand",
@@ -36,6 +46,12 @@ __all__ = (
     "QwenCompanionRejectDiffCommand",
     "QwenCompanionRestoreChangeCommand",
     "QwenCompanionRevertChangeCommand",
+    "QwenCompanionRunCommand",
+    "QwenCompanionSendFileCommand",
+    "QwenCompanionSendLineCommand",
+    "QwenCompanionSendSelectionCommand",
+    "QwenCompanionTerminalListener",
+    "QwenCompanionTerminalOpenedCommand",
     "QwenCompanionToggleDiffLayoutCommand",
     "plugin_loaded",
     "plugin_unloaded",

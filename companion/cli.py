@@ -76,6 +76,23 @@ class DiscoveryName:
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """How a CLI is started in a terminal of the editor."""
+
+    key: str
+    """What our commands and settings call the family; also its program's name."""
+    npm_package: str
+    resume: tuple[str, ...]
+    """The options that take up the last conversation of the folder."""
+    ask: tuple[str, ...] = ()
+    """The options that make it ask before it changes a file."""
+    unless: frozenset[str] = frozenset()
+    """The options of a person who has decided that already."""
+    quotes_paths: bool = False
+    """Whether a path behind an @ may be in double quotes, on Windows."""
+
+
+@dataclass(frozen=True, slots=True)
 class CliFamily:
     """How one family of CLIs finds an editor, and how it differs from others."""
 
@@ -83,6 +100,7 @@ class CliFamily:
     port_variable: str
     workspace_variable: str
     files: tuple[DiscoveryName, ...]
+    launch: Launch
     token_variable: str | None = None
     pid_variable: str | None = None
     """The editor's process, for a CLI that can't find it by walking up from its own."""
@@ -127,6 +145,14 @@ QWEN_CODE = CliFamily(
         DiscoveryName(temporary_folder, (), "qwen-code-ide-server-{pid}.json", legacy=True),
         DiscoveryName(temporary_folder, ("gemini", "ide"), "qwen-code-ide-server-{pid}-{port}.json", legacy=True),
     ),
+    # Since 0.21 it changes files without a question unless it is told so, and no diff ever opens (qwen-ide.md §3).
+    launch=Launch(
+        key="qwen",
+        npm_package="@qwen-code/qwen-code",
+        resume=("--continue",),
+        ask=("--approval-mode", "default"),
+        unless=frozenset({"--approval-mode", "--yolo", "-y"}),
+    ),
     # From 0.21.2 on; older ones find no folder in either form.
     reads_json_folders=True,
 )
@@ -139,6 +165,8 @@ GEMINI_CLI = CliFamily(
     pid_variable="GEMINI_CLI_IDE_PID",
     # Never the one without a port: it would win over every other file, whatever the folder (gemini-ide.md §1.1).
     files=(DiscoveryName(temporary_folder, ("gemini", "ide"), "gemini-ide-server-{pid}-{port}.json"),),
+    # Without a conversation before, it says so and begins a new one.
+    launch=Launch(key="gemini", npm_package="@google/gemini-cli", resume=("--resume", "latest"), quotes_paths=True),
     keeps_edits=True,
 )
 

@@ -156,6 +156,13 @@ class Companion:
         clis = tuple(session.cli for session in server.sessions if session.stream) if server else ()
         return WindowStatus(clis, sum(review.owner.window == window for review in self.reviews))
 
+    def terminal_environment(self, window: int, *, own: bool) -> tuple[tuple[str, ...], dict[str, str]] | None:
+        """A window's folders, and the variables of a terminal for it: one that we open ourselves, or any other."""
+        if (server := self._windows.get(window)) is None:
+            return None
+        endpoint = server.endpoint
+        return endpoint.folders, endpoint.terminal_variables if own else endpoint.variables
+
     def _serve(self, endpoint: Endpoint) -> WindowServer:
         window = endpoint.window
         server = WindowServer(

@@ -61,7 +61,7 @@ class Setting:
         if value is None or type(value) is not self.type:  # True is no number here
             return value is None and self.optional
         if isinstance(value, list):
-            return bool(value) and all(isinstance(item, str) for item in cast("list[object]", value))
+            return all(isinstance(item, str) for item in cast("list[object]", value))
         if isinstance(value, str):
             return not self.choices or value in self.choices
         return isinstance(value, bool) or (isinstance(value, int) and value >= self.minimum)
