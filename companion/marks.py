@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from .changes import Change, Tally, changes, fillers, lines_of, paired_lines, tally, word_changes
+from .changes import Tally, changes, fillers, lines_of, paired_lines, tally
+from .compare import Change
 from .garbage import no_collection
+from .words import word_changes
 
 Points = tuple[int, int]
 

@@ -7,7 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from .changes import changes, unchanged
+from .changes import changes
+from .compare import unchanged
 
 BOM = "\ufeff"
 _ENDING = re.compile(r"\r\n|\r|\n")

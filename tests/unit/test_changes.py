@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 
 from companion.changes import (
-    Change,
     Edit,
     Filler,
     Tally,
@@ -21,9 +20,9 @@ from companion.changes import (
     revert,
     revert_edit,
     tally,
-    unchanged,
-    word_changes,
 )
+from companion.compare import Change, unchanged
+from companion.words import word_changes
 
 
 def text(*lines: str) -> str:

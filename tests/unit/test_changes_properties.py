@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion.changes import (
-    Change,
     changes,
     fillers,
     lines_of,
@@ -17,9 +16,9 @@ from companion.changes import (
     revert,
     revert_edit,
     tally,
-    unchanged,
-    word_changes,
 )
+from companion.compare import Change, unchanged
+from companion.words import word_changes
 
 # Few different lines, so that equal ones meet; and any text at all.
 few_lines = st.lists(st.sampled_from(["", "a", "b", "  a", "}", "unique"]), max_size=12).map("\n".join)

@@ -1,0 +1,149 @@
+"""What differs between two sequences, of lines or of words.
+
+What occurs once on both sides is an anchor, and what lies between the anchors is compared by itself, the smallest part
+first. The effort is limited: where it ends, what is left of a part is one change.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from heapq import heappop, heappush
+from itertools import count
+
+# With more pairs of equal lines than this, a part is first searched for groups of lines that occur once.
+_MANY_PAIRS = 5_000
+_GROUPS = (4, 16, 64)  # lines
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The lines `old_start` to `old_end` of the old text became the lines `new_start` to `new_end` of the new one.
+
+    One of the ranges may be empty, and then lies before its line.
+    """
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+    @property
+    def deleted(self) -> int:
+        """How many lines of the old text are gone."""
+        return self.old_end - self.old_start
+
+    @property
+    def inserted(self) -> int:
+        """How many lines of the new text were not there."""
+        return self.new_end - self.new_start
+
+    @property
+    def mirrored(self) -> Change:
+        """The change from the new text to the old one."""
+        return Change(self.new_start, self.new_end, self.old_start, self.old_end)
+
+    def shifted(self, lines: int) -> Change:
+        """The change so many lines further down on both sides."""
+        return Change(self.old_start + lines, self.old_end + lines, self.new_start + lines, self.new_end + lines)
+
+
+def unchanged(found: Sequence[Change], old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+    """The runs of equal lines around the changes: (from in old, from in new, length)."""
+    old_at = new_at = 0
+    for change in [*found, Change(len(old), len(old), len(new), len(new))]:
+        if length := change.old_start - old_at:
+            yield old_at, new_at, length
+        old_at, new_at = change.old_end, change.new_end
+
+
+def compare(old: Sequence[str], new: Sequence[str], effort: int) -> list[Change]:
+    """What differs, from the top. One unit of effort is an item, or a pair of equal ones, that is looked at."""
+    a, b = _numbered(old, new)
+    found: list[Change] = []
+    # What isn't compared yet, by its size: one part that costs too much shall not use up the effort for all others.
+    parts = [(0, 0, len(a), 0, len(b))]
+    while parts:
+        _, a_start, a_end, b_start, b_end = heappop(parts)
+        while a_start < a_end and b_start < b_end and a[a_start] == b[b_start]:
+            a_start, b_start = a_start + 1, b_start + 1
+        while a_start < a_end and b_start < b_end and a[a_end - 1] == b[b_end - 1]:
+            a_end, b_end = a_end - 1, b_end - 1
+        anchors: list[tuple[int, int]] = []
+        if a_start < a_end and b_start < b_end:
+            anchors, cost = _anchors(a[a_start:a_end], b[b_start:b_end], effort)
+            effort -= cost
+        if not anchors:
+            if a_start < a_end or b_start < b_end:
+                found.append(Change(a_start, a_end, b_start, b_end))
+            continue
+        a_from, b_from = a_start, b_start
+        for i, j in anchors:
+            a_at, b_at = a_start + i, b_start + j
+            if a_from < a_at or b_from < b_at:
+                heappush(parts, (a_at - a_from + b_at - b_from, a_from, a_at, b_from, b_at))
+            a_from, b_from = a_at + 1, b_at + 1
+        heappush(parts, (a_end - a_from + b_end - b_from, a_from, a_end, b_from, b_end))
+    return sorted(found, key=lambda change: (change.old_start, change.new_start))
+
+
+def _numbered(a: Iterable[Hashable], b: Iterable[Hashable]) -> tuple[list[int], list[int]]:
+    """Equal numbers for what is equal: they are compared and hashed faster."""
+    numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
+    return [numbers[line] for line in a], [numbers[line] for line in b]
+
+
+def _anchors(a: list[int], b: list[int], effort: int) -> tuple[list[tuple[int, int]], int]:
+    """Positions of lines that belong together, rising on both sides, and the effort that it took to find them."""
+    size = len(a) + len(b)
+    if size > effort or set(a).isdisjoint(b):
+        return [], min(size, effort)
+    if anchors := _once_in_both(a, b):
+        return anchors, size
+    a_counts, b_counts = Counter(a), Counter(b)
+    pairs = sum(times * b_counts[line] for line, times in a_counts.items())
+    spent = 2 * size
+    if pairs > _MANY_PAIRS:
+        a_groups, b_groups = a, b
+        for width in _GROUPS:
+            a_groups, b_groups = _numbered(_fours(a_groups, width // 4), _fours(b_groups, width // 4))
+            spent += size * 2
+            if anchors := _once_in_both(a_groups, b_groups):
+                return anchors, spent
+    if pairs > effort - spent:
+        return [], spent
+    match = SequenceMatcher(None, a, b, autojunk=False).find_longest_match()
+    return [(match.a, match.b)], spent + pairs  # its other lines are equal too, which the parts around it will see
+
+
+def _fours(groups: list[int], width: int) -> Iterator[tuple[int, ...]]:
+    """Groups of four groups of that width, one from each position on."""
+    return zip(*(groups[i * width :] for i in range(4)), strict=False)
+
+
+def _once_in_both(a: list[int], b: list[int]) -> list[tuple[int, int]]:
+    a_counts, b_counts = Counter(a), Counter(b)
+    b_at = {line: j for j, line in enumerate(b) if b_counts[line] == 1}
+    return _rising([(i, b_at[line]) for i, line in enumerate(a) if line in b_at and a_counts[line] == 1])
+
+
+def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The most pairs, of those that rise in their first number, that rise in their second as well."""
+    lowest: list[int] = []  # by length: the lowest second number that such a run of pairs ends with
+    ends: list[int] = []  # and which pair that is
+    before: list[int] = []  # for each pair, the one before it in its run
+    for at, (_, j) in enumerate(pairs):
+        length = bisect_left(lowest, j) if lowest and j < lowest[-1] else len(lowest)
+        before.append(ends[length - 1] if length else -1)
+        lowest[length : length + 1] = [j]
+        ends[length : length + 1] = [at]
+    run: list[tuple[int, int]] = []
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        run.append(pairs[at])
+        at = before[at]
+    run.reverse()
+    return run
