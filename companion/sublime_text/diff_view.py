@@ -47,6 +47,9 @@ class DiffView:
         self._marks: Marks | None = None
         self._note = "Too large or no text: changes are not marked."
         self._is_filled = False
+        self._is_original_filled = False
+        self._drawing: object = None
+        self._warned: list[str] = []
         self._is_changed_on_disk = False
         self._scroll: ScrollTogether | None = None
         window.focus_group(group)
@@ -85,8 +88,7 @@ class DiffView:
     def show_marks(self, marks: Marks | None) -> None:
         """Mark the changes, None where the texts can't be compared."""
         self._marks = marks
-        if self._is_filled:
-            self._draw()
+        self._draw()
 
     def apply(self, edit: Edit) -> None:
         """Edit the proposal, as one step of its undo history, and put the caret where the change can be undone."""
@@ -120,6 +122,12 @@ class DiffView:
         """The file has changed since the diff was opened."""
         self._is_changed_on_disk = True
         self._show_headers()
+
+    def file_edited(self, view: sublime.View) -> None:
+        """A view of a file was edited; if it is this diff's file, there may be something to warn of."""
+        own = self.window.find_open_file(self.review.file_path)
+        if self._is_filled and view == own and self._warned != self._warnings():
+            self._show_headers()
 
     def orphan(self) -> None:
         """Say that nobody waits for the outcome any more."""
@@ -187,7 +195,15 @@ class DiffView:
         view = self._new_view("original", f"{self.review.name} (on disk)")
         self._original_header = Header(view, self._act)
         self._original_marks = SideMarks(view, "markup.deleted")
-        self._fill(view, self.review.original, lambda: view.set_read_only(True))
+        self._is_original_filled = False
+
+        def filled() -> None:
+            view.set_read_only(True)
+            self._is_original_filled = True
+            if self.original == view:  # later than the proposal, perhaps
+                self._draw()
+
+        self._fill(view, self.review.original, filled)
         return view
 
     def _fill(self, view: sublime.View, text: str, then: Callable[[], None]) -> None:
@@ -211,6 +227,8 @@ class DiffView:
         self._draw()
 
     def _draw(self) -> None:
+        if not self._is_filled:
+            return
         marks, side_by_side = self._marks, self.layout == "side_by_side"
         self._show_headers()
         if side_by_side and self.original and self._scroll is None:
@@ -220,9 +238,10 @@ class DiffView:
         if marks is None:
             return
         steps = self._proposal_marks.steps(marks.proposal, inline=not side_by_side)
-        if side_by_side and self.original:
+        if side_by_side and self.original and self._is_original_filled:
             steps += self._original_marks.steps(marks.original, inline=False)
-        in_turns(steps, lambda: self._marks is marks and all(view.is_valid() for view in self.views))
+        drawing = self._drawing = object()
+        in_turns(steps, lambda: self._drawing is drawing and all(view.is_valid() for view in self.views))
 
     def _show_inline(self, *, shown: bool) -> None:
         if bool(self.proposal.settings().get("qwen_companion.inline")) != shown:
@@ -237,7 +256,7 @@ class DiffView:
         content = proposal_header(self.review.owner.cli, self.counts, "" if self._marks else self._note)
         if self.review.orphaned:
             content = orphaned_header(self.review.owner.cli)
-        warnings = self._warnings()
+        warnings = self._warned = self._warnings()
         title = "Current file" if self.review.disk.exists else "New file"
         if self.original and self.original.is_valid():
             self._original_header.show(original_header(title, warnings))
@@ -248,7 +267,8 @@ class DiffView:
 
     def _warnings(self) -> list[str]:
         warnings: list[str] = []
-        if self._like and self._like.is_valid() and self._like.is_dirty():
+        own = self.window.find_open_file(self.review.file_path)
+        if own and own.is_dirty():
             warnings.append("open with unsaved edits")
         folders = self.window.folders()
         if folders and not any(_is_below(self.review.file_path, folder) for folder in folders):
