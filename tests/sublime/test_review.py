@@ -109,6 +109,15 @@ class TestOwnWork(CompanionCase):
         self.assertEqual(text_of(self.original), FILE)
         yield lambda: "unsaved" in self.screen.header(self.original)
 
+    def test_a_buffer_that_becomes_dirty_is_warned_of_as_long_as_it_is(self) -> Steps:
+        """peers.md §4: a visible warning when the buffer is dirty."""
+        yield from self.open_diff(PROPOSAL)
+        yield lambda: self.screen.header(self.original)
+        self.view.run_command("append", {"characters": "# unsaved\n"})
+        yield lambda: "unsaved" in self.screen.header(self.original)
+        self.view.run_command("undo")
+        yield lambda: "unsaved" not in self.screen.header(self.original)
+
     def test_a_clean_buffer_is_not_warned_of(self) -> Steps:
         """peers.md §4: a warning that is always there is none."""
         yield from self.open_diff(PROPOSAL)

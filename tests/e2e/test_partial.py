@@ -1,0 +1,86 @@
+"""Accepting a part of a proposal: the real Qwen Code writes exactly what the person has left of it (issue 3).
+
+It is the wish that is repeated most, and none of the other companions grants it (peers.md §4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from .editor import Told
+from .lines import LinesError
+from .session import Session
+
+LINES = [f"value_{number} = {number}\n" for number in range(1, 31)]
+
+
+def _text(*changes: int) -> str:
+    """The file with some of the three changes."""
+    lines = [*LINES]
+    if 3 in changes:
+        del lines[24:26]
+    if 2 in changes:
+        lines[14:14] = ["# added\n", "added = True\n"]
+    if 1 in changes:
+        lines[2] = "value_3 = 'three'\n"
+    return "".join(lines)
+
+
+ROWS = {1: 2, 2: 14, 3: 26}
+"""Where each change is in the proposal, from 0."""
+
+
+def _by_command(session: Session, proposal: Told, change: int) -> None:
+    point = len("".join(proposal["text"].splitlines(keepends=True)[: ROWS[change]]))
+    session.editor.do("select", view=proposal["id"], regions=[[point, point]])
+    session.editor.do("command", name="qwen_companion_revert_change", view=proposal["id"])
+
+
+def _by_link(session: Session, proposal: Told, change: int) -> None:
+    def clicked() -> bool:
+        try:
+            session.editor.do("click", view=proposal["id"], href=f"revert:{change - 1}")
+        except LinesError as error:
+            if "no link" in str(error):
+                return False  # the marks come a moment after the text
+            raise
+        return True
+
+    session.editor.wait("link at the change", clicked)
+
+
+@pytest.mark.parametrize("revert", [_by_command, _by_link], ids=["by command", "by link"])
+@pytest.mark.parametrize("change", [1, 2, 3], ids=["changed line", "new lines", "removed lines"])
+def test_the_file_holds_the_two_changes_that_were_not_reverted(
+    session: Session, change: int, revert: Callable[[Session, Told, int], Any]
+) -> None:
+    """Issue 3: revert one of three changes and accept."""
+    path = session.file(f"partial{change}{revert.__name__}.py", _text())
+    script = session.qwen.ask_to_write(path, _text(1, 2, 3))
+    proposal = session.editor.wait_diff(path)
+    assert proposal["text"] == _text(1, 2, 3)
+    wanted = _text(*({1, 2, 3} - {change}))
+    revert(session, proposal, change)
+    session.editor.wait("reverted change", lambda: session.editor.view(proposal["id"])["text"] == wanted)
+    session.editor.accept(proposal)
+    session.qwen.wait_done(script)
+    session.editor.wait_no_diff()
+    assert path.read_bytes() == wanted.encode()
+
+
+def test_a_change_that_was_reverted_and_restored_is_written(session: Session) -> None:
+    """Issue 3: restore, and a file with the line endings of Windows."""
+    path = session.file("restored.py", _text().replace("\n", "\r\n"))
+    script = session.qwen.ask_to_edit(path, "value_3 = 3", "value_3 = 'three'")
+    proposal = session.editor.wait_diff(path)
+    _by_command(session, proposal, 1)
+    session.editor.wait("reverted change", lambda: session.editor.view(proposal["id"])["text"] == _text())
+    session.editor.do("command", name="qwen_companion_restore_change", view=proposal["id"])
+    session.editor.wait("restored change", lambda: session.editor.view(proposal["id"])["text"] == _text(1))
+    session.editor.accept(proposal)
+    session.qwen.wait_done(script)
+    session.editor.wait_no_diff()
+    assert path.read_bytes() == _text(1).replace("\n", "\r\n").encode()
