@@ -53,7 +53,9 @@ class DiffView:
         self._is_changed_on_disk = False
         self._scroll: ScrollTogether | None = None
         window.focus_group(group)
-        self.original = self._new_original() if layout == "side_by_side" else None
+        self.original: sublime.View | None = None
+        if layout == "side_by_side":
+            self.original = self._new_original()
         self.proposal = self._new_view("proposal", f"{review.name} ← {review.owner.cli}")
         self._proposal_header = Header(self.proposal, act)
         self._proposal_marks = SideMarks(self.proposal, "markup.inserted", act)
