@@ -1,0 +1,330 @@
+"""Texts for shells and for prompts: what a shell makes of them is tried with the shells that this machine has."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from companion.cli import GEMINI_CLI, QWEN_CODE
+from companion.shell import (
+    NOT_FOUND,
+    Command,
+    Shell,
+    environment_commands,
+    login_command,
+    mention,
+    quoted,
+    usual_shell,
+    windows_command,
+)
+
+QWEN, GEMINI = QWEN_CODE.launch, GEMINI_CLI.launch
+ODD = [
+    "",
+    "a b",
+    "it's",
+    'say "hi"',
+    "$HOME",
+    "`id`",
+    "a\\",
+    "\\'",
+    "!!",
+    "~",
+    "*",
+    "漢字 é",
+    "a\nb",
+    "\u2018typographic\u2019",
+    "-n",
+]
+# No NUL and no lone surrogate: neither can be in an environment variable.
+TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+posix = pytest.mark.skipif(sys.platform == "win32", reason="there is no sh on Windows")
+
+
+def echoed(program: str, texts: list[str]) -> list[str]:
+    """What a shell of the sh family makes of quoted texts that are exported."""
+    variables = {f"V{i}": text for i, text in enumerate(texts)}
+    shown = "".join(f'printf "%s\\0" "$V{i}"\n' for i in range(len(texts)))
+    script = environment_commands(variables, "sh") + shown
+    done = subprocess.run([program], input=script.encode(), capture_output=True, check=True)
+    assert done.stderr == b""
+    return done.stdout.decode().split("\0")[:-1]
+
+
+@posix
+@pytest.mark.parametrize("program", ["sh", "bash", "dash", "zsh"])
+def test_sh_gives_back_every_odd_text(program: str):
+    if shutil.which(program) is None:
+        pytest.skip(f"no {program} on this machine")
+    assert echoed(program, ODD) == ODD
+
+
+@posix
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(TEXTS, min_size=1, max_size=20))
+def test_sh_gives_back_any_text(texts: list[str]):
+    assert echoed("sh", texts) == texts
+
+
+def fish_text(word: str) -> str:
+    """What fish reads in single quotes: a backslash escapes a backslash and a single quote, and nothing else."""
+    inner = re.fullmatch(r"'((?:[^'\\]|\\.)*)'", word, re.DOTALL)
+    assert inner, word
+    return re.sub(r"\\(['\\])", r"\1", inner[1])
+
+
+def powershell_text(word: str) -> str:
+    """What PowerShell reads in single quotes: of a doubled quote of any kind, the first."""
+    quotes = "'\u2018\u2019\u201a\u201b"
+    inner = re.fullmatch(f"'((?:[^{quotes}]|[{quotes}][{quotes}])*)'", word, re.DOTALL)
+    assert inner, word
+    return re.sub(f"([{quotes}])[{quotes}]", r"\1", inner[1])
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_fish_and_powershell_give_back_every_odd_text(text: str):
+    assert fish_text(quoted(text, "fish")) == text
+    assert powershell_text(quoted(text, "powershell")) == text
+
+
+@given(TEXTS)
+def test_fish_and_powershell_give_back_any_text(text: str):
+    assert fish_text(quoted(text, "fish")) == text
+    assert powershell_text(quoted(text, "powershell")) == text
+
+
+def test_the_real_fish_gives_back_every_odd_text():
+    if shutil.which("fish") is None:
+        pytest.skip("no fish on this machine")
+    for text in ODD:
+        script = environment_commands({"V": text}, "fish") + 'printf "%s" "$V"'
+        assert subprocess.run(["fish", "-c", script], capture_output=True, check=True).stdout.decode() == text
+
+
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [("sh", "export A=1\nexport B='x y'\n"), ("fish", "set -gx A '1'\nset -gx B 'x y'\n"),
+     ("powershell", "$env:A = '1'\n$env:B = 'x y'\n")],
+)  # fmt: skip
+def test_a_command_for_each_variable(shell: Shell, line: str):
+    assert environment_commands({"A": "1", "B": "x y"}, shell) == line
+
+
+class Home:
+    """A home whose login shell finds programs that nobody else finds."""
+
+    def __init__(self, root: Path) -> None:
+        self.bin = root / "own bin"
+        self.bin.mkdir()
+        self.root = root
+        (root / ".profile").write_text(f'PATH="{self.bin}:$PATH"\n')
+        (root / ".bash_profile").write_text(". ~/.profile\n")
+        (root / ".zprofile").write_text(". ~/.profile\n")
+
+    def program(self, name: str) -> None:
+        """A program that tells what it was given, and who its parent is."""
+        path = self.bin / name
+        path.write_text(
+            f"#!{sys.executable}\nimport os, sys\nprint(sys.argv[1:], os.environ['TERM_PROGRAM'])\n"
+            "print(open(f'/proc/{os.getppid()}/cmdline').read().split('\\0')[0] if os.path.isdir('/proc') else '?')\n"
+            "sys.exit(3)\n"
+        )
+        path.chmod(0o755)
+
+    def run(self, shell: str, command: Command, *, resume: bool = False) -> subprocess.CompletedProcess[str]:
+        """Run what the terminal would."""
+        return subprocess.run(
+            login_command(shell, QWEN, command, resume=resume),
+            env={"HOME": str(self.root), "PATH": os.environ["PATH"], "TERM_PROGRAM": "Terminus-Sublime"},
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, timeout=30,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def shells() -> list[str]:
+    return [path for name in ("bash", "dash", "zsh", "ksh") if (path := shutil.which(name))]
+
+
+@posix
+@pytest.mark.parametrize("shell", shells())
+class TestLoginCommand:
+    """What the terminal of "Run Qwen Code" starts."""
+
+    def test_the_start_up_files_of_the_shell_hold_and_the_shell_stays_the_parent(self, home: Home, shell: str):
+        home.program("qwen")
+        done = home.run(shell, ["qwen"])
+        assert done.stdout.splitlines()[0] == "['--approval-mode', 'default'] sublime"
+        if os.path.isdir("/proc"):
+            assert done.stdout.splitlines()[1] == shell
+        assert done.returncode == 3
+
+    def test_the_persons_arguments_come_through(self, home: Home, shell: str):
+        home.program("qwen")
+        done = home.run(shell, ["qwen", "--model", "it's a $HOME"], resume=True)
+        assert done.stdout.splitlines()[0] == (
+            "['--model', \"it's a $HOME\", '--approval-mode', 'default', '--continue'] sublime"
+        )
+
+    def test_a_line_is_run_by_the_shell(self, home: Home, shell: str):
+        home.program("qwen")
+        done = home.run(shell, "X=$HOME; qwen --yolo $X")
+        assert done.stdout.splitlines()[0] == f"['--yolo', '{home.root}'] sublime"
+
+    def test_a_missing_program_is_told_in_one_sentence(self, home: Home, shell: str):
+        done = home.run(shell, ["qwen"])
+        assert done.stdout == (
+            "QwenCompanion: qwen was not found. Install it with: npm install -g @qwen-code/qwen-code - "
+            "or name yours in the setting qwen_command.\n"
+        )
+        assert done.returncode == NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["qwen", "--approval-mode", "plan"], ["qwen", "--approval-mode=plan"], ["qwen", "-y"], "qwen --yolo", "qwen  -y "],
+)
+def test_a_mode_that_the_person_has_set_stays(command: Command):
+    assert "default" not in login_command("/bin/sh", QWEN, command)[-1]
+    assert "default" not in windows_command(QWEN, command)
+
+
+def test_gemini_cli_asks_by_itself():
+    assert "--approval-mode" not in login_command("/bin/sh", GEMINI, ["gemini"], resume=True)[-1]
+    assert "gemini --resume latest" in login_command("/bin/sh", GEMINI, ["gemini"], resume=True)[-1]
+
+
+def test_an_empty_command_is_the_usual_one():
+    assert "; qwen --approval-mode default; exit" in login_command("/bin/sh", QWEN, [])[-1]
+
+
+def test_fish_is_quoted_as_fish():
+    assert r"'a\\b\'c'" in login_command("/usr/bin/fish", QWEN, ["qwen", "a\\b'c"])[-1]
+
+
+def test_on_windows_a_cmd_file_is_called_by_the_command_interpreter():
+    assert windows_command(QWEN, ["C:/Program Files/q.cmd"], resume=True) == [
+        "cmd.exe", "/c", "set", "TERM_PROGRAM=sublime&&",
+        "call", "C:/Program Files/q.cmd", "--approval-mode", "default", "--continue",
+    ]  # fmt: skip
+
+
+@posix
+@pytest.mark.parametrize(
+    ("named", "used"),
+    [("/usr/bin/zsh", "/usr/bin/zsh"), ("/opt/fish", "/opt/fish"), ("/bin/tcsh", None), ("/usr/bin/nu", None),
+     ("zsh", None), ("", None)],
+)  # fmt: skip
+def test_the_persons_own_shell_is_used_if_it_understands(named: str, used: str | None):
+    found = usual_shell({"SHELL": named} if named else {})
+    assert found == used if used else found in ("/bin/bash", "/bin/zsh", "/bin/sh")
+
+
+def name(path: str, folder: str = "/work", lines: list[tuple[int, int]] | None = None) -> str | None:
+    return mention(path, folder, QWEN, lines or [], windows=False)
+
+
+@posix
+class TestMention:
+    """What is put into a CLI's prompt."""
+
+    @pytest.mark.parametrize(
+        ("path", "said"),
+        [
+            ("/work/app.py", "@app.py "),
+            ("/work/src/app.py", "@src/app.py "),
+            ("/other/app.py", "@/other/app.py "),
+            ("/workshop/app.py", "@/workshop/app.py "),
+            ("/work/my file.py", r"@my\ file.py "),
+            ("/work/a(1),[2]{3};4!5?.py", r"@a\(1\)\,\[2\]\{3\}\;4\!5\?.py "),
+            ("/work/$HOME`id`'\"#&<>|*~.py", r"@\$HOME\`id\`\'\"\#\&\<\>\|\*\~.py "),
+            ("/work/漢字.py", "@漢字.py "),
+            ("/work/.env", "@.env "),
+            # Qwen Code would look for the session of that name.
+            ("/work/session:x", "@./session:x "),
+            # Behind an @ it would end before these, or stay escaped.
+            ("/work/back\\slash.py", '"back\\slash.py" '),
+            ("/work/no\u00a0break.py", '"no\u00a0break.py" '),
+            ("/work/dot.", '"dot." '),
+        ],
+    )
+    def test_a_path(self, path: str, said: str):
+        assert name(path) == said
+
+    @pytest.mark.parametrize("key", ["\n", "\r", "\t", "\x1b", "\x03", "\x7f", "\x9b"])
+    def test_a_path_never_presses_a_key(self, key: str):
+        assert name(f"/work/a{key}b") is None
+
+    @pytest.mark.parametrize(
+        ("lines", "said"),
+        [
+            ([(3, 3)], "@app.py line 3 "),
+            ([(3, 7)], "@app.py lines 3-7 "),
+            ([(3, 3), (9, 9)], "@app.py lines 3, 9 "),
+            ([(3, 7), (9, 9)], "@app.py lines 3-7, 9 "),
+        ],
+    )
+    def test_lines(self, lines: list[tuple[int, int]], said: str):
+        assert name("/work/app.py", lines=lines) == said
+
+    def test_without_a_folder_the_whole_path(self):
+        assert name("/work/app.py", folder="") == "@/work/app.py "
+
+    @given(st.text(st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), min_size=1))
+    def test_both_families_read_the_very_path(self, file: str):
+        said = name(f"/work/{file}")
+        if said is None or not said.startswith("@") or file in (".", ".."):
+            return
+        expected = f"./{file}" if ":" in file else file
+        assert read_by_qwen(said + "and more") == expected
+        assert read_by_gemini(said + "and more") == expected
+
+
+def read_by_qwen(prompt: str) -> str:
+    """The path behind the @ at the start, as Qwen Code 0.24.4 reads it (`parseAllAtCommands`, `unescapePath`)."""
+    end, escaped = 1, False
+    while end < len(prompt):
+        char, following = prompt[end], prompt[end + 1 : end + 2]
+        if escaped:
+            escaped = False
+        elif char == "\\":
+            escaped = True
+        elif re.match(r"[,\s;!?()\[\]{}]", char) or (char == "." and (not following or following.isspace())):
+            break
+        end += 1
+    return re.sub(r"""\\([ \t()[\]{};|*?$`'"#&<>!~,])""", r"\1", prompt[1:end])
+
+
+def read_by_gemini(prompt: str) -> str:
+    """The same as Gemini CLI 0.61 does (`AT_COMMAND_PATH_REGEX_SOURCE`, `unescapePath`)."""
+    found = re.match(r'@((?:(?:"(?:[^"]*)")|(?:\\.|[^ \t\n\r,;!?()\[\]{}.]|\.(?!$|[ \t\n\r])))+)', prompt)
+    assert found, prompt
+    return re.sub(r"\\(.)", r"\1", found[1])
+
+
+class TestMentionOnWindows:
+    """There, Qwen Code unescapes nothing, and Gemini CLI knows double quotes."""
+
+    @pytest.mark.parametrize(
+        ("path", "qwen", "gemini"),
+        [
+            ("C:/work/src/app.py", "@C:/work/src/app.py ", "@C:/work/src/app.py "),
+            ("C:\\work\\app.py", "@C:/work/app.py ", "@C:/work/app.py "),
+            ("C:/my work/app.py", '"C:/my work/app.py" ', '@"C:/my work/app.py" '),
+        ],
+    )
+    def test_a_path(self, path: str, qwen: str, gemini: str):
+        assert mention(path, "", QWEN, windows=True) == qwen
+        assert mention(path, "", GEMINI, windows=True) == gemini
+        assert mention(path, "", None, windows=True) == qwen
