@@ -23,6 +23,10 @@ from .companion.sublime_text.commands import (  # noqa: E402
     QwenCompanionToggleDiffLayoutCommand,
 )
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
+from .companion.sublime_text.status_commands import (  # noqa: E402
+    QwenCompanionCopyReportCommand,
+    QwenCompanionStatusCommand,
+)
 from .companion.sublime_text.terminal_commands import (  # noqa: E402
     QwenCompanionCopyEnvironmentCommand,
     QwenCompanionRunCommand,
@@ -37,6 +41,7 @@ __all__ = (
     "QwenCompanionAcceptAllCommand",
     "QwenCompanionAcceptDiffCommand",
     "QwenCompanionCopyEnvironmentCommand",
+    "QwenCompanionCopyReportCommand",
     "QwenCompanionEditDiffCommand",
     "QwenCompanionListener",
     "QwenCompanionNextChangeCommand",
@@ -50,6 +55,7 @@ __all__ = (
     "QwenCompanionSendFileCommand",
     "QwenCompanionSendLineCommand",
     "QwenCompanionSendSelectionCommand",
+    "QwenCompanionStatusCommand",
     "QwenCompanionTerminalListener",
     "QwenCompanionTerminalOpenedCommand",
     "QwenCompanionToggleDiffLayoutCommand",

@@ -93,6 +93,29 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
+class Habits:
+    """What a family does that decides whether it comes to an editor, and whether it shows a diff."""
+
+    folder: str
+    """The name of its folder, in the person's home and in a project."""
+    home_variable: str
+    """Another place for that folder."""
+    home_is_folder: bool
+    """Whether the variable names the folder itself, not the one that it is in."""
+    approval_setting: str
+    """The key of the approval mode in its settings."""
+    asking_modes: frozenset[str]
+    """The approval modes that don't change files without a question."""
+    silent_since: tuple[int, ...] | None
+    """The version since which its default isn't one of them."""
+    sends_token_since: tuple[int, ...]
+    needs_variables_until: tuple[int, ...] | None
+    """The version since which it finds an editor by its files alone."""
+    yes_enables: bool
+    """Whether a "Yes" to its first question turns the IDE mode on."""
+
+
+@dataclass(frozen=True, slots=True)
 class CliFamily:
     """How one family of CLIs finds an editor, and how it differs from others."""
 
@@ -101,6 +124,7 @@ class CliFamily:
     workspace_variable: str
     files: tuple[DiscoveryName, ...]
     launch: Launch
+    habits: Habits
     token_variable: str | None = None
     pid_variable: str | None = None
     """The editor's process, for a CLI that can't find it by walking up from its own."""
@@ -153,6 +177,17 @@ QWEN_CODE = CliFamily(
         ask=("--approval-mode", "default"),
         unless=frozenset({"--approval-mode", "--yolo", "-y"}),
     ),
+    habits=Habits(
+        folder=".qwen",
+        home_variable="QWEN_HOME",
+        home_is_folder=True,
+        approval_setting="tools.approvalMode",
+        asking_modes=frozenset({"default", "plan"}),
+        silent_since=(0, 21),
+        sends_token_since=(0, 1),
+        needs_variables_until=(0, 12),
+        yes_enables=True,
+    ),
     # From 0.21.2 on; older ones find no folder in either form.
     reads_json_folders=True,
 )
@@ -167,6 +202,17 @@ GEMINI_CLI = CliFamily(
     files=(DiscoveryName(temporary_folder, ("gemini", "ide"), "gemini-ide-server-{pid}-{port}.json"),),
     # Without a conversation before, it says so and begins a new one.
     launch=Launch(key="gemini", npm_package="@google/gemini-cli", resume=("--resume", "latest"), quotes_paths=True),
+    habits=Habits(
+        folder=".gemini",
+        home_variable="GEMINI_CLI_HOME",
+        home_is_folder=False,
+        approval_setting="general.defaultApprovalMode",
+        asking_modes=frozenset({"default", "plan"}),
+        silent_since=None,
+        sends_token_since=(0, 6),
+        needs_variables_until=None,
+        yes_enables=False,
+    ),
     keeps_edits=True,
 )
 

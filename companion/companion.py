@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from .cli import FAMILIES
@@ -18,7 +18,9 @@ from .endpoint import Endpoint
 from .handover import Inheritance
 from .process import wrote
 from .review import Reviews
+from .server import overview
 from .server.window import WindowServer
+from .status import Facts
 
 logger = logging.getLogger(__name__)
 
@@ -141,6 +143,7 @@ class Companion:
 
     def configure(self, settings: Settings, windows: Mapping[int, Settings] | None = None) -> None:
         """The settings have changed; `windows` names those whose project has settings of its own."""
+        logger.debug("The settings are %s", settings)
         self._settings = settings
         self._window_settings = windows or {}
         for number, server in self._windows.items():
@@ -162,6 +165,16 @@ class Companion:
             return None
         endpoint = server.endpoint
         return endpoint.folders, endpoint.terminal_variables if own else endpoint.variables
+
+    def look_around(self, facts: Facts, tell: Callable[[Facts], object]) -> None:
+        """Complete the facts of a status report, and tell them twice: as they are known, and when all is known."""
+        first = overview.known(facts, self._windows, self.reviews)
+        tell(first)
+
+        async def rest() -> None:
+            tell(await overview.complete(first, self._windows))
+
+        self._background(rest())
 
     def _serve(self, endpoint: Endpoint) -> WindowServer:
         window = endpoint.window

@@ -10,6 +10,7 @@ import os
 import secrets
 import socket
 import sys
+import time
 from dataclasses import dataclass, field
 
 from .cli import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName
@@ -55,6 +56,8 @@ class Endpoint:
     """Whether its window is the one in front: of a file that all windows share, it is the owner."""
     legacy_files: bool = True
     """Whether CLIs from before Qwen Code 0.5.2 find it too."""
+    folders_since: dict[str, float] = field(default_factory=dict[str, float])
+    """Since when each folder is told to CLIs, as a Unix time in seconds."""
     publications: list[Publication] = field(init=False)
     """One for each CLI family, each with a token of its own: the token says who calls, and for which window."""
 
@@ -112,6 +115,8 @@ class Endpoint:
 
     def publish(self) -> list[str]:
         """Write the discovery files for the folders as they are now. Returns a sentence for each new failure."""
+        now = time.time()
+        self.folders_since = {folder: self.folders_since.get(folder, now) for folder in self.folders}
         return [said for one in self.publications for said in one.publish(self.folders, self._names(one.family))]
 
     def heal(self, lives: Lives) -> list[str]:

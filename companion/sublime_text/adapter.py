@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import sublime
 
 from ..editor import OpenFile, Selection, Window, WindowState
+from ..log import Log
 from ..thread import CompanionThread
 from .bridge import UiBridge
 from .diffs import Diffs
 from .settings import SettingsFile
 from .status_bar import StatusBar
+from .status_view import StatusReport, editor_facts
 from .windows import Focus, GroupContents, find_window, is_code
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
 PORT_SETTING = "qwen_companion.port"
 """On a window: the port that it was served on, kept over reloads and restarts."""
+MESSAGES_KEPT = 20
+"""How many of the latest messages a status report tells."""
 STOP_LIMIT = 2.5
 """Seconds that the UI thread waits for the end: one for the last notifications, the rest for the server."""
 
@@ -39,7 +44,9 @@ class Adapter:
 
     def __init__(self) -> None:
         self._bridge = UiBridge()
+        self._messages: deque[tuple[float, str]] = deque(maxlen=MESSAGES_KEPT)
         self.settings = SettingsFile(self._wrong_setting)
+        self._log = Log(print, debug=self.settings.value("debug"))
         self.focus = Focus()
         self.thread = CompanionThread(self, self.settings.read(), _windows)
         self.diffs = Diffs(
@@ -72,6 +79,12 @@ class Adapter:
         settings, windows = self.settings.read(), self.settings.by_window()
         self.thread.post(lambda companion: companion.configure(settings, windows))
         self.status_bar.want(is_wanted=self.settings.value("show_status"))
+        self._log.set_debug(debug=self.settings.value("debug"))
+
+    def report(self, window: sublime.Window, show: Callable[[str, bool], object]) -> None:
+        """Make a status report; `show` gets the text as it grows, and whether it is the last."""
+        facts = editor_facts(window, self.settings.problems, list(self._messages))
+        StatusReport(facts, show).begin(self.thread.post, self._bridge.post)
 
     def _wrong_setting(self, problem: Problem, window: int | None) -> None:
         _say(str(problem), window)
@@ -89,6 +102,7 @@ class Adapter:
         """End the companion: the CLIs hear that their diffs are rejected, the discovery files go. Waits for that."""
         self._bridge.close()
         self.thread.stop(STOP_LIMIT, hand_over=hand_over)
+        self._log.close()
 
     def unload(self) -> None:
         """Stop, and take what is ours from the screen. An instance that is loaded next goes on with the sessions."""
@@ -197,6 +211,7 @@ class Adapter:
 
     def say(self, message: str, window: int | None = None) -> None:
         """See Editor."""
+        self._messages.append((time.time(), message))
         self._bridge.post(lambda: _say(message, window))
 
     def _show_status(self, window: int, status: WindowStatus) -> None:

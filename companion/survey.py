@@ -1,0 +1,186 @@
+"""What the status report wants to know of the disk and of other processes. Asks both: not for an event loop."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from .cli import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home
+from .endpoint import Endpoint
+from .process import running_clis, wrote
+from .status import Cli, DiscoveryFile, Folder, Rival, RunningCli, is_inside
+
+LIBRARIES = ("mcp", "mcp-types", "pydantic", "pydantic-core", "starlette", "uvicorn", "anyio", "h11", "psutil")
+"""The libraries on which a problem may depend."""
+_JSON_WITH_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+def library_versions() -> tuple[tuple[str, str], ...]:
+    """The versions of our libraries, "missing" where there is none."""
+    return tuple((name, _version(name)) for name in LIBRARIES)
+
+
+def published_folders(endpoint: Endpoint) -> tuple[Folder, ...]:
+    """An endpoint's folders, with the time since which each is published."""
+    since = endpoint.folders_since
+    return tuple(Folder(path, os.path.realpath(path), since.get(path, 0.0)) for path in endpoint.folders)
+
+
+def discovery_files(endpoint: Endpoint) -> tuple[DiscoveryFile, ...]:
+    """An endpoint's discovery files as they are on disk."""
+    return tuple(
+        _file(publication.family, name, endpoint.port, publication.token)
+        for publication in endpoint.publications
+        for name in publication.family.files
+        if not name.legacy and not name.is_shared
+    )
+
+
+def rivals(endpoint: Endpoint, ours: Sequence[int]) -> tuple[Rival, ...]:
+    """Lock files of other editors for a folder of this endpoint; `ours` are the ports of this one's windows."""
+    folder = qwen_home() / "ide"
+    own = _modified(folder / f"{endpoint.port}.lock")
+    found: list[Rival] = []
+    for path in _lock_files(folder):
+        body, modified = _json(path), _modified(path)
+        pid = body.get("ppid")
+        if int(path.stem) in ours or modified is None or not isinstance(pid, int) or not wrote(pid, modified):
+            continue
+        info = body.get("ideInfo")
+        named: object = cast("dict[str, object]", info).get("displayName") if isinstance(info, dict) else None
+        editor = str(named or body.get("ideName") or "Another editor")
+        is_newer = own is None or modified > own
+        shared = _shared(str(body.get("workspacePath", "")), endpoint.folders)
+        found += [Rival(editor, str(path), path.stem, one, is_newer) for one in shared]
+    return tuple(found)
+
+
+def clis(families: Sequence[CliFamily] = FAMILIES) -> tuple[Cli, ...]:
+    """The CLIs that run, and what their files say."""
+    return tuple(look_at(running) for running in running_clis(families))
+
+
+def look_at(running: RunningCli) -> Cli:
+    """A running CLI, with its version and its settings: the user's, and those of the project that it is in."""
+    home = settings_folder(running)
+    user = home / "settings.json"
+    paths = [user] + ([Path(running.cwd, running.family.habits.folder, "settings.json")] if running.cwd else [])
+    ide_mode: bool | None = False
+    approval: str | None = None
+    for path in paths:
+        values = _json(path, comments=True)
+        if not values and path.exists() and path == user:
+            ide_mode = None  # it can't be read, or says nothing
+        enabled = _at(values, "ide.enabled", _at(values, "ideMode"))
+        mode = _at(values, running.family.habits.approval_setting, _at(values, "tools.approvalMode"))
+        ide_mode = enabled if isinstance(enabled, bool) else ide_mode
+        approval = mode if isinstance(mode, str) else approval
+    return Cli(running, version(running), str(user), ide_mode, approval)
+
+
+def settings_folder(running: RunningCli) -> Path:
+    """The folder of a CLI in the person's home, as its own environment says."""
+    habits, variables = running.family.habits, running.variables or os.environ
+    named = variables.get(habits.home_variable)
+    if named and habits.home_is_folder:
+        return Path(running.cwd or "", os.path.expanduser(named))
+    home = variables.get("USERPROFILE" if os.name == "nt" else "HOME")
+    return Path(named or home or Path.home(), habits.folder)
+
+
+def version(running: RunningCli) -> tuple[int, ...] | None:
+    """The version in the npm package that a CLI was started from."""
+    program = Path(os.path.realpath(os.path.join(running.cwd or "", running.program)))
+    for folder in list(program.parents)[:4]:
+        body = _json(folder / "package.json")
+        if body.get("name") == running.family.launch.npm_package:
+            numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", str(body.get("version")))
+            return tuple(map(int, numbers.groups())) if numbers else None
+    return None
+
+
+def refusal(folder: DiscoveryFolder) -> str:
+    """Why no discovery file can be written to a folder, in words that follow its path; empty if one can."""
+    path = folder.base
+    for part in folder.parts:
+        path = path / part
+        try:
+            found = path.lstat()
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            return f"it can't be read ({error.strerror})"
+        it = "it" if path == folder.path else str(path)
+        if stat.S_ISLNK(found.st_mode):
+            return f"{it} is a symbolic link"
+        if not stat.S_ISDIR(found.st_mode):
+            return f"{it} is not a folder"
+        if hasattr(os, "getuid") and found.st_uid != os.getuid():
+            return f"{it} belongs to another user"
+    return "" if os.access(path, os.W_OK | os.X_OK) else "it can't be written to"
+
+
+def _file(family: CliFamily, name: DiscoveryName, port: int, token: str) -> DiscoveryFile:
+    path = name.folder.path / name.file(os.getppid(), port)
+    modified = _modified(path)
+    if modified is not None:
+        state = "ours" if _json(path).get("authToken") == token else "another's"
+        return DiscoveryFile(family.name, str(path), state, modified)
+    return DiscoveryFile(family.name, str(path), "missing", None, refusal(name.folder))
+
+
+def _shared(workspace: str, folders: Sequence[str]) -> list[str]:
+    """Which of our folders another editor's `workspacePath` holds as well."""
+    theirs: list[str] = []
+    if workspace.startswith("["):
+        try:
+            theirs = [str(one) for one in json.loads(workspace)]
+        except ValueError:
+            return []
+    theirs = [os.path.realpath(one) for one in theirs or workspace.split(os.pathsep) if one]
+    return [ours for ours in folders if any(is_inside(os.path.realpath(ours), one) for one in theirs)]
+
+
+def _lock_files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if re.fullmatch(r"\d+\.lock", path.name))
+    except OSError:
+        return []
+
+
+def _json(path: Path, *, comments: bool = False) -> dict[str, Any]:
+    try:
+        text = path.read_text("utf-8-sig")
+        if comments:
+            text = _JSON_WITH_COMMENTS.sub(lambda found: found[0] if found[0].startswith('"') else " ", text)
+        body: object = json.loads(text)
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", body) if isinstance(body, dict) else {}
+
+
+def _at(values: object, key: str, default: object = None) -> object:
+    """The value of a key such as "ide.enabled"."""
+    for part in key.split("."):
+        values = cast("dict[str, object]", values).get(part) if isinstance(values, dict) else None
+    return default if values is None else values
+
+
+def _modified(path: Path) -> float | None:
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return None
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "missing"
