@@ -176,14 +176,15 @@ class TestKinds(CompanionCase):
 
     def test_a_short_proposal_for_a_large_file_is_marked_to_the_end(self) -> Steps:
         """Issue 3: the sides may be of very different lengths, and are put into their views in parts."""
-        lines = [f"{number:06}: the quick brown fox\n" for number in range(90_000)]
+        lines = [f"{number:06}: the quick brown fox jumps over it all\n" for number in range(99_000)]
+        original, head = "".join(lines), len("".join(lines[:10]))
         path = self.folder / "large.txt"
-        path.write_text("".join(lines))
-        yield from self.open_diff("".join(lines[:1000]), path)
-        yield {"condition": lambda: self.original.size() == len("".join(lines)), "timeout": 10_000}
+        path.write_text(original)
+        yield from self.open_diff("".join([*lines[:10], *lines[-10:]]), path)
+        yield {"condition": lambda: self.original.size() == len(original), "timeout": 10_000}
         yield 500
         [region] = self.original.get_regions(CHANGES)
-        self.assertEqual((region.begin(), region.end()), (len("".join(lines[:1000])), self.original.size()))
+        self.assertEqual((region.begin(), region.end()), (head, len(original) - head))
 
     def _assert_not_marked(self, original: bytes, proposal: str) -> Steps:
         path = self.folder / "data.txt"
