@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import pytest
 
+from . import gemini
+from .clis import pinned
 from .editor import Editor
 from .qwen import Home, MissingError, node, node_modules, pinned_command
-from .session import GREET, Session
+from .session import GREET, CliSession, GeminiSession, Session
 
 
 @pytest.fixture(scope="session")
@@ -36,34 +39,76 @@ def node_program() -> Path:
     return program
 
 
+S = TypeVar("S", bound=CliSession[Any])
+
+
+class Shared(Generic[S]):
+    """A session for many tests; a new one when a test has left it in disorder."""
+
+    def __init__(self, start: Callable[[], S]) -> None:
+        self._start = start
+        self._current: S | None = None
+
+    def get(self) -> S:
+        if self._current is not None and not self._current.calm():
+            self.close()
+        if self._current is None:
+            self._current = self._start()
+        return self._current
+
+    def close(self) -> None:
+        if self._current is not None:
+            self._current.close()
+            self._current = None
+
+
 @pytest.fixture(scope="module")
-def _shared(programs: None) -> Iterator[Callable[[], Session]]:
-    current: Session | None = None
-
-    def get() -> Session:
-        nonlocal current
-        if current is not None and not current.calm():
-            current.close()
-            current = None
-        if current is None:
-            current = Session.start()
-        return current
-
-    yield get
-    if current is not None:
-        current.close()
+def _shared(programs: None) -> Iterator[Shared[Session]]:
+    shared = Shared(Session.start)
+    yield shared
+    shared.close()
 
 
 @pytest.fixture
-def session(_shared: Callable[[], Session]) -> Session:
-    """The module's session; a new one when a test before has left it in disorder."""
-    return _shared()
+def session(_shared: Shared[Session]) -> Session:
+    """The module's session with a Qwen Code."""
+    return _shared.get()
 
 
 @pytest.fixture
 def own_session(programs: None) -> Iterator[Session]:
     """A session for a test that ends the editor or the CLI."""
     session = Session.start()
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="session")
+def gemini_program() -> None:
+    """Fails with one sentence when Node or the Gemini CLI is missing."""
+    try:
+        pinned("gemini", gemini.NEWEST)
+    except MissingError as missing:
+        pytest.fail(str(missing), pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def _shared_gemini(gemini_program: None) -> Iterator[Shared[GeminiSession]]:
+    shared = Shared(GeminiSession.start)
+    yield shared
+    shared.close()
+
+
+@pytest.fixture
+def gemini_session(_shared_gemini: Shared[GeminiSession]) -> GeminiSession:
+    """The module's session with a Gemini CLI."""
+    return _shared_gemini.get()
+
+
+@pytest.fixture
+def own_gemini_session(gemini_program: None) -> Iterator[GeminiSession]:
+    """A session for a test that ends the editor or the CLI."""
+    session = GeminiSession.start()
     yield session
     session.close()
 

@@ -1,4 +1,4 @@
-"""A scripted, OpenAI-compatible model on loopback.
+"""A scripted model on loopback, with the OpenAI API and the Gemini API.
 
 A test registers a script: rounds of tool calls, then a closing sentence. The prompt carries the script's tag, so what
 the model does never depends on the prompt's wording, and texts with any bytes go to the CLI without being typed. Which
@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from . import gemini_api
 
 TAG = re.compile(r"\(task #(\d+)\)")
 
@@ -149,6 +151,10 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
+            if gemini_api.is_for(self.path):
+                text, calls = model.answer(gemini_api.conversation(body))
+                self._send(*gemini_api.answer(self.path, text, calls))
+                return
             text, calls = model.answer(body)
             name = f"chatcmpl-{len(model.requests)}"
             head = {"id": name, "created": int(time.time()), "model": body.get("model", "scripted")}

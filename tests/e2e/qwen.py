@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .cli import Cli
 from .model import Call, Model, Script
-from .terminal import Terminal, WaitedError
+from .terminal import Terminal
 
 PROJECT = Path(__file__).resolve().parents[2]
-#: Seconds until the prompt must be up: 3 on an idle machine, more than 40 were seen on a busy one (qwen-ide.md §9).
-START = 90.0
-#: Seconds for one step of a turn on a busy machine.
-STEP = 60.0
-#: The CLI's words (0.24.4).
-PROMPT, APPLY, CONNECTED = "Type your message", "Apply this change?", "Connected to Sublime Text"
-SPINNER = re.compile("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]|esc to cancel")
-#: Seconds after which a CLI has given up a lost stream.
-LAST_RETRY = 4.0
-ESCAPE = "\x1b"
 #: Of the machine's own variables a CLI and an editor need these; the others would make the tests depend on the machine.
 KEPT_VARIABLES = (
     "PATH",
@@ -181,14 +170,25 @@ def settings(approval: str = "default") -> dict[str, object]:
     }
 
 
-class Qwen:
-    """The CLI in a terminal outside the editor, in the home's project folder."""
+class Qwen(Cli):
+    """Qwen Code in a terminal, in the home's project folder.
+
+    Args:
+        command: another one than the pinned.
+        inside: as in a terminal inside the editor (`Terminal`).
+        more: further environment variables.
+    """
 
     def __init__(
-        self, home: Home, model: Model, *, command: Sequence[str] | None = None, cwd: Path | None = None
+        self,
+        home: Home,
+        model: Model,
+        *,
+        command: Sequence[str] | None = None,
+        cwd: Path | None = None,
+        inside: bool = False,
+        more: Mapping[str, str] | None = None,
     ) -> None:
-        self.home = home
-        self.model = model
         (home.qwen_home / "settings.json").write_text(json.dumps(settings()), encoding="utf-8")
         command = pinned_command() if command is None else command
         environment = home.environment(
@@ -199,64 +199,11 @@ class Qwen:
             OPENAI_MODEL="scripted",
             QWEN_CODE_DISABLE_CRON="1",
             QWEN_DISABLE_AUTO_TITLE="1",
+            **(more or {}),
         )
         # The folder of the command's own Node comes first: the CLI starts itself again by that name.
         environment["PATH"] = os.pathsep.join([str(Path(command[0]).parent), environment.get("PATH", "")])
-        self.terminal = Terminal(command, cwd=cwd or home.workspace, env=environment)
-
-    def wait_ready(self) -> None:
-        """Wait until the CLI takes a prompt."""
-        self.terminal.wait_text(PROMPT, START)
-
-    def wait_connected(self) -> None:
-        """Wait until `/ide status` says "Connected": the CLI connects a moment after its prompt is up."""
-        for _ in range(5):
-            if CONNECTED in self.command("/ide status"):
-                return
-        raise WaitedError(f"the CLI did not connect; its screen:\n{self.terminal.text()}")
-
-    def wait_disconnected(self) -> None:
-        """Wait until `/ide status` does not say "Connected" any more: the CLI notices within a few seconds."""
-        for _ in range(10):
-            if CONNECTED not in self.command("/ide status"):
-                return
-        raise WaitedError(f"the CLI did not notice that its server is gone; its screen:\n{self.terminal.text()}")
-
-    def reconnect(self) -> None:
-        """`/ide enable` after the server has gone, again if need be.
-
-        Twice the CLI tries to take up the lost stream, 1 s and 2.5 s after the loss, and the failure of such a try
-        marks a connection as lost that was made in between (seen with 0.24.4).
-        """
-        self.wait_disconnected()
-        time.sleep(LAST_RETRY)
-        for _ in range(3):
-            self.command("/ide enable")
-            if CONNECTED in self.command("/ide status"):
-                return
-        raise WaitedError(f"the CLI did not reconnect; its screen:\n{self.terminal.text()}")
-
-    def idle(self) -> bool:
-        """Whether the CLI takes a prompt and does nothing else."""
-        text = self.terminal.text()
-        return PROMPT in text and APPLY not in text and not SPINNER.search(text)
-
-    def wait_idle(self) -> None:
-        """Wait until the CLI has been idle and its screen still for 0.3 s."""
-        self.terminal.wait("idle CLI", lambda: self.idle() and self.terminal.quiet_for() > 0.3, STEP)
-
-    def ask(self, words: str, *rounds: Sequence[Call]) -> Script:
-        """Type a prompt for which the model makes these rounds of tool calls. Returns at once.
-
-        Args:
-            words: a few words; long ones would wrap on the screen.
-            rounds: the calls of each round.
-        """
-        script = self.model.script(*rounds)
-        self.wait_idle()
-        self.terminal.type(f"{words} {script.tag}")
-        self.terminal.wait("request to the model", lambda: self.model.requests_of(script), STEP)
-        return script
+        super().__init__(model, Terminal(command, cwd=cwd or home.workspace, env=environment, inside=inside))
 
     def ask_to_write(self, path: Path, content: str) -> Script:
         """Have the model write a whole file; one that exists is read before, which the CLI demands."""
@@ -269,21 +216,3 @@ class Qwen:
         """Have the model replace a piece of a file, which it reads before."""
         edit = Call("edit", {"file_path": str(path), "old_string": old, "new_string": new})
         return self.ask(words or f"Edit {path.name}", [Call("read_file", {"file_path": str(path)})], [edit])
-
-    def wait_done(self, script: Script) -> None:
-        """Wait until the turn is over: the CLI has written what it had to write."""
-        self.terminal.wait_text(script.done, STEP)
-
-    def wait_question(self) -> None:
-        """Wait until the CLI asks for the person's leave in the terminal."""
-        self.terminal.wait_text(APPLY, STEP)
-
-    def command(self, line: str) -> str:
-        """Type a slash command; what the screen shows below it once the CLI is idle."""
-        self.wait_idle()
-        self.terminal.type(line)
-        self.wait_idle()
-        return self.terminal.text().rpartition(line)[2]
-
-    def close(self) -> None:
-        self.terminal.close()

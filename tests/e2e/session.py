@@ -1,12 +1,16 @@
-"""An editor and a Qwen Code that are connected, and the texts that the tests work on."""
+"""An editor and a CLI that are connected, and the texts that the tests work on."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, Self, TypeVar
 
+from .cli import Cli
 from .editor import Editor
+from .gemini import Gemini
 from .model import Model
 from .qwen import Home, Qwen
 
@@ -17,46 +21,48 @@ GREET_BETTER = (
     'def greet(name):\n    if not name:\n        raise ValueError(name)\n    print(f"hi {name}")\n\n\ngreet("Ada")\n'
 )
 
+C = TypeVar("C", bound=Cli)
+
 
 @dataclass
-class Session:
-    """An editor on a project folder, and a Qwen Code in a terminal outside the editor that is connected to it."""
+class CliSession(Generic[C]):
+    """An editor on a project folder, and a CLI in a terminal that is connected to it."""
 
     home: Home
     editor: Editor
     model: Model
-    qwen: Qwen
+    cli: C
 
     @classmethod
-    def start(cls) -> Session:
+    def begin(cls, make: Callable[[Home, Model], C]) -> Self:
         """Editor first, as the CLI looks for one only at its start (qwen-ide.md §3)."""
         home = Home.make()
         home.write("greet.py", GREET)
         home.write("other.txt", "one\ntwo\nthree\n")
         model = Model()
         editor: Editor | None = None
-        qwen: Qwen | None = None
+        cli: C | None = None
         try:
             editor = Editor(home, [home.workspace])
             editor.lock()
-            qwen = Qwen(home, model)
-            qwen.wait_ready()
-            qwen.wait_connected()
+            cli = make(home, model)
+            cli.wait_ready()
+            cli.wait_connected()
         except BaseException:
-            if qwen is not None:
-                qwen.close()
+            if cli is not None:
+                cli.close()
             if editor is not None:
                 editor.kill()
             model.close()
             home.remove()
             raise
-        return cls(home, editor, model, qwen)
+        return cls(home, editor, model, cli)
 
     def calm(self) -> bool:
         """Whether a test can begin, now or within `CALM` seconds: the CLI is idle, the editor runs, no diff is open."""
         end = time.monotonic() + CALM
-        while self.qwen.terminal.running and self.editor.running:
-            if self.qwen.idle() and not self.editor.sides("proposal"):
+        while self.cli.terminal.running and self.editor.running:
+            if self.cli.idle() and not self.editor.sides("proposal"):
                 return True
             if time.monotonic() > end:
                 return False
@@ -69,7 +75,31 @@ class Session:
 
     def close(self) -> None:
         """End the CLI and the editor, whatever state they are in."""
-        self.qwen.close()
+        self.cli.close()
         self.editor.kill()
         self.model.close()
         self.home.remove()
+
+
+class Session(CliSession[Qwen]):
+    """With a Qwen Code in a terminal outside the editor."""
+
+    @classmethod
+    def start(cls) -> Self:
+        return cls.begin(Qwen)
+
+    @property
+    def qwen(self) -> Qwen:
+        return self.cli
+
+
+class GeminiSession(CliSession[Gemini]):
+    """With a Gemini CLI in a terminal outside the editor."""
+
+    @classmethod
+    def start(cls) -> Self:
+        return cls.begin(Gemini)
+
+    @property
+    def gemini(self) -> Gemini:
+        return self.cli

@@ -103,11 +103,28 @@ class WindowsTerminal:
         self._pty.close(force=True)
 
 
-class Terminal:
-    """A command line run by a shell in a pseudo-terminal of 130 × 60 cells."""
+class Screen(pyte.Screen):
+    """pyte's, without its fall over private sequences of xterm (CSI > … m)."""
 
-    def __init__(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> None:
-        self._screen = pyte.Screen(COLUMNS, ROWS)
+    def select_graphic_rendition(self, *attrs: int, private: bool = False) -> None:
+        if not private:
+            super().select_graphic_rendition(*attrs)
+
+
+#: Runs a command and waits for it: a process between the terminal's shell and its editor.
+BETWEEN = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
+
+
+class Terminal:
+    """A command line run by a shell in a pseudo-terminal of 130 × 60 cells.
+
+    Args:
+        inside: with a process between, so that the shell's grandparent is this process, as it is the editor's parent:
+            the shape that a terminal inside an editor has. CLIs take that grandparent for the editor (qwen-ide.md §2).
+    """
+
+    def __init__(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], inside: bool = False) -> None:
+        self._screen = Screen(COLUMNS, ROWS)
         self._stream = pyte.Stream(self._screen)
         self._lock = threading.Lock()
         self._changed_at = time.monotonic()
@@ -116,9 +133,9 @@ class Terminal:
             self._pty = WindowsTerminal(["cmd.exe", "/d", "/c", subprocess.list2cmdline(command)], cwd, env)
         else:
             # "; exit" keeps the shell as a process of its own: alone, the last command would replace it.
-            self._pty = PosixTerminal(
-                ["/bin/bash", "--norc", "--noprofile", "-c", shlex.join(command) + "; exit $?"], cwd, env
-            )
+            between = [sys.executable, "-c", BETWEEN] if inside else []
+            shell = ["/bin/bash", "--norc", "--noprofile", "-c", shlex.join(command) + "; exit $?"]
+            self._pty = PosixTerminal([*between, *shell], cwd, env)
         self.pid = self._pty.pid
         self._reader = threading.Thread(target=self._pump, name="terminal reader", daemon=True)
         self._reader.start()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .cli import ESCAPE
 from .editor import Editor
-from .qwen import ESCAPE
 from .session import GREET, GREET_BETTER, Session
 
 

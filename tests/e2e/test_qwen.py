@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from .cli import ESCAPE
 from .model import Call
-from .qwen import ESCAPE, Qwen
+from .qwen import Qwen
 from .session import GREET, GREET_BETTER, Session
 
 #: Longer than the companion's debounce (50 ms) and the way of an update to the CLI.

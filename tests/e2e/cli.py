@@ -1,0 +1,106 @@
+"""A real CLI of either family in a terminal, and a person's way with it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from .model import Call, Model, Script
+from .terminal import Terminal, WaitedError
+
+#: Seconds until the prompt must be up: 3 on an idle machine, more than 40 were seen on a busy one (qwen-ide.md §9).
+START = 90.0
+#: Seconds for one step of a turn on a busy machine.
+STEP = 60.0
+#: The words of both, the same in every version that is tested.
+PROMPT, APPLY, CONNECTED = "Type your message", "Apply this change?", "Connected to Sublime Text"
+SPINNER = re.compile("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]|esc to cancel")
+#: Seconds after which a CLI has given up a lost stream.
+LAST_RETRY = 4.0
+ESCAPE = "\x1b"
+
+
+class Cli:
+    """A CLI that runs in a terminal."""
+
+    def __init__(self, model: Model, terminal: Terminal) -> None:
+        self.model = model
+        self.terminal = terminal
+
+    def wait_ready(self) -> None:
+        """Wait until the CLI takes a prompt."""
+        self.terminal.wait_text(PROMPT, START)
+
+    def wait_connected(self) -> None:
+        """Wait until `/ide status` says "Connected": the CLI connects a moment after its prompt is up."""
+        for _ in range(5):
+            if CONNECTED in self.command("/ide status"):
+                return
+        raise WaitedError(f"the CLI did not connect; its screen:\n{self.terminal.text()}")
+
+    def wait_disconnected(self) -> None:
+        """Wait until `/ide status` does not say "Connected" any more: the CLI notices within a few seconds."""
+        for _ in range(10):
+            if CONNECTED not in self.command("/ide status"):
+                return
+        raise WaitedError(f"the CLI did not notice that its server is gone; its screen:\n{self.terminal.text()}")
+
+    def reconnect(self) -> None:
+        """`/ide enable` after the server has gone, again if need be.
+
+        Twice the CLI tries to take up the lost stream, 1 s and 2.5 s after the loss, and the failure of such a try
+        marks a connection as lost that was made in between (seen with 0.24.4).
+        """
+        self.wait_disconnected()
+        time.sleep(LAST_RETRY)
+        for _ in range(3):
+            self.command("/ide enable")
+            if CONNECTED in self.command("/ide status"):
+                return
+        raise WaitedError(f"the CLI did not reconnect; its screen:\n{self.terminal.text()}")
+
+    def idle(self) -> bool:
+        """Whether the CLI takes a prompt and does nothing else."""
+        text = self.terminal.text()
+        return PROMPT in text and APPLY not in text and not SPINNER.search(text)
+
+    def wait_idle(self) -> None:
+        """Wait until the CLI has been idle and its screen still for 0.3 s."""
+        self.terminal.wait("idle CLI", lambda: self.idle() and self.terminal.quiet_for() > 0.3, STEP)
+
+    def ask(self, words: str, *rounds: Sequence[Call]) -> Script:
+        """Type a prompt for which the model makes these rounds of tool calls. Returns at once.
+
+        Args:
+            words: a few words; long ones would wrap on the screen.
+            rounds: the calls of each round.
+        """
+        script = self.model.script(*rounds)
+        self.wait_idle()
+        self.terminal.type(f"{words} {script.tag}")
+        self.terminal.wait("request to the model", lambda: self.model.requests_of(script), STEP)
+        return script
+
+    def ask_to_write(self, path: Path, content: str) -> Script:
+        """Have the model write a whole file."""
+        raise NotImplementedError
+
+    def wait_done(self, script: Script) -> None:
+        """Wait until the turn is over: the CLI has written what it had to write."""
+        self.terminal.wait_text(script.done, STEP)
+
+    def wait_question(self) -> None:
+        """Wait until the CLI asks for the person's leave in the terminal."""
+        self.terminal.wait_text(APPLY, STEP)
+
+    def command(self, line: str) -> str:
+        """Type a slash command; what the screen shows below it once the CLI is idle."""
+        self.wait_idle()
+        self.terminal.type(line)
+        self.wait_idle()
+        return self.terminal.text().rpartition(line)[2]
+
+    def close(self) -> None:
+        self.terminal.close()

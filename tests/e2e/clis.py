@@ -1,0 +1,31 @@
+"""The versions of the CLIs that are pinned in tests/npm."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .qwen import PROJECT, MissingError, node, pinned_command
+
+CLIS = PROJECT / "tests" / "npm" / "clis"
+#: It is in tests/npm itself.
+NEWEST_QWEN = "0.24.4"
+PACKAGES = {"qwen": "@qwen-code/qwen-code", "gemini": "@google/gemini-cli"}
+#: In a container old versions dial another host than the one that the editor listens on; a test may run in one.
+NOT_IN_A_CONTAINER = f"--require={Path(__file__).with_name('not_in_a_container.cjs')}"
+
+
+def pinned(family: str, version: str) -> list[str]:
+    """The command that runs a pinned version of "qwen" or "gemini".
+
+    Raises:
+        MissingError: the CLI or Node is missing.
+    """
+    folder = CLIS / f"{family}-{version}"
+    if (family, version) == ("qwen", NEWEST_QWEN):
+        return pinned_command()
+    package = folder / "node_modules" / PACKAGES[family]
+    if not (package / "package.json").is_file():
+        raise MissingError(f"{PACKAGES[family]} {version} is missing: scripts/setup --all installs it.")
+    (entry,) = json.loads((package / "package.json").read_text(encoding="utf-8"))["bin"].values()
+    return [str(node()), str(package / entry)]

@@ -1,0 +1,51 @@
+"""The Gemini API's requests and answers, put into the words of the scripted model, which are OpenAI's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .model import Call
+
+
+def is_for(path: str) -> bool:
+    """Whether a request with this path is one of the Gemini API."""
+    return "/v1beta/" in path
+
+
+def conversation(body: dict[str, Any]) -> dict[str, Any]:
+    """A request of `generateContent` as one of chat completions."""
+    messages: list[dict[str, Any]] = []
+    for content in body.get("contents", []):
+        parts: list[dict[str, Any]] = content.get("parts", [])
+        text = "\n".join(str(part["text"]) for part in parts if "text" in part)
+        calls = [part["functionCall"] for part in parts if "functionCall" in part]
+        results = [part["functionResponse"] for part in parts if "functionResponse" in part]
+        messages += [{"role": "tool", "content": json.dumps(result.get("response"))} for result in results]
+        if content.get("role") == "model":
+            messages.append({"role": "assistant", "content": text, "tool_calls": calls})
+        elif text:
+            messages.append({"role": "user", "content": text})
+    return {"messages": messages, "tools": body.get("tools")}
+
+
+def answer(path: str, text: str, calls: Sequence[Call]) -> tuple[str, bytes]:
+    """The content type and the body of an answer."""
+    if "countTokens" in path:
+        return "application/json", b'{"totalTokens": 10}'
+    parts: list[dict[str, Any]] = [{"functionCall": {"name": call.tool, "args": call.arguments}} for call in calls]
+    body = json.dumps(
+        {
+            "candidates": [
+                {"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": parts or [{"text": text}]}}
+            ],
+            "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15},
+            "modelVersion": "scripted",
+            "responseId": "scripted",
+        }
+    ).encode()
+    if "streamGenerateContent" in path:
+        return "text/event-stream", b"data: " + body + b"\n\n"
+    return "application/json", body

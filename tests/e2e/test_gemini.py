@@ -1,0 +1,197 @@
+"""The real Gemini CLI in a terminal outside the editor, alone and beside a Qwen Code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from .cli import ESCAPE
+from .model import Script
+from .qwen import Qwen
+from .session import GREET, GREET_BETTER, GeminiSession
+
+#: Longer than the companion's debounce (50 ms) and the way of an update to the CLI.
+SETTLED = 1.0
+EDITED = GREET_BETTER.replace("hi {name}", "good morning, {name}")
+
+
+def test_the_cli_says_that_it_is_connected_to_sublime_text(gemini_session: GeminiSession) -> None:
+    """B2: found by its discovery file alone; nothing in the CLI's environment names the port or the editor."""
+    assert "Connected to Sublime Text" in gemini_session.gemini.command("/ide status")
+
+
+def test_open_files_cursor_and_selection_reach_the_model(gemini_session: GeminiSession) -> None:
+    """C1 to C4, in the JSON that this CLI tells its model."""
+    session = gemini_session
+    session.editor.open_file(session.home.workspace / "other.txt")
+    path = session.file("context.py")
+    view = session.editor.open_file(path)
+    start = GREET.index('print("hi")')
+    session.editor.do("select", view=view, regions=[[start, start + len('print("hi")')]])
+    time.sleep(SETTLED)
+    script = session.gemini.ask("Say hello")
+    session.gemini.wait_done(script)
+    told = _told(session, script)
+    assert str(path) in told
+    assert 'print(\\"hi\\")' in told
+    assert '"line": 2' in told
+    assert '"character": 16' in told
+    assert str(session.home.workspace / "other.txt") in told
+
+
+def _told(session: GeminiSession, script: Script) -> str:
+    """All that the first request of a turn tells the model of the editor and of what was said."""
+    return "\n".join(str(message.get("content")) for message in session.model.requests_of(script)[0].messages)
+
+
+@pytest.mark.parametrize("text", [GREET_BETTER, EDITED], ids=["unedited", "edited"])
+def test_an_accepted_proposal_is_written(gemini_session: GeminiSession, text: str) -> None:
+    """D3: to the byte, the person's own edits included."""
+    session = gemini_session
+    path = session.file("accepted.py")
+    script = session.gemini.ask_to_write(path, GREET_BETTER)
+    proposal = session.editor.wait_diff(path)
+    assert proposal["text"] == GREET_BETTER
+    if text != GREET_BETTER:
+        session.editor.set_text(proposal, text)
+    session.editor.accept(proposal)
+    session.gemini.wait_done(script)
+    assert path.read_bytes() == text.encode()
+    session.editor.wait_no_diff()
+
+
+def test_an_edit_in_a_file_with_crlf_keeps_its_line_endings(gemini_session: GeminiSession) -> None:
+    """D3, by the tool `replace`."""
+    session = gemini_session
+    path = session.file("windows.txt", b"one\r\ntwo\r\nthree\r\n")
+    script = session.gemini.ask_to_edit(path, "two", "TWO")
+    proposal = session.editor.wait_diff(path)
+    session.editor.set_text(proposal, proposal["text"].replace("three", "3"))
+    session.editor.accept(proposal)
+    session.gemini.wait_done(script)
+    assert path.read_bytes() == b"one\r\nTWO\r\n3\r\n"
+
+
+def test_the_diff_says_that_it_is_of_gemini_cli(gemini_session: GeminiSession) -> None:
+    """The token says who calls."""
+    session = gemini_session
+    path = session.file("named.py")
+    script = session.gemini.ask_to_write(path, GREET_BETTER)
+    proposal = session.editor.wait_diff(path)
+    assert "Gemini CLI" in str(proposal)
+    assert "Qwen Code" not in str(proposal)
+    session.editor.accept(proposal)
+    session.gemini.wait_done(script)
+
+
+def _assert_refused(session: GeminiSession, name: str) -> None:
+    """The file is as it was, the CLI takes the next prompt, no diff is left."""
+    session.gemini.wait_idle()
+    session.editor.wait_no_diff()
+    assert (session.home.workspace / name).read_text(encoding="utf-8") == GREET
+    session.gemini.wait_done(session.gemini.ask("What now"))
+
+
+def test_a_rejected_proposal_is_not_written(gemini_session: GeminiSession) -> None:
+    """D4."""
+    path = gemini_session.file("rejected.py")
+    gemini_session.gemini.ask_to_write(path, GREET_BETTER)
+    gemini_session.editor.reject(gemini_session.editor.wait_diff(path))
+    _assert_refused(gemini_session, path.name)
+
+
+def test_an_empty_text_is_not_accepted(gemini_session: GeminiSession) -> None:
+    """The CLI would write its proposal instead (gemini-ide.md §0): the diff stays open."""
+    session = gemini_session
+    path = session.file("empty.py")
+    session.gemini.ask_to_write(path, GREET_BETTER)
+    proposal = session.editor.wait_diff(path)
+    session.editor.set_text(proposal, "")
+    session.editor.accept(proposal)
+    time.sleep(SETTLED)
+    assert [view["id"] for view in session.editor.sides("proposal")] == [proposal["id"]]
+    session.editor.reject(proposal)
+    _assert_refused(session, path.name)
+
+
+@pytest.mark.parametrize("text", [GREET_BETTER, EDITED], ids=["unedited", "edited"])
+def test_yes_in_the_terminal_writes_the_diff_as_it_stands(gemini_session: GeminiSession, text: str) -> None:
+    """D2: this CLI takes the text of closeDiff, so that no edit is lost, and no view has to keep it."""
+    session = gemini_session
+    path = session.file("yes.py")
+    script = session.gemini.ask_to_write(path, GREET_BETTER)
+    proposal = session.editor.wait_diff(path)
+    if text != GREET_BETTER:
+        session.editor.set_text(proposal, text)
+    views = len(session.editor.views())
+    session.gemini.wait_question()
+    session.gemini.terminal.press("\r")
+    session.gemini.wait_done(script)
+    session.editor.wait_no_diff()
+    assert path.read_text(encoding="utf-8") == text
+    assert len(session.editor.views()) == views - 2
+
+
+def test_escape_in_the_terminal_closes_the_diff(gemini_session: GeminiSession) -> None:
+    """D2: the CLI calls closeDiff and writes nothing."""
+    path = gemini_session.file("escape.py")
+    gemini_session.gemini.ask_to_write(path, GREET_BETTER)
+    gemini_session.editor.wait_diff(path)
+    gemini_session.gemini.wait_question()
+    gemini_session.gemini.terminal.press(ESCAPE)
+    _assert_refused(gemini_session, path.name)
+
+
+def test_the_cli_stays_usable_when_the_editor_quits_with_an_open_diff(own_gemini_session: GeminiSession) -> None:
+    """E2, D4: left alone, its question could be answered by nobody any more (gemini-ide.md §7)."""
+    session = own_gemini_session
+    path = session.file("pending.py")
+    session.gemini.ask_to_write(path, GREET_BETTER)
+    session.editor.wait_diff(path)
+    session.editor.quit()
+    session.gemini.wait_idle()
+    assert path.read_text(encoding="utf-8") == GREET
+    assert not list(session.home.tmp.rglob("*-ide-server-*.json"))
+    script = session.gemini.ask_to_write(path, GREET_BETTER)
+    session.gemini.wait_question()
+    session.gemini.terminal.press("\r")
+    session.gemini.wait_done(script)
+    assert path.read_text(encoding="utf-8") == GREET_BETTER
+
+
+@pytest.fixture
+def qwen(gemini_session: GeminiSession, programs: None) -> Iterator[Qwen]:
+    """A Qwen Code beside the Gemini CLI, in the same window of the same editor."""
+    qwen = Qwen(gemini_session.home, gemini_session.model)
+    try:
+        qwen.wait_ready()
+        qwen.wait_connected()
+        yield qwen
+    finally:
+        qwen.close()
+
+
+def test_two_families_change_one_file_and_each_hears_of_its_own_diff_alone(
+    gemini_session: GeminiSession, qwen: Qwen
+) -> None:
+    """D3, D4: for both CLIs the diff has the very same path."""
+    session = gemini_session
+    path = session.file("both.py")
+    of_qwen = qwen.ask_to_write(path, "by = 'Qwen'\n")
+    proposals = {"Qwen": session.editor.wait_diff(path)}
+    of_gemini = session.gemini.ask_to_write(path, "by = 'Gemini'\n")
+    session.editor.wait("second diff", lambda: len(session.editor.sides("proposal")) == 2)
+    for proposal in session.editor.sides("proposal", text=True):
+        proposals["Qwen" if "Qwen" in proposal["text"] else "Gemini"] = proposal
+    session.editor.accept(proposals["Gemini"])
+    session.gemini.wait_done(of_gemini)
+    assert path.read_text(encoding="utf-8") == "by = 'Gemini'\n"
+    assert [view["id"] for view in session.editor.sides("proposal")] == [proposals["Qwen"]["id"]]
+    qwen.wait_question()
+    session.editor.reject(proposals["Qwen"])
+    qwen.wait_idle()
+    assert of_qwen.done not in qwen.terminal.text()
+    assert path.read_text(encoding="utf-8") == "by = 'Gemini'\n"
+    session.editor.wait_no_diff()
