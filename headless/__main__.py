@@ -19,6 +19,7 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(prog="headless", description="Sublime Text's plugin host without Sublime Text.")
     result.add_argument("--folder", action="append", default=[], help="a folder of the first window")
     result.add_argument("--package", default=ROOT, help="a package's folder or zip")
+    result.add_argument("--also", action="append", default=[], help="a further package, loaded before")
     result.add_argument("--name", help="the package's name (default: from its path)")
     result.add_argument("--no-window", action="store_true", help="start without a window")
     return result
@@ -34,6 +35,8 @@ def main() -> None:
         app = Application()
         if not options.no_window:
             app.new_window(options.folder)
+        for other in options.also:
+            app.loader.add(other)
         app.loader.add(options.package, options.name)
         windows = [{"id": window.id, "folders": window.folders} for window in app.windows]
         app.loop.post(lambda: channel.send({"event": "ready", "windows": windows}))

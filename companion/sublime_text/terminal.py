@@ -57,8 +57,9 @@ class Terminal:
 
 
 def is_installed() -> bool:
-    """Whether the package Terminus is there and not disabled."""
-    return bool(sublime.find_resources("Terminus.sublime-settings"))
+    """Whether the package Terminus is there and not disabled. The person's settings of it may be there without it."""
+    found = sublime.find_resources("Terminus.sublime-settings")
+    return any(resource.startswith("Packages/Terminus/") for resource in found)
 
 
 def family_of(key: str) -> CliFamily | None:

@@ -27,14 +27,19 @@ class Editor(LineProcess):
     Args:
         folders: those of its first window.
         package: a built package to load instead of the project's folder.
+        also: further packages.
     """
 
-    def __init__(self, home: Home, folders: Sequence[Path], *, package: Path | None = None) -> None:
+    def __init__(
+        self, home: Home, folders: Sequence[Path], *, package: Path | None = None, also: Sequence[Path] = ()
+    ) -> None:
         command = [sys.executable, "-m", "headless", "--name", "QwenCompanion"]
         for folder in folders:
             command += ["--folder", str(folder)]
         if package is not None:
             command += ["--package", str(package)]
+        for other in also:
+            command += ["--also", str(other)]
         self.home = home
         log = home.root / f"editor-{time.monotonic_ns()}.log"
         super().__init__("editor", command, cwd=PROJECT, env=home.environment(PYTHONPATH=str(PROJECT)), log=log)

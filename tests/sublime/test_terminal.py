@@ -22,6 +22,7 @@ from .companion_case import CompanionCase, Steps, loaded
 
 SINGLE = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
 ON_WINDOWS = os.name == "nt"
+SETTINGS = "Terminus.sublime-settings"
 
 
 class Terminus:
@@ -36,7 +37,8 @@ class Terminus:
         self._run = sublime.Window.run_command
         play = lambda window, command, args=None: self._played(window, command, args)  # noqa: E731
         resources = sublime.find_resources
-        found = lambda pattern: [pattern] if pattern.startswith("Terminus.") else resources(pattern)  # noqa: E731
+        own = f"Packages/Terminus/{SETTINGS}"
+        found = lambda pattern: [own] if pattern == SETTINGS else resources(pattern)  # noqa: E731
         for patcher in (
             patch.object(sublime.Window, "run_command", play),
             patch.object(sublime, "find_resources", found),
@@ -312,7 +314,7 @@ class TestWithoutTerminus(CompanionCase):
     """The package Terminus is missing."""
 
     def test_the_person_learns_how_to_get_it_and_may_use_another_terminal(self) -> Steps:
-        with patch.object(sublime, "find_resources", lambda _: []):
+        with patch.object(sublime, "find_resources", lambda _: [f"Packages/User/{SETTINGS}"]):
             self.window.run_command("qwen_companion_run", {"cli": "qwen"})
         self.assertTrue(self.screen.said("Package Control: Install Package", "Terminus"), self.screen.messages)
         items, pick = self.screen.panels[-1]
