@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from typing import Any
 
 import sublime
 
@@ -14,7 +12,6 @@ FILE = 'def greet(name):\n    print("hi")\n'
 PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
 BY_HAND = {"async": True}
 """What the editor's keys, menu and palette run `save` with; packages leave it out."""
-TWO_GROUPS: Any = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
 
 
 class TestSaving(CompanionCase):
@@ -338,109 +335,3 @@ class TestProposals(CompanionCase):
         yield lambda: PROPOSAL + "# mine\n" in [text_of(view) for view in self.window.views()]
         self.assertEqual(self.cli.outcomes, [])
         self.assertEqual(self.selected(), [self.original, self.proposal])
-
-
-class TestPlaces(CompanionCase):
-    """The layout, the tabs and the focus are afterwards as before."""
-
-    def test_two_groups_show_afterwards_what_they_showed_before(self) -> Steps:
-        """Issue 3: the window's own layout; the sheets selected in other groups stay."""
-        self.window.set_layout(TWO_GROUPS)
-        right: list[sublime.View] = []
-        for name in ("b.py", "c.py"):
-            yield from self.open_view(name)
-            right.append(self.opened)
-            self.window.set_view_index(self.opened, 1, len(right) - 1)
-        self.select([self.view, *right])
-        self.window.focus_view(self.view)
-        yield from self.open_diff(PROPOSAL)
-        self.assertEqual(self.window.layout(), TWO_GROUPS)
-        self.assertEqual(self.selected(0), [self.original, self.proposal])
-        self.assertEqual(self.selected(1), right)
-        self.proposal.run_command("qwen_companion_reject_diff")
-        yield from self.closed()
-        self.assertEqual((self.selected(0), self.selected(1)), ([self.view], right))
-        self.assertEqual((self.window.layout(), self.window.active_view()), (TWO_GROUPS, self.view))
-
-    def test_a_diff_opens_beside_the_code_and_not_over_the_terminal(self) -> Steps:
-        """Issue 3: the terminal in another group stays visible and focused."""
-        self.window.set_layout(TWO_GROUPS)
-        terminal = self.window.new_file()
-        terminal.settings().set("terminus_view", True)
-        terminal.set_scratch(True)
-        self.window.set_view_index(terminal, 1, 0)
-        self.window.focus_view(terminal)
-        yield lambda: self.focused() == terminal
-        yield from self.open_diff(PROPOSAL)
-        yield 100
-        self.assertEqual((self.selected(0), self.selected(1)), ([self.original, self.proposal], [terminal]))
-        self.assertEqual(self.window.active_view(), terminal)
-        self.proposal.run_command("qwen_companion_accept_diff")
-        yield from self.written()
-        self.assertEqual((self.selected(0), self.selected(1)), ([self.view], [terminal]))
-        self.assertEqual(self.window.active_view(), terminal)
-
-    def test_a_tab_that_the_person_has_chosen_meanwhile_stays(self) -> Steps:
-        """Issue 3: nothing of the person's own is moved."""
-        yield from self.open_view("b.py")
-        self.window.focus_view(self.view)
-        yield from self.open_diff(PROPOSAL)
-        self.window.focus_view(self.opened)
-        self.proposal.run_command("qwen_companion_reject_diff")
-        yield from self.closed()
-        self.assertEqual((self.selected(), self.window.active_view()), ([self.opened], self.opened))
-
-    def test_a_tab_chosen_meanwhile_in_another_group_stays(self) -> Steps:
-        """Issue 3: the focus that the person has moved stays where it is."""
-        self.window.set_layout(TWO_GROUPS)
-        yield from self.open_view("b.py")
-        other = self.opened
-        yield from self.open_view("c.py")
-        for view in (other, self.opened):
-            self.window.set_view_index(view, 1, 0)
-        self.window.focus_view(self.view)
-        yield from self.open_diff(PROPOSAL)
-        self.window.focus_view(other)
-        yield from self.done(self.cli.call("closeDiff", filePath=str(self.file), suppressNotification=True))
-        yield from self.closed()
-        self.assertEqual((self.selected(0), self.selected(1)), ([self.view], [other]))
-        self.assertEqual(self.window.active_view(), other)
-
-    def test_two_tabs_side_by_side_are_back_after_the_last_of_several_diffs(self) -> Steps:
-        """Issue 3: as before once the last diff is closed, in whichever order they are."""
-        for order in ([0, 1], [1, 0]):
-            yield from self.open_view("b.py")
-            self.select([self.view, self.opened])
-            self.window.focus_view(self.view)
-            proposals = []
-            for name in ("first.py", "second.py"):
-                yield from self.open_diff("x = 1\n", self.folder / name)
-                proposals.append(self.proposal)
-            for number in order:
-                proposals[number].run_command("qwen_companion_reject_diff")
-                yield lambda proposal=proposals[number]: not proposal.is_valid()
-            yield from self.closed()
-            self.assertEqual(self.selected(), [self.view, self.opened])
-            self.assertEqual(self.window.active_view(), self.view)
-
-    def test_a_diff_stays_level_with_its_original_when_edits_of_another_are_kept(self) -> Steps:
-        """design.md: the view that keeps them opens behind what is shown."""
-        yield from self.open_diff(PROPOSAL)
-        shown = [self.original, self.proposal]
-        yield from self.open_diff("x = 1\n", self.folder / "b.py")
-        self.proposal.run_command("append", {"characters": "# mine\n"})
-        yield from self.done(self.cli.call("closeDiff", filePath=str(self.folder / "b.py")))
-        yield lambda: "x = 1\n# mine\n" in [text_of(view) for view in self.window.views()]
-        yield 100
-        self.assertEqual(self.selected(), shown)
-
-    def test_a_window_without_a_view_has_a_place_for_a_diff(self) -> Steps:
-        """peers.md §4: claudecode.nvim #231, no suitable window and the agent crashes."""
-        self.view.close()
-        yield from self.open_diff(PROPOSAL)
-        self.assertEqual(self.selected(), [self.original, self.proposal])
-        started = time.monotonic()
-        self.proposal.run_command("qwen_companion_accept_diff")
-        yield from self.written()
-        self.assertEqual(self.window.views(), [])
-        self.assertLess(time.monotonic() - started, 5)
