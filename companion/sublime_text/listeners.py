@@ -67,11 +67,11 @@ class QwenCompanionListener(sublime_plugin.EventListener):
             adapter.diffs.edited(view)
 
     def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> tuple[str, Args] | None:
-        """The person saves: in a proposal, that accepts it. Its view has no file to be written to."""
+        """The person saves: in a proposal, that accepts it. Its view is never written to a file, whichever its name."""
         view = window.active_view()
         if command_name not in _SAVES or view is None or view.settings().get(DIFF_SETTING) is None:
             return None
-        return "qwen_companion_accept_diff", {}
+        return "qwen_companion_accept_diff" if command_name == "save" else "noop", {}
 
     def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
         """The person saves, in the menu say, or a package does, perhaps by itself after a while: that never accepts."""
