@@ -345,13 +345,13 @@ def report(facts: Facts) -> str:
     ]
     if facts.note:
         lines += ["", facts.note]
-    lines += ["", "Findings"]
-    found = findings(facts)
-    lines += [f"  • {finding.text}" for finding in found]
+    found = [f"  • {finding.text}" for finding in findings(facts)]
     if facts.clis is None and not facts.note:
-        lines.append("  Looking for the CLIs that run …")
-    elif not found:
-        lines.append("  Nothing is wrong.")
+        found.append("  Looking for the CLIs that run …")
+    elif facts.clis is not None and not found:
+        found.append("  Nothing is wrong.")
+    if found:
+        lines += ["", "Findings", *found]
     for window in facts.windows:
         lines += ["", window.title, *_served(facts.served.get(window.number))]
     if facts.clis is not None:

@@ -1,0 +1,124 @@
+"""The log: what it shows, and what never."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from companion import log
+from companion.log import Log
+from companion.protocol import OpenDiffArguments
+
+from .conftest import Running
+
+OURS = logging.getLogger("companion.review")
+SDK = logging.getLogger("mcp.server")
+
+
+@pytest.fixture
+def lines() -> list[str]:
+    """What was written to the console."""
+    return []
+
+
+@pytest.fixture
+def debugging(lines: list[str]) -> Iterator[Log]:
+    made = Log(lines.append, debug=True)
+    yield made
+    made.close()
+
+
+def test_what_happens_is_shown_with_a_prefix_if_that_is_wanted(debugging: Log, lines: list[str], stormy: object):
+    OURS.debug("%s opens a diff", "Qwen Code")
+    OURS.warning("Careful")
+    assert lines[0].startswith("QwenCompanion ")
+    assert lines[0].endswith(" [review] Qwen Code opens a diff")
+    assert lines[1].endswith(" [review] warning: Careful")
+    debugging.set_debug(debug=False)
+    OURS.info("Nothing")
+    OURS.error("Something")
+    assert [line.partition("] ")[2] for line in lines[2:]] == ["error: Something"]
+
+
+def test_of_the_libraries_only_warnings_are_shown(debugging: Log, lines: list[str]):
+    SDK.info("A session")
+    SDK.warning("Trouble")
+    logging.getLogger("uvicorn.error").info("Started")
+    assert [line.partition(" [")[2] for line in lines] == ["mcp.server] warning: Trouble"]
+
+
+def test_the_loggers_are_left_as_they_were(lines: list[str]):
+    loggers = [logging.getLogger(), *map(logging.getLogger, ("companion", *log.LIBRARIES))]
+
+    def states() -> list[tuple[int, bool, list[logging.Handler]]]:
+        return [(logger.level, logger.propagate, list(logger.handlers)) for logger in loggers]
+
+    before = states()
+    made = Log(lines.append, debug=True)
+    assert states()[0] == before[0]  # the root is everybody's
+    assert states()[1:] != before[1:]
+    made.close()
+    assert states() == before
+    OURS.info("Nobody listens")
+    assert lines == []
+
+
+def test_neither_a_token_nor_the_message_of_an_error_is_shown(debugging: Log, lines: list[str], stormy: object):
+    token, text = secrets.token_urlsafe(32), "the text of a file"
+    OURS.info("token %s", token)
+    OURS.info("%s", "long " * 1000)
+    with pytest.raises(ValidationError, match=text) as raised:
+        OpenDiffArguments.model_validate({"filePath": 5, "newContent": [text]})
+    SDK.error("Can't read it", exc_info=raised.value)
+    OURS.error("Unexpected", exc_info=raised.value)
+    shown = "\n".join(lines)
+    assert token not in shown
+    assert text not in shown
+    assert len(lines[1]) < 600
+    assert "ValidationError" in shown
+    assert "test_log.py:" in shown
+    OURS.error("None", exc_info=(None, None, None))
+
+
+def test_a_console_that_cannot_be_written_to(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], stormy: object
+):
+    def write(line: str) -> None:
+        raise OSError(line)
+
+    made = Log(write, debug=True)
+    OURS.info("Something")
+    made.close()
+    assert "OSError" in capsys.readouterr().err
+
+
+def test_a_whole_session_shows_no_secret(
+    running: Running, project: Path, debugging: Log, lines: list[str], stormy: object
+):
+    """Everything that is logged from the connection to the outcome, errors of the CLI included."""
+    old, new = "the text that is on disk\n", "the text that is proposed\n"
+    path = project / "a.txt"
+    path.write_text(old)
+    client, stream = running.listening()
+    running.focus(7, str(path))
+    client.open_diff(str(path), new)
+    client.tool("openDiff", filePath=str(path), newContent=[new])
+    client.tool("openDiff", newContent=new, other=new)
+    client.send(body={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": [new]})
+    client.send(body={"jsonrpc": "2.0", "method": "notifications/initialized", "params": new})
+    client.ask("tools/call", {"name": "openDiff", "arguments": new})
+    client.ask("nothing/known", {"text": new})
+    running.accept(str(path), new + "and edited\n")
+    stream.take("ide/diffAccepted")
+    stream.close()
+    lock = running.lock()
+    running.close_window(1)
+    shown = "\n".join(lines)
+    assert f"Qwen Code opens a diff of {path}" in shown
+    for secret in (lock["authToken"], old.strip(), new.strip(), "and edited"):
+        assert secret not in shown
