@@ -1,21 +1,23 @@
-"""What "Run Qwen Code" tells Terminus, really started: the CLI connects, and reads what "Send Selection" sends."""
+"""What "Run Qwen Code" and "Run Gemini CLI" tell Terminus, really started."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from . import gemini, qwen
 from .cli import Cli
+from .clis import NOT_IN_A_CONTAINER, pinned
 from .editor import Editor
+from .gemini import Gemini
 from .model import Model
-from .qwen import Home, Qwen, pinned_command, settings
+from .qwen import Home, Qwen, pinned_command
 from .session import GREET, GREET_BETTER
 from .terminal import Terminal
 
@@ -27,20 +29,47 @@ NOTES = "".join(f"note {number}\n" for number in range(1, 11))
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a login shell with start-up files")
 
 
-class Started(Qwen):
-    """The CLI as it was started by somebody else."""
+class StartedQwen(Qwen):
+    """Qwen Code as somebody else has started it."""
 
     def __init__(self, model: Model, terminal: Terminal) -> None:
         Cli.__init__(self, model, terminal)
 
 
-@dataclass
-class Place:
-    """An editor with Terminus, and a person's home whose login shell finds `qwen`."""
+class StartedGemini(Gemini):
+    """Gemini CLI as somebody else has started it."""
 
-    home: Home
-    editor: Editor
-    model: Model
+    def __init__(self, model: Model, terminal: Terminal) -> None:
+        Cli.__init__(self, model, terminal)
+
+
+class Place:
+    """An editor with Terminus, and a person's home whose login shell finds `qwen` and `gemini`."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        home.write("greet.py", GREET)
+        home.write("my notes.txt", NOTES)
+        # The person's own settings would never ask.
+        self._write(".qwen/settings.json", json.dumps(qwen.settings("auto-edit")))
+        self._write(".gemini/settings.json", json.dumps(gemini.settings()))
+        # A model that is named needs no request that chooses one.
+        command = json.dumps({"gemini_command": ["gemini", "-m", "gemini-2.5-flash"]})
+        self._write(".config/sublime-text/Packages/User/QwenCompanion.sublime-settings", command)
+        commands = {"qwen": pinned_command(), "gemini": pinned("gemini", gemini.NEWEST)}
+        for name, line in commands.items():
+            program = self._write(f"programs/{name}", f'#!/bin/sh\nexec {shlex.join(line)} "$@"\n')
+            program.chmod(0o755)
+        folders = [home.home / "programs", Path(commands["qwen"][0]).parent]
+        self._write(".bash_profile", f"PATH={':'.join(shlex.quote(str(folder)) for folder in folders)}:$PATH\n")
+        self.model = Model()
+        self.editor = Editor(home, [home.workspace], also=[TERMINUS])
+
+    def _write(self, name: str, text: str) -> Path:
+        path = self.home.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
 
     def told(self, command: str) -> dict[str, Any]:
         """The arguments of Terminus's first call of a kind; waited for."""
@@ -54,7 +83,7 @@ class Place:
         assert args is not None
         return args
 
-    def start(self, args: dict[str, Any]) -> Started:
+    def terminal(self, args: dict[str, Any]) -> Terminal:
         """Start what Terminus would start, as it would."""
         environment = self.home.environment(
             TERM="xterm-256color",
@@ -64,45 +93,40 @@ class Place:
             OPENAI_MODEL="scripted",
             QWEN_CODE_DISABLE_CRON="1",
             QWEN_DISABLE_AUTO_TITLE="1",
+            GEMINI_API_KEY="none-needed",
+            GOOGLE_GEMINI_BASE_URL=self.model.base_url.removesuffix("/v1"),
+            NODE_OPTIONS=NOT_IN_A_CONTAINER,
         )
         # Terminus's own name goes first, whatever it is told.
         environment |= args["env"] | {"TERM_PROGRAM": "Terminus-Sublime"}
-        return Started(self.model, Terminal(args["cmd"], cwd=Path(args["cwd"]), env=environment))
+        return Terminal(args["cmd"], cwd=Path(args["cwd"]), env=environment)
+
+    def close(self) -> None:
+        self.editor.kill()
+        self.model.close()
 
 
 @pytest.fixture
 def place(programs: None) -> Iterator[Place]:
     home = Home.make()
-    home.write("greet.py", GREET)
-    home.write("my notes.txt", NOTES)
-    # The person's own settings would never ask.
-    (home.qwen_home / "settings.json").write_text(json.dumps(settings("auto-edit")), encoding="utf-8")
-    programs_folder = home.root / "programs"
-    programs_folder.mkdir()
-    qwen = programs_folder / "qwen"
-    qwen.write_text(f'#!/bin/sh\nexec {shlex.join(pinned_command())} "$@"\n', encoding="utf-8")
-    qwen.chmod(0o755)
-    node = Path(pinned_command()[0]).parent
-    (home.home / ".bash_profile").write_text(
-        f"PATH={shlex.quote(str(programs_folder))}:{shlex.quote(str(node))}:$PATH\n", encoding="utf-8"
-    )
-    model = Model()
-    editor: Editor | None = None
     try:
-        editor = Editor(home, [home.workspace], also=[TERMINUS])
-        editor.lock()
-        yield Place(home, editor, model)
+        place = Place(home)
+        try:
+            place.editor.lock()
+            yield place
+        finally:
+            place.close()
     finally:
-        if editor is not None:
-            editor.kill()
-        model.close()
         home.remove()
 
 
-def test_the_cli_of_the_run_command_connects_asks_and_reads_what_is_sent(place: Place) -> None:
+@pytest.mark.parametrize(("key", "started"), [("qwen", StartedQwen), ("gemini", StartedGemini)])
+def test_the_cli_of_the_run_command_connects_asks_and_reads_what_is_sent(
+    place: Place, key: str, started: Callable[[Model, Terminal], StartedQwen | StartedGemini]
+) -> None:
     """Issue 4, "Terminal": nothing but the command was done by the person."""
-    place.editor.do("command", name="qwen_companion_run", args={"cli": "qwen"})
-    cli = place.start(place.told("open"))
+    place.editor.do("command", name="qwen_companion_run", args={"cli": key})
+    cli = started(place.model, place.terminal(place.told("open")))
     try:
         cli.wait_ready()
         cli.wait_connected()
@@ -112,14 +136,14 @@ def test_the_cli_of_the_run_command_connects_asks_and_reads_what_is_sent(place: 
         place.editor.do("select", view=view, regions=[[start, NOTES.index("note 6")]])
         place.editor.do("command", name="qwen_companion_send_selection", view=view)
         sent = place.told("send")
-        assert (sent["string"], sent["tag"]) == (r"@my\ notes.txt lines 4-5 ", "qwen")
+        assert (sent["string"], sent["tag"]) == (r"@my\ notes.txt lines 4-5 ", key)
         cli.wait_idle()
         cli.terminal.press(PASTE.format(sent["string"]))
         cli.terminal.wait_text(sent["string"].strip())
         script = place.model.script()
         cli.terminal.type(f"Say hello {script.tag}")
         cli.wait_done(script)
-        prompt = place.model.requests_of(script)[0].last_user_text()
+        prompt = str(place.model.requests_of(script)[0].messages)
         assert "lines 4-5" in prompt
         assert "note 10" in prompt, "the CLI has read the file"
 
@@ -128,5 +152,21 @@ def test_the_cli_of_the_run_command_connects_asks_and_reads_what_is_sent(place: 
         place.editor.accept(place.editor.wait_diff(path))
         cli.wait_done(edit)
         assert path.read_text(encoding="utf-8") == GREET_BETTER
+    finally:
+        cli.close()
+
+
+def test_gemini_cli_connects_without_its_discovery_file(place: Place) -> None:
+    """The variables of the terminal are enough, although Terminus says that it is another program."""
+    place.editor.do("command", name="qwen_companion_run", args={"cli": "gemini"})
+    args = place.told("open")
+    for file in (place.home.tmp / "gemini" / "ide").iterdir():
+        file.unlink()
+    # Another folder for temporary files: the editor's own heals.
+    args["env"]["TMPDIR"] = str(place.home.root)
+    cli = StartedGemini(place.model, place.terminal(args))
+    try:
+        cli.wait_ready()
+        cli.wait_connected()
     finally:
         cli.close()
