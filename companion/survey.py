@@ -35,17 +35,17 @@ def published_folders(endpoint: Endpoint) -> tuple[Folder, ...]:
 def discovery_files(endpoint: Endpoint) -> tuple[DiscoveryFile, ...]:
     """An endpoint's discovery files as they are on disk."""
     return tuple(
-        _file(publication.family, name, endpoint.port, publication.token)
+        _file(publication.family, name, publication.port, publication.token)
         for publication in endpoint.publications
         for name in publication.family.files
         if not name.legacy and not name.is_shared
     )
 
 
-def rivals(endpoint: Endpoint, ours: Sequence[int]) -> tuple[Rival, ...]:
-    """Lock files of other editors for a folder of this endpoint; `ours` are the ports of this one's windows."""
+def rivals(folders: Sequence[str], port: int, ours: Sequence[int]) -> tuple[Rival, ...]:
+    """Lock files of other editors for a folder of the window at `port`; `ours` are those of all windows."""
     folder = qwen_home() / "ide"
-    own = _modified(folder / f"{endpoint.port}.lock")
+    own = _modified(folder / f"{port}.lock")
     found: list[Rival] = []
     for path in _lock_files(folder):
         body, modified = _json(path), _modified(path)
@@ -56,7 +56,7 @@ def rivals(endpoint: Endpoint, ours: Sequence[int]) -> tuple[Rival, ...]:
         named: object = cast("dict[str, object]", info).get("displayName") if isinstance(info, dict) else None
         editor = str(named or body.get("ideName") or "Another editor")
         is_newer = own is None or modified > own
-        shared = _shared(str(body.get("workspacePath", "")), endpoint.folders)
+        shared = _shared(str(body.get("workspacePath", "")), folders)
         found += [Rival(editor, str(path), path.stem, one, is_newer) for one in shared]
     return tuple(found)
 

@@ -24,15 +24,16 @@ def known(facts: Facts, servers: Mapping[int, WindowServer], reviews: Reviews) -
 async def complete(facts: Facts, servers: Mapping[int, WindowServer]) -> Facts:
     """The facts of `known` with all the rest: the disk, the processes, and the CLIs' answers."""
     endpoints = {number: server.endpoint for number, server in servers.items() if number in facts.served}
+    ports = {number: facts.served[number].port for number in endpoints}  # a window may close in between
     looked, answers = await asyncio.gather(
-        asyncio.to_thread(_look, endpoints),
+        asyncio.to_thread(_look, endpoints, ports),
         asyncio.gather(*(_answers(servers[number]) for number in endpoints)),
     )
     windows, clis, libraries = looked
     served = dict(facts.served)
-    for (number, endpoint), sessions in zip(endpoints.items(), answers, strict=True):
+    for number, sessions in zip(endpoints, answers, strict=True):
         folders, files, rivals = windows[number]
-        served[number] = Served(endpoint.port, folders, files, sessions, facts.served[number].diffs, rivals)
+        served[number] = Served(ports[number], folders, files, sessions, facts.served[number].diffs, rivals)
     return replace(facts, at=time.time(), served=served, clis=clis, libraries=libraries)
 
 
@@ -65,13 +66,12 @@ Looked = tuple[
 ]
 
 
-def _look(endpoints: Mapping[int, Endpoint]) -> Looked:
-    ours = [endpoint.port for endpoint in endpoints.values()]
+def _look(endpoints: Mapping[int, Endpoint], ports: Mapping[int, int]) -> Looked:
     windows = {
         number: (
             survey.published_folders(endpoint),
             survey.discovery_files(endpoint),
-            survey.rivals(endpoint, ours),
+            survey.rivals(endpoint.folders, ports[number], list(ports.values())),
         )
         for number, endpoint in endpoints.items()
     }

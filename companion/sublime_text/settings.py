@@ -57,9 +57,9 @@ class SettingsFile:
 
     def look(self, window: sublime.Window) -> None:
         """See whether the project of a window has other settings now: no event tells reliably."""
-        before = self._windows.get(window.id())
-        if before is None or before[0] != _in_project(window):
-            self._of(window)
+        is_new = window.id() not in self._windows
+        self._of(window)
+        if is_new:
             self._call()
 
     def on_change(self, call: Callable[[], object]) -> None:
@@ -93,10 +93,13 @@ class SettingsFile:
     def _of(self, window: sublime.Window) -> Values:
         project = _in_project(window)
         known = self._windows.get(window.id())
+        is_new = known is None
         if known is None or known[0] != project:
             name = window.project_file_name() or "The window's project"
             known = self._windows[window.id()] = project, overridden(self._values, project, name)
             self._tell()
+            if not is_new:
+                self._call()
         return known[1]
 
 

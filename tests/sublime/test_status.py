@@ -1,0 +1,176 @@
+"""The status bar, the status report, and settings that change, as a person sees them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import sublime
+
+from .cli import discovery_file
+from .companion_case import CompanionCase, Steps, loaded, text_of
+
+KEY = "zz_qwen_companion"
+BETTER = 'def greet(name):\n    print(f"hi {name}")\n'
+
+
+class TestStatusBar(CompanionCase):
+    def status(self) -> str:
+        view = self.window.active_view()
+        assert view
+        return view.get_status(KEY)
+
+    def test_it_tells_who_is_connected_and_what_waits(self) -> Steps:
+        yield lambda: self.status() == "Qwen Code"
+        yield from self.open_diff(BETTER)
+        yield lambda: self.status() == "Qwen Code · 1 diff"
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
+        yield lambda: self.status() == "Qwen Code"
+
+    def test_it_tells_that_nobody_is_connected(self) -> Steps:
+        self.cli.close()
+        yield {"condition": lambda: self.status() == "Qwen Companion: waiting", "timeout": 20_000}
+
+    def test_it_tells_two_of_the_same(self) -> Steps:
+        yield from self.done(self.connect().connected)
+        yield lambda: self.status() == "Qwen Code ×2"
+
+    def test_a_view_that_gets_the_focus_has_it(self) -> Steps:
+        yield lambda: self.status() == "Qwen Code"
+        yield from self.open_view("other.txt")
+        self.window.focus_view(self.opened)
+        yield lambda: self.opened.get_status(KEY) == "Qwen Code"
+
+    def test_it_can_be_left_out(self) -> Steps:
+        yield lambda: self.status() == "Qwen Code"
+        self.set_setting("show_status", False)
+        yield lambda: not self.status()
+        self.set_setting("show_status", True)
+        yield lambda: self.status() == "Qwen Code"
+
+    def test_its_words(self) -> None:
+        module, status = loaded("sublime_text.status_bar"), loaded("editor").WindowStatus
+        self.assertEqual(module.status_text(None), "Qwen Companion: off")
+        self.assertEqual(module.status_text(status((), 2)), "Qwen Companion: waiting · 2 diffs")
+        self.assertEqual(module.status_text(status(("A", "B", "A"), 1)), "A ×2, B · 1 diff")
+
+
+class TestReport(CompanionCase):
+    def report(self) -> Steps:
+        """Open the report and wait for all of it: self.view and self.text."""
+        self.window.run_command("qwen_companion_status")
+        [self.view] = [view for view in self.window.views() if view.settings().get("qwen_companion.status")]
+        self.assertIn("Asking the companion", text_of(self.view))
+        yield {"condition": lambda: "Libraries" in text_of(self.view), "timeout": 20_000}
+        self.text = text_of(self.view)
+
+    def test_it_tells_of_the_window(self) -> Steps:
+        yield from self.open_diff(BETTER)
+        yield from self.report()
+        for part in (
+            f"Sublime Text {sublime.version()}",
+            f"Window {self.window.id()}, this one",
+            str(self.cli.port),
+            str(self.folder),
+            f"{discovery_file()}: ours",
+            "Qwen Code since ",
+            f"{self.file} (Qwen Code)",
+            "mcp ",
+        ):
+            self.assertIn(part, self.text)
+
+    def test_its_view_is_scratch_and_read_only_and_there_once(self) -> Steps:
+        yield from self.report()
+        self.assertTrue(self.view.is_scratch())
+        self.assertTrue(self.view.is_read_only())
+        self.assertIsNone(self.view.file_name())
+        first = self.view.id()
+        yield from self.report()
+        self.assertEqual(self.view.id(), first)
+
+    def test_a_report_view_that_is_closed_at_once(self) -> Steps:
+        self.window.run_command("qwen_companion_status")
+        for view in self.window.views():
+            if view.settings().get("qwen_companion.status"):
+                view.close()
+        yield 500
+
+    def test_the_copy_has_no_secrets(self) -> Steps:
+        sublime.set_clipboard("")
+        self.window.run_command("qwen_companion_copy_report")
+        yield {"condition": lambda: "Libraries" in sublime.get_clipboard(), "timeout": 20_000}
+        copied = sublime.get_clipboard()
+        token = self.cli.headers["authorization"].partition(" ")[2]
+        self.assertNotIn(token, copied)
+        home = str(Path.home())
+        if len(home) > 1:
+            self.assertNotIn(home + os.sep, copied)
+        self.assertIn("~", copied)
+
+    def test_a_companion_that_does_not_run(self) -> Steps:
+        adapter = loaded("sublime_text.package").adapter()
+        module = loaded("sublime_text.status_view")
+        self.set_limit("sublime_text.status_view", "LIMIT", 50)
+        shown: list[tuple[str, bool]] = []
+        facts = module.editor_facts(self.window, [], [(0.0, "The library “mcp” is missing.")])
+        module.StatusReport(facts, lambda text, last: shown.append((text, last))).begin(
+            lambda call: None, adapter.thread.post
+        )
+        yield lambda: len(shown) == 2
+        text, is_last = shown[1]
+        self.assertTrue(is_last)
+        self.assertIn("The companion does not run", text)
+        self.assertIn("Satisfy Libraries", text)
+        self.assertIn("The library “mcp” is missing.", text)
+
+    def test_a_terminal_with_an_old_port(self) -> Steps:
+        yield from self.open_view("terminal.txt")
+        arguments = {"env": {"QWEN_CODE_IDE_SERVER_PORT": "1"}, "cmd": ["bash"]}
+        self.opened.settings().update({"terminus_view": True, "terminus_view.args": arguments})
+        yield from self.report()
+        self.assertIn("has the port 1 of an earlier session. Close it, open a new one", self.text)
+
+
+class TestSettings(CompanionCase):
+    def set_in_project(self, values: Any) -> None:
+        data = self.window.project_data() or {}
+        data["settings"] = {"QwenCompanion": values}
+        self.window.set_project_data(data)
+
+    def test_a_wrong_value_is_reported_once_and_the_default_is_used(self) -> Steps:
+        self.set_setting("diff_layout", "both")
+        said = "“diff_layout” must be “side_by_side” or “inline”, not “both”; the default is used."
+        yield lambda: self.screen.said("QwenCompanion.sublime-settings", said)
+        self.set_setting("max_marked_lines", 99)
+        yield from self.open_diff(BETTER)
+        self.assertTrue(self.original.is_valid())
+        self.assertEqual(sum(said in message for message in self.screen.messages), 1)
+        self.window.run_command("qwen_companion_copy_report")
+        yield {"condition": lambda: said in sublime.get_clipboard(), "timeout": 20_000}
+
+    def test_a_project_has_its_own_layout(self) -> Steps:
+        self.set_in_project({"diff_layout": "inline"})
+        call = self.cli.call("openDiff", filePath=str(self.file), newContent=BETTER)
+        yield from self.done(call)
+        yield lambda: any(view.settings().get("qwen_companion.inline") for view in self.window.views())
+
+    def test_a_project_without_diffs_leaves_other_windows_theirs(self) -> Steps:
+        self.set_in_project({"show_diffs": False})
+        yield {"condition": lambda: self._shows_diffs() is False, "timeout": 20_000}
+        cli = self.connect()
+        yield from self.done(cli.connected)
+        tools = cli.tools()
+        yield from self.done(tools)
+        self.assertEqual(tools.result(), [])
+        self.set_in_project({})
+        yield {"condition": self._shows_diffs, "timeout": 20_000}
+
+    def test_what_is_wrong_in_a_project_is_reported(self) -> Steps:
+        self.set_in_project({"debug": True})
+        yield {"condition": lambda: self.screen.said("“debug” can't be set for a project."), "timeout": 20_000}
+
+    def _shows_diffs(self) -> bool:
+        settings = loaded("sublime_text.package").adapter().settings
+        return settings.by_window()[self.window.id()].show_diffs
