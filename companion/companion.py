@@ -216,7 +216,9 @@ class Companion:
             async with asyncio.timeout(FLUSH):
                 await asyncio.gather(*(session.flushed() for session in server.sessions if session.stream))
         await server.close()
-        await self._servers.pop(server.endpoint.window)
+        # A stop in the meantime waits for it too.
+        await self._servers[server.endpoint.window]
+        del self._servers[server.endpoint.window]
 
     async def _clear_leftovers(self) -> None:
         for path in await asyncio.to_thread(clear_leftovers, FAMILIES, wrote):

@@ -148,7 +148,7 @@ class Publication:
             self.written[path] = found
             return False
         pid = body.get("ppid")
-        return not (isinstance(pid, int) and pid != os.getpid() and lives(pid, found[2] / 1e9))
+        return not (_is_pid(pid) and pid != os.getpid() and lives(pid, found[2] / 1e9))
 
     def _remove(self, path: Path) -> None:
         self.written.pop(path, None)

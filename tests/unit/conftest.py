@@ -24,7 +24,14 @@ from .wire import LIMIT, Cli, Stream
 
 T = TypeVar("T")
 
-VARIABLES = ("QWEN_CODE_IDE_SERVER_PORT", "QWEN_CODE_IDE_WORKSPACE_PATH")
+VARIABLES = (
+    "QWEN_CODE_IDE_SERVER_PORT",
+    "QWEN_CODE_IDE_WORKSPACE_PATH",
+    "GEMINI_CLI_IDE_SERVER_PORT",
+    "GEMINI_CLI_IDE_WORKSPACE_PATH",
+    "GEMINI_CLI_IDE_AUTH_TOKEN",
+    "GEMINI_CLI_IDE_PID",
+)
 
 
 def until(condition: Callable[[], T]) -> T:

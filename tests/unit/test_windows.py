@@ -19,7 +19,7 @@ from .wire import LIMIT
 
 
 def variables() -> list[str | None]:
-    return [os.environ.get(name) for name in VARIABLES]
+    return [os.environ.get(name) for name in VARIABLES[:2]]
 
 
 def is_refused(port: int) -> bool:
