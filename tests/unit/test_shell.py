@@ -231,7 +231,7 @@ def test_the_persons_own_shell_is_used_if_it_understands(named: str, used: str |
     assert found == used if used else found in ("/bin/bash", "/bin/zsh", "/bin/sh")
 
 
-def name(path: str, folder: str = "/work", lines: list[tuple[int, int]] | None = None) -> str | None:
+def name(path: str, folder: str = "/folder", lines: list[tuple[int, int]] | None = None) -> str | None:
     return mention(path, folder, QWEN, lines or [], windows=False)
 
 
@@ -242,21 +242,21 @@ class TestMention:
     @pytest.mark.parametrize(
         ("path", "said"),
         [
-            ("/work/app.py", "@app.py "),
-            ("/work/src/app.py", "@src/app.py "),
+            ("/folder/app.py", "@app.py "),
+            ("/folder/src/app.py", "@src/app.py "),
             ("/other/app.py", "@/other/app.py "),
-            ("/workshop/app.py", "@/workshop/app.py "),
-            ("/work/my file.py", r"@my\ file.py "),
-            ("/work/a(1),[2]{3};4!5?.py", r"@a\(1\)\,\[2\]\{3\}\;4\!5\?.py "),
-            ("/work/$HOME`id`'\"#&<>|*~.py", r"@\$HOME\`id\`\'\"\#\&\<\>\|\*\~.py "),
-            ("/work/漢字.py", "@漢字.py "),
-            ("/work/.env", "@.env "),
+            ("/folders/app.py", "@/folders/app.py "),
+            ("/folder/my file.py", r"@my\ file.py "),
+            ("/folder/a(1),[2]{3};4!5?.py", r"@a\(1\)\,\[2\]\{3\}\;4\!5\?.py "),
+            ("/folder/$HOME`id`'\"#&<>|*~.py", r"@\$HOME\`id\`\'\"\#\&\<\>\|\*\~.py "),
+            ("/folder/漢字.py", "@漢字.py "),
+            ("/folder/.env", "@.env "),
             # Qwen Code would look for the session of that name.
-            ("/work/session:x", "@./session:x "),
+            ("/folder/session:x", "@./session:x "),
             # Behind an @ it would end before these, or stay escaped.
-            ("/work/back\\slash.py", '"back\\slash.py" '),
-            ("/work/no\u00a0break.py", '"no\u00a0break.py" '),
-            ("/work/dot.", '"dot." '),
+            ("/folder/back\\slash.py", '"back\\slash.py" '),
+            ("/folder/no\u00a0break.py", '"no\u00a0break.py" '),
+            ("/folder/dot.", '"dot." '),
         ],
     )
     def test_a_path(self, path: str, said: str):
@@ -264,7 +264,7 @@ class TestMention:
 
     @pytest.mark.parametrize("key", ["\n", "\r", "\t", "\x1b", "\x03", "\x7f", "\x9b"])
     def test_a_path_never_presses_a_key(self, key: str):
-        assert name(f"/work/a{key}b") is None
+        assert name(f"/folder/a{key}b") is None
 
     @pytest.mark.parametrize(
         ("lines", "said"),
@@ -276,14 +276,14 @@ class TestMention:
         ],
     )
     def test_lines(self, lines: list[tuple[int, int]], said: str):
-        assert name("/work/app.py", lines=lines) == said
+        assert name("/folder/app.py", lines=lines) == said
 
     def test_without_a_folder_the_whole_path(self):
-        assert name("/work/app.py", folder="") == "@/work/app.py "
+        assert name("/folder/app.py", folder="") == "@/folder/app.py "
 
     @given(st.text(st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), min_size=1))
     def test_both_families_read_the_very_path(self, file: str):
-        said = name(f"/work/{file}")
+        said = name(f"/folder/{file}")
         if said is None or not said.startswith("@") or file in (".", ".."):
             return
         expected = f"./{file}" if ":" in file else file
@@ -319,8 +319,8 @@ class TestMentionOnWindows:
     @pytest.mark.parametrize(
         ("path", "qwen", "gemini"),
         [
-            ("C:/work/src/app.py", "@C:/work/src/app.py ", "@C:/work/src/app.py "),
-            ("C:\\work\\app.py", "@C:/work/app.py ", "@C:/work/app.py "),
+            ("C:/folder/src/app.py", "@C:/folder/src/app.py ", "@C:/folder/src/app.py "),
+            ("C:\\folder\\app.py", "@C:/folder/app.py ", "@C:/folder/app.py "),
             ("C:/my work/app.py", '"C:/my work/app.py" ', '@"C:/my work/app.py" '),
         ],
     )
