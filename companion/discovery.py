@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from .cli import CliFamily, DiscoveryFolder, DiscoveryName
 
@@ -186,7 +186,7 @@ def clear_leftovers(families: Iterable[CliFamily], lives: Lives) -> list[Path]:
     return removed
 
 
-def _is_pid(value: object) -> bool:
+def _is_pid(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and 0 < value < 2**31
 
 
