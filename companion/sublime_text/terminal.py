@@ -110,6 +110,8 @@ def open_terminal(
         "focus": True,
         # Else a tab that is restored at the editor's start would start the CLI again, with a port of long ago.
         "reactivable": False,
+        # What a CLI says before it fails stays to be read.
+        "auto_close": "on_success",
         "post_view_hooks": [[OPENED_COMMAND, {"mark": mark}]],
     }
     match location:

@@ -280,7 +280,8 @@ def _choose(window: sublime.Window, choices: Sequence[Choice], placeholder: str)
 
     def chosen(index: int) -> None:
         if index >= 0:
-            choices[index][2]()
+            # When the panel has closed, which moves the focus: another may open, a terminal may get it.
+            sublime.set_timeout(choices[index][2])
 
     window.show_quick_panel(items, chosen, placeholder=placeholder)
 

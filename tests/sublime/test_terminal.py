@@ -193,6 +193,7 @@ class TestRun(TerminalCase):
         else:
             yield from self.run_cli()
             self.assertIn(sentence, self.line)
+            self.assertEqual(self.args["auto_close"], "on_success", "the sentence stays")
 
     def test_an_unknown_cli_is_said_to_be_unknown(self) -> None:
         self.window.run_command("qwen_companion_run", {"cli": "claude"})
@@ -289,7 +290,7 @@ class TestRunAgain(TerminalCase):
         self.window.run_command("qwen_companion_run", {"cli": "qwen"})
         self.assertEqual(self.captions(), ["Show Qwen Code", "Run Another Qwen Code"])
         yield from self.pick("Show Qwen Code")
-        yield lambda: self.focused() == first
+        yield lambda: self.focused() == first and self.window.active_panel() == "output.Qwen Code"
         self.assertEqual(len(self.terminus.opened), 1)
         self.window.run_command("qwen_companion_run", {"cli": "qwen"})
         yield from self.pick("Run Another Qwen Code")
@@ -429,6 +430,7 @@ class TestSend(TerminalCase):
         self.send("file")
         self.assertEqual(sorted(self.captions()), ["Send to Gemini CLI", "Send to Qwen Code"])
         yield from self.pick("Send to Gemini CLI")
+        yield lambda: self.terminus.sent
         self.assertEqual(self.terminus.sent[-1]["tag"], "gemini")
 
     def test_a_cli_that_has_ended_gets_nothing(self) -> None:
@@ -454,6 +456,7 @@ class TestSendToNobody(TerminalCase):
         self.view.run_command("qwen_companion_send_file")
         self.assertEqual(self.captions()[0], "Send to Login Shell")
         yield from self.pick("Send to Login Shell")
+        yield lambda: self.terminus.sent
         self.assertEqual(self.window.active_view(), own)
         self.assertNotIn("tag", self.terminus.sent[-1], "Terminus takes the one in focus")
 
