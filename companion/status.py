@@ -119,7 +119,7 @@ class Rival:
 
     editor: str
     path: str
-    port: object
+    port: int
     folder: str
     is_newer: bool
 
@@ -261,6 +261,8 @@ def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
     here = [folder for folder in folders if is_inside(cwd, folder.real)]
     if not here:
         return [_outside(cli, cwd, folders)]
+    if taken := _taken(cli, facts):
+        return [taken]
     found: list[Finding] = []
     since = min(folder.since for folder in here)
     if running.started < since:
@@ -288,6 +290,18 @@ def _outside(cli: Cli, cwd: str, folders: Sequence[Folder]) -> Finding:
         return Finding("above", text)
     text = f"{cli.name} runs in {cwd}, which no window has open. Open that folder, or start it in one that is open."
     return Finding("elsewhere", text)
+
+
+def _taken(cli: Cli, facts: Facts) -> Finding | None:
+    """Another editor on the same folder has the CLI."""
+    for window in facts.windows:
+        served = facts.served.get(window.number)
+        for rival in served.rivals if served else ():
+            if rival.port in (cli.running.ports or ()):
+                text = f"{cli.name} is connected to {rival.editor} (port {rival.port}), which has its folder open too."
+                do = f"Click into {window.title}, then type “/ide disable” and “/ide enable” in the CLI."
+                return Finding("rival", f"{text} {do}")
+    return None
 
 
 def _wrong_port(cli: Cli, facts: Facts) -> Iterator[Finding]:
@@ -352,8 +366,8 @@ def report(facts: Facts) -> str:
         found.append("  Nothing is wrong.")
     if found:
         lines += ["", "Findings", *found]
-    for window in facts.windows:
-        lines += ["", window.title, *_served(facts.served.get(window.number))]
+    for i, window in enumerate(facts.windows):
+        lines += ["", window.title if i else f"{window.title}, this one", *_served(facts.served.get(window.number))]
     if facts.clis is not None:
         lines += ["", "Running CLIs", *_running(facts)]
     if facts.libraries:
@@ -408,6 +422,7 @@ _WHY: dict[Kind, str] = {
     "hidden": "its folder can't be seen",
     "ide mode": "its IDE mode is off",
     "old port": "has an old port",
+    "rival": "is connected to another editor",
     "too old": "is too old",
     "variables": "lacks our variables",
 }

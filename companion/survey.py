@@ -57,7 +57,7 @@ def rivals(folders: Sequence[str], port: int, ours: Sequence[int]) -> tuple[Riva
         editor = str(named or body.get("ideName") or "Another editor")
         is_newer = own is None or modified > own
         shared = _shared(str(body.get("workspacePath", "")), folders)
-        found += [Rival(editor, str(path), path.stem, one, is_newer) for one in shared]
+        found += [Rival(editor, str(path), int(path.stem), one, is_newer) for one in shared]
     return tuple(found)
 
 

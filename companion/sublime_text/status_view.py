@@ -75,7 +75,7 @@ def editor_facts(front: sublime.Window, settings: Sequence[object], messages: Se
     return Facts(
         at=time.time(),
         about=about,
-        windows=tuple(_shown(window, window == front) for window in windows),
+        windows=tuple(_shown(window) for window in windows),
         settings=tuple(map(str, settings)),
         messages=tuple(messages),
     )
@@ -115,10 +115,10 @@ class StatusView:
         view.sel().add(view.text_point(rows[0], 0))
 
 
-def _shown(window: sublime.Window, is_front: bool) -> ShownWindow:
+def _shown(window: sublime.Window) -> ShownWindow:
     project = window.project_file_name()
     named = f" ({Path(project).stem})" if project else ""
-    title = f"Window {window.id()}{named}{', this one' if is_front else ''}"
+    title = f"Window {window.id()}{named}"
     terminals = tuple(terminal for view in window.views(include_transient=True) if (terminal := _terminal(view)))
     return ShownWindow(window.id(), title, tuple(window.folders()), terminals)
 

@@ -254,13 +254,25 @@ def test_a_discovery_folder_that_is_not_ours():
 
 
 def test_another_editor_with_a_newer_lock_file():
-    newer = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", "9", "/work/app", is_newer=True)
+    newer = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/work/app", is_newer=True)
     rivals = (newer, replace(newer, is_newer=False))
     served = Served(PORT, (Folder("/work/app", "/work/app", START),), rivals=rivals)
     finding = only(facts(served=served))
     assert finding.kind == "rival"
     assert "VS Code (port 9) has a newer lock file for /work/app" in finding.text
     assert "Click into Window 1" in finding.text
+
+
+def test_a_cli_that_another_editor_has():
+    rival = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/work/app", is_newer=False)
+    served = Served(PORT, (Folder("/work/app", "/work/app", START),), rivals=(rival,))
+    other = facts(cli(ports=frozenset({9})), served=served)
+    windows = (ShownWindow(2, "Window 2", ("/x",)), *other.windows)
+    found = replace(other, windows=windows, note="Only one of them is served.")
+    finding = only(found)
+    assert finding.kind == "rival"
+    assert "is connected to VS Code (port 9), which has its folder open too. Click into Window 1" in finding.text
+    assert "not connected: is connected to another editor" in report(found)
 
 
 def test_what_is_wrong_in_the_settings():
@@ -626,7 +638,7 @@ def test_another_editor_on_the_same_folder(running: Running, look: Look, lock_fo
     now = time.time()
     os.utime(path, (now + 60, now + 60))
     [rival] = look()[1].served[1].rivals
-    assert rival == Rival("VS Code", str(path), "9", str(project), is_newer=True)
+    assert rival == Rival("VS Code", str(path), 9, str(project), is_newer=True)
     os.utime(lock_folder / f"{running.lock()['port']}.lock", (now + 120, now + 120))
     write(lock_folder / "10.lock", {**theirs, "workspacePath": json.dumps(["/x", str(project)]), "ideInfo": None})
     write(lock_folder / "11.lock", {**theirs, "workspacePath": "/somewhere/else"})
