@@ -5,6 +5,7 @@ Terminus is played by `Terminus`, so that the tests need none and start nothing.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shlex
@@ -21,6 +22,11 @@ from .cli import discovery_file
 from .companion_case import CompanionCase, Steps, loaded
 
 SINGLE = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
+ROWS: sublime_types.WindowLayout = {
+    "cols": [0.0, 1.0],
+    "rows": [0.0, 0.5, 1.0],
+    "cells": [[0, 0, 1, 1], [0, 1, 1, 2]],
+}
 ON_WINDOWS = os.name == "nt"
 SETTINGS = "Terminus.sublime-settings"
 
@@ -264,20 +270,23 @@ class TestWhere(TerminalCase):
         yield 200
         self.assertEqual(self.window.num_groups(), 2)
 
+    def test_a_layout_that_the_person_has_chosen_since_stays(self) -> Steps:
+        self.set_setting("terminal_location", "split")
+        yield from self.run_cli()
+        self.window.set_layout(ROWS)
+        self.terminal.close()
+        yield 200
+        self.assertEqual(self.window.layout(), ROWS)
+
     def test_the_persons_own_groups_stay(self) -> Steps:
         self.set_setting("terminal_location", "split")
-        rows: sublime_types.WindowLayout = {
-            "cols": [0.0, 1.0],
-            "rows": [0.0, 0.5, 1.0],
-            "cells": [[0, 0, 1, 1], [0, 1, 1, 2]],
-        }
-        self.window.set_layout(rows)
+        self.window.set_layout(ROWS)
         yield from self.run_cli()
-        self.assertEqual(self.window.layout(), rows)
+        self.assertEqual(self.window.layout(), ROWS)
         self.assertEqual(self.window.get_view_index(self.terminal)[0], 1)
         self.terminal.close()
         yield 200
-        self.assertEqual(self.window.layout(), rows)
+        self.assertEqual(self.window.layout(), ROWS)
 
 
 class TestRunAgain(TerminalCase):
@@ -303,6 +312,20 @@ class TestRunAgain(TerminalCase):
         self.terminal.settings().set("terminus_view.finished", True)
         yield from self.run_cli()
         self.assertEqual(self.args["tag"], "qwen")
+
+    def test_one_that_was_started_before_a_reload_is_running(self) -> Steps:
+        yield from self.run_cli()
+        anew = importlib.reload(loaded("sublime_text.terminal"))
+        self.assertEqual([one.tag for one in anew.running(self.window)], ["qwen"])
+
+    def test_one_of_another_window_is_not_running_in_this_one(self) -> Steps:
+        yield from self.run_cli()
+        sublime.run_command("new_window")
+        yield lambda: sublime.active_window() != self.window
+        other = sublime.active_window()
+        self.addCleanup(other.run_command, "close_window")
+        running = loaded("sublime_text.terminal").running
+        self.assertEqual((len(running(self.window)), running(other)), (1, []))
 
     def test_a_tab_of_the_editors_last_run_is_not_running(self) -> Steps:
         yield from self.run_cli()
