@@ -58,6 +58,9 @@ class QuietEditor:
 
         return WindowState(())
 
+    def show_status(self, window: int, status: object) -> None:
+        """Nobody looks."""
+
     def say(self, message: str, window: int | None = None) -> None:
         tell(event="say", message=message)
 
