@@ -14,6 +14,9 @@ from typing import Literal
 
 from .cli import CliFamily
 
+CLOCK = 1.5
+"""Seconds by which a process may seem older than it is: the system counts from a boot time in whole seconds."""
+
 Kind = Literal[
     "above",
     "approval",
@@ -265,7 +268,7 @@ def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
         return [taken]
     found: list[Finding] = []
     since = min(folder.since for folder in here)
-    if running.started < since:
+    if running.started < since - CLOCK:
         text = (
             f"{cli.name} was started at {clock(running.started)}, before it could find {here[0].path} here "
             f"({clock(since)}), and it looks only once. Quit it and start it again."
@@ -278,8 +281,8 @@ def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
         found.append(Finding("ide mode", text))
     found += _wrong_port(cli, facts)
     if not found:
-        text = f"{cli.name} can reach this editor but is not connected. Type “/ide enable” in it."
-        found.append(Finding("not connected", text))
+        text = f"{cli.name} can reach this editor but is not connected. Type “/ide enable” in it"
+        found.append(Finding("not connected", f"{text}; if it knows of no editor then, quit it and start it again."))
     return found
 
 

@@ -186,8 +186,7 @@ def test_a_gemini_cli_with_its_ide_mode_off(desk: Desk, gemini_program: None, mo
     monkeypatch.setattr(gemini_cli, "settings", lambda: {**usual, "ide": {"enabled": False, "hasSeenNudge": True}})
     editor = desk.open()
     gemini = desk.gemini()
-    found = desk.report(editor)
-    [finding] = found.of(gemini)
+    [finding] = desk.report(editor).of(gemini)
     assert "Type “/ide enable” in it. When it asks whether to connect, “Yes” does not help" in finding
     # The remedy.
     gemini.command("/ide enable")

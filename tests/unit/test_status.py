@@ -55,7 +55,7 @@ def cli(family: CliFamily = QWEN_CODE, **changes: Any) -> Cli:
         pid=12,
         pids=(11, 12),
         started=START + 60,
-        cwd="/work/app",
+        cwd="/srv/app",
         program="qwen",
         arguments=(),
         variables={},
@@ -69,9 +69,9 @@ def cli(family: CliFamily = QWEN_CODE, **changes: Any) -> Cli:
 
 
 def facts(*clis: Cli, served: Served | None = None, window: ShownWindow | None = None, **more: Any) -> Facts:
-    """A window on /work/app with these CLIs."""
-    served = served or Served(PORT, (Folder("/work/app", "/work/app", START),))
-    window = window or ShownWindow(1, "Window 1", ("/work/app",))
+    """A window on /srv/app with these CLIs."""
+    served = served or Served(PORT, (Folder("/srv/app", "/srv/app", START),))
+    window = window or ShownWindow(1, "Window 1", ("/srv/app",))
     about = (("QwenCompanion", "0.1.0"),)
     return Facts(**{"at": START, "about": about, "windows": (window,), "served": {1: served}, "clis": clis, **more})
 
@@ -87,7 +87,7 @@ def test_nothing_is_wrong_with_a_connected_cli():
     assert verdicts(found)[0].window == 1
     assert "Nothing is wrong." in report(found)
     assert "Qwen Code 0.24.4, process 12" in report(found)
-    assert "in /work/app: connected to Window 1" in report(found)
+    assert "in /srv/app: connected to Window 1" in report(found)
 
 
 def test_nothing_is_wrong_without_any_cli():
@@ -116,12 +116,12 @@ def test_a_window_that_is_not_served():
 
 
 def test_a_cli_above_the_folder():
-    finding = only(facts(cli(cwd="/work")))
+    finding = only(facts(cli(cwd="/srv")))
     assert finding.kind == "above"
-    assert finding.text.endswith("runs in /work, above /work/app. Start it in /work/app, or open /work.")
+    assert finding.text.endswith("runs in /srv, above /srv/app. Start it in /srv/app, or open /srv.")
 
 
-@pytest.mark.parametrize("cwd", ["/elsewhere", "/work/app2", "/work/other/app"])
+@pytest.mark.parametrize("cwd", ["/elsewhere", "/srv/app2", "/srv/other/app"])
 def test_a_cli_in_another_folder(cwd: str):
     finding = only(facts(cli(cwd=cwd)))
     assert finding.kind == "elsewhere"
@@ -129,25 +129,29 @@ def test_a_cli_in_another_folder(cwd: str):
 
 
 def test_a_cli_below_the_folder_is_found():
-    assert only(facts(cli(cwd="/work/app/src"))).kind == "not connected"
+    assert only(facts(cli(cwd="/srv/app/src"))).kind == "not connected"
 
 
 def test_a_cli_in_a_folder_that_is_a_link():
-    served = Served(PORT, (Folder("/link", "/work/app", START),))
+    served = Served(PORT, (Folder("/link", "/srv/app", START),))
     assert only(facts(cli(), served=served)).kind == "not connected"
 
 
 def test_a_cli_that_was_started_before_the_window_was_found():
-    finding = only(facts(cli(started=START - 1)))
+    finding = only(facts(cli(started=START - 9)))
     assert finding.kind == "before"
     assert finding.text.endswith("and it looks only once. Quit it and start it again.")
 
 
+def test_a_cli_that_was_started_at_the_same_time():
+    assert only(facts(cli(started=START - 1))).kind == "not connected"
+
+
 def test_a_cli_that_found_another_window_with_its_folder():
-    early = Served(PORT + 1, (Folder("/work", "/work", START - 99),))
-    found = facts(cli(started=START - 1))
+    early = Served(PORT + 1, (Folder("/srv", "/srv", START - 99),))
+    found = facts(cli(started=START - 9))
     served = {**found.served, 2: early}
-    windows = (*found.windows, ShownWindow(2, "Window 2", ("/work",)))
+    windows = (*found.windows, ShownWindow(2, "Window 2", ("/srv",)))
     assert only(replace(found, served=served, windows=windows)).kind == "not connected"
 
 
@@ -169,7 +173,7 @@ def test_settings_that_cannot_be_read_are_no_finding():
 
 
 def test_a_connected_cli_is_not_told_to_enable_what_is_on():
-    assert findings(facts(cli(ide_mode=False, started=START - 1, ports=frozenset({PORT, 1})))) == []
+    assert findings(facts(cli(ide_mode=False, started=START - 9, ports=frozenset({PORT, 1})))) == []
 
 
 @pytest.mark.parametrize(
@@ -213,7 +217,7 @@ def test_a_terminal_with_an_old_port():
     old = Terminal("qwen", {QWEN_CODE.port_variable: "4000", GEMINI_CLI.port_variable: "4000"})
     fresh = Terminal("fresh", {QWEN_CODE.port_variable: str(PORT)})
     odd = Terminal("odd", {QWEN_CODE.port_variable: ""})
-    finding = only(facts(window=ShownWindow(1, "Window 1", ("/work/app",), (old, fresh, odd))))
+    finding = only(facts(window=ShownWindow(1, "Window 1", ("/srv/app",), (old, fresh, odd))))
     assert finding.kind == "old port"
     assert "“qwen” has the port 4000 of an earlier session. Close it" in finding.text
 
@@ -247,25 +251,25 @@ def test_a_cli_whose_folder_cannot_be_seen():
 
 def test_a_discovery_folder_that_is_not_ours():
     file = DiscoveryFile("Qwen Code", "/home/ada/.qwen/ide/1.lock", "missing", None, "it is a symbolic link")
-    served = Served(PORT, (Folder("/work/app", "/work/app", START),), (file,))
+    served = Served(PORT, (Folder("/srv/app", "/srv/app", START),), (file,))
     finding = only(facts(served=served))
     assert finding.kind == "folder refused"
     assert "through /home/ada/.qwen/ide: it is a symbolic link. Put a folder there" in finding.text
 
 
 def test_another_editor_with_a_newer_lock_file():
-    newer = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/work/app", is_newer=True)
+    newer = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/srv/app", is_newer=True)
     rivals = (newer, replace(newer, is_newer=False))
-    served = Served(PORT, (Folder("/work/app", "/work/app", START),), rivals=rivals)
+    served = Served(PORT, (Folder("/srv/app", "/srv/app", START),), rivals=rivals)
     finding = only(facts(served=served))
     assert finding.kind == "rival"
-    assert "VS Code (port 9) has a newer lock file for /work/app" in finding.text
+    assert "VS Code (port 9) has a newer lock file for /srv/app" in finding.text
     assert "Click into Window 1" in finding.text
 
 
 def test_a_cli_that_another_editor_has():
-    rival = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/work/app", is_newer=False)
-    served = Served(PORT, (Folder("/work/app", "/work/app", START),), rivals=(rival,))
+    rival = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/srv/app", is_newer=False)
+    served = Served(PORT, (Folder("/srv/app", "/srv/app", START),), rivals=(rival,))
     other = facts(cli(ports=frozenset({9})), served=served)
     windows = (ShownWindow(2, "Window 2", ("/x",)), *other.windows)
     found = replace(other, windows=windows, note="Only one of them is served.")
@@ -287,13 +291,13 @@ def test_the_report_tells_everything():
         ConnectedCli("Gemini CLI", START, START + 1, listens=False, round_trip=None),
     )
     files = (DiscoveryFile("Qwen Code", "/home/ada/.qwen/ide/1.lock", "ours", START),)
-    served = Served(PORT, (Folder("/work/app", "/work/app", START),), files, sessions, ("/work/app/a.py (Qwen Code)",))
+    served = Served(PORT, (Folder("/srv/app", "/srv/app", START),), files, sessions, ("/srv/app/a.py (Qwen Code)",))
     text = report(
         facts(
             cli(ports=frozenset({PORT})),
             cli(version=None),
             cli(cwd=None),
-            cli(ide_mode=False, started=START - 5),
+            cli(ide_mode=False, started=START - 9),
             served=served,
             libraries=(("mcp", "2.3.0"), ("h11", "missing")),
             messages=((START, "Something went wrong."),),
@@ -306,7 +310,7 @@ def test_the_report_tells_everything():
         "round trip: 4.2 ms",
         "round trip: no answer",
         "round trip: its stream is gone",
-        "/work/app/a.py (Qwen Code)",
+        "/srv/app/a.py (Qwen Code)",
         "connected to Window 1",
         "can reach this editor, is not connected",
         "a folder that can't be seen: not connected: its folder can't be seen",
@@ -330,9 +334,9 @@ def test_the_report_of_what_is_known_so_far():
 
 def test_a_report_for_others_has_no_secrets():
     token = "aB3_-" * 8 + "xyz"
-    text = f"/home/ada/.qwen/ide/1.lock /home/adam/x /work/ada/b /ada: adagio Bearer {token} /home/ada\n/mnt/ada\n"
+    text = f"/home/ada/.qwen/ide/1.lock /home/adam/x /srv/ada/b /ada: adagio Bearer {token} /home/ada\n/mnt/ada\n"
     shared = without_secrets(text, "/home/ada", "ada")
-    assert shared == "~/.qwen/ide/1.lock /home/adam/x /work/USER/b /USER: adagio Bearer … ~\n/mnt/USER\n"
+    assert shared == "~/.qwen/ide/1.lock /home/adam/x /srv/USER/b /USER: adagio Bearer … ~\n/mnt/USER\n"
     assert without_secrets(r"C:\Users\ada\x D:\ada", r"C:\Users\ada", "ada") == r"~\x D:\USER"
     assert without_secrets("/root/x", "/", "") == "/root/x"
 
