@@ -338,7 +338,7 @@ def test_a_report_for_others_has_no_secrets():
     shared = without_secrets(text, "/home/ada", "ada")
     assert shared == "~/.qwen/ide/1.lock /home/adam/x /srv/USER/b /USER: adagio Bearer … ~\n/mnt/USER\n"
     assert without_secrets(r"C:\Users\ada\x D:\ada", r"C:\Users\ada", "ada") == r"~\x D:\USER"
-    assert without_secrets("/root/x", "/", "") == "/root/x"
+    assert without_secrets("/var/x", "/", "") == "/var/x"
 
 
 # -- processes -----------------------------------------------------------------------------------
