@@ -127,7 +127,8 @@ def test_a_file_of_another_editor_stays_as_long_as_that_lives(
     monkeypatch.setattr(companion_module, "wrote", lambda _pid, _at: lives)
     ours = read(files["lock"])
     theirs = {"port": 1, "workspacePath": "/", "authToken": "theirs", "ppid": os.getpid() + 1, "ideInfo": IDE_INFO}
-    files["lock"].write_text(json.dumps(theirs), "utf-8")
+    (new := files["lock"].with_suffix(".new")).write_text(json.dumps(theirs), "utf-8")
+    new.replace(files["lock"])  # at once: an empty file would be healed
     looks(ticking)
     if lives:
         assert read(files["lock"]) == theirs

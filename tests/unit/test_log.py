@@ -114,7 +114,7 @@ def test_a_whole_session_shows_no_secret(
     client.ask("tools/call", {"name": "openDiff", "arguments": new})
     client.ask("nothing/known", {"text": new})
     running.accept(str(path), new + "and edited\n")
-    stream.take("ide/diffAccepted")
+    stream.skip_to("ide/diffAccepted")
     stream.close()
     lock = running.lock()
     running.close_window(1)
