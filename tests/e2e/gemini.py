@@ -28,6 +28,7 @@ def settings() -> dict[str, object]:
             "disableUpdateNag": True,
             "enableAutoUpdate": False,
             "enableAutoUpdateNotification": False,
+            "sessionRetention": {"enabled": False, "warningAcknowledged": True},
         },
         "ui": {"hideTips": True, "hideBanner": True, "useAlternateBuffer": False},
     }
@@ -61,8 +62,7 @@ class Gemini(Cli):
             SHELL="/bin/bash",
             GEMINI_API_KEY="none-needed",
             GOOGLE_GEMINI_BASE_URL=model.base_url.removesuffix("/v1"),
-            NODE_OPTIONS=NOT_IN_A_CONTAINER,
-            **(more or {}),
+            **{"NODE_OPTIONS": NOT_IN_A_CONTAINER, **(more or {})},
         )
         # The folder of the command's own Node comes first: the CLI starts itself again by that name.
         environment["PATH"] = os.pathsep.join([str(Path(command[0]).parent), environment.get("PATH", "")])

@@ -195,3 +195,50 @@ def test_two_families_change_one_file_and_each_hears_of_its_own_diff_alone(
     assert of_qwen.done not in qwen.terminal.text()
     assert path.read_text(encoding="utf-8") == "by = 'Gemini'\n"
     session.editor.wait_no_diff()
+
+
+def test_two_windows_and_three_clis_at_once(gemini_session: GeminiSession, qwen: Qwen) -> None:
+    """B4, C1, D3, D4: two CLIs with a diff of one file; each context and each outcome reaches its own CLI alone."""
+    session = gemini_session
+    other = session.home.root / "second project"
+    other.mkdir()
+    (first, *_) = [told["id"] for told in session.editor.state()["windows"]]
+    window = session.editor.do("new_window", folders=[str(other)])["window"]
+    session.editor.lock(other)
+    second = Qwen(session.home, session.model, cwd=other)
+    try:
+        second.wait_ready()
+        second.wait_connected()
+        (other / "theirs.py").write_text(GREET, encoding="utf-8")
+        session.editor.open_file(other / "theirs.py", window=window)
+        shared = session.file("shared.py")
+        session.editor.do("focus", window=first)
+        session.editor.open_file(session.file("ours.py"))
+        time.sleep(SETTLED)
+        asked = {
+            "second": second.ask_to_write(other / "new.py", "by = 'second'\n"),
+            "qwen": qwen.ask_to_write(shared, "by = 'qwen'\n"),
+            "gemini": session.gemini.ask_to_write(shared, "by = 'gemini'\n"),
+        }
+        session.editor.wait("three diffs", lambda: len(session.editor.sides("proposal")) == 3)
+        for name, script in asked.items():
+            told = _told(session, script)
+            assert ("theirs.py" in told, "ours.py" in told) == (name == "second", name != "second"), name
+        proposals = {
+            name: next(view for view in session.editor.sides("proposal", text=True) if f"'{name}'" in view["text"])
+            for name in asked
+        }
+        session.editor.reject(proposals["gemini"])
+        session.gemini.wait_idle()
+        session.editor.accept(proposals["second"])
+        second.wait_done(asked["second"])
+        assert [view["id"] for view in session.editor.sides("proposal")] == [proposals["qwen"]["id"]]
+        assert shared.read_text(encoding="utf-8") == GREET
+        session.editor.accept(proposals["qwen"])
+        qwen.wait_done(asked["qwen"])
+        assert shared.read_text(encoding="utf-8") == "by = 'qwen'\n"
+        assert (other / "new.py").read_text(encoding="utf-8") == "by = 'second'\n"
+        assert asked["gemini"].done not in session.gemini.terminal.text()
+    finally:
+        second.close()
+        session.editor.do("close_window", window=window)

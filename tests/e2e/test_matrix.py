@@ -1,0 +1,228 @@
+"""The versions of the CLIs that people have, each as its maker published it.
+
+The oldest and the newest of each family run always, those between with `scripts/test --all`, which also writes the
+table of docs/compatibility.md anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import platform
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from .cli import Cli
+from .clis import NOT_IN_A_CONTAINER, pinned
+from .editor import Editor
+from .gemini import Gemini
+from .model import Model, Script
+from .qwen import PROJECT, Home, Qwen, node, version
+from .session import GREET, GREET_BETTER
+
+SETTLED = 1.0
+EDITED = GREET_BETTER.replace("hi {name}", "good morning, {name}")
+FAMILIES: dict[str, tuple[str, type[Qwen | Gemini]]] = {"qwen": ("Qwen Code", Qwen), "gemini": ("Gemini CLI", Gemini)}
+TABLE = PROJECT / "docs" / "compatibility.md"
+#: What is tried, in the order of the table's columns.
+STEPS = ("finds the editor", "connects", "tells the model the context", "opens a diff", "writes what was accepted")
+OUTSIDE, VARIABLES = "outside terminal", "outside terminal with the variables"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A version, and from where it is known to find the editor (qwen-ide.md §1.1, gemini-ide.md §9)."""
+
+    family: str
+    version: str
+    outside: bool
+    variables: bool
+
+    def __str__(self) -> str:
+        return f"{self.family}-{self.version}"
+
+
+ROWS = (
+    Row("qwen", "0.1.3", outside=False, variables=False),
+    Row("qwen", "0.5.0", outside=False, variables=False),
+    Row("qwen", "0.5.2", outside=False, variables=True),
+    Row("qwen", "0.8.2", outside=False, variables=True),
+    Row("qwen", "0.12.0", outside=True, variables=True),
+    Row("qwen", "0.15.10", outside=True, variables=True),
+    Row("qwen", "0.21.2", outside=True, variables=True),
+    Row("qwen", "0.24.4", outside=True, variables=True),
+    Row("gemini", "0.8.2", outside=False, variables=False),
+    Row("gemini", "0.25.0", outside=False, variables=True),
+    Row("gemini", "0.31.0", outside=True, variables=True),
+    Row("gemini", "0.61.0", outside=True, variables=True),
+)
+ALWAYS = {"qwen-0.1.3", "qwen-0.24.4", "gemini-0.8.2", "gemini-0.61.0"}
+EACH = [pytest.param(row, id=str(row), marks=() if str(row) in ALWAYS else pytest.mark.long) for row in ROWS]
+EACH_LONG = [pytest.param(row, id=str(row), marks=pytest.mark.long) for row in ROWS]
+
+
+@dataclass
+class Results:
+    """What each row has been seen to do; False stands for what failed, a missing key for what was not tried."""
+
+    seen: dict[Row, dict[str, bool]] = field(default_factory=dict[Row, dict[str, bool]])
+
+    @contextlib.contextmanager
+    def step(self, row: Row, name: str) -> Iterator[None]:
+        done = self.seen.setdefault(row, {})
+        done[name] = False
+        yield
+        done[name] = True
+
+    @property
+    def are_complete(self) -> bool:
+        return all(OUTSIDE in self.seen.get(row, {}) and STEPS[0] in self.seen[row] for row in ROWS)
+
+    def text(self) -> str:
+        """docs/compatibility.md."""
+        columns = (*STEPS, OUTSIDE, VARIABLES)
+        used = ".".join(map(str, version([str(node()), "--version"])))
+        lines = [
+            "# Compatibility",
+            "",
+            f"Written by a run of `scripts/test --all tests/e2e/test_matrix.py` on {platform.system()} with Node",
+            f"{used}: the published CLIs, driven in a terminal, against the package in the headless editor.",
+            "The first five columns are those of a terminal inside the editor, without any variable.",
+            "",
+            f"| CLI | {' | '.join(columns)} |",
+            f"|---|{'---|' * len(columns)}",
+        ]
+        words = {True: "yes", False: "no", None: "not tried"}
+        for row in ROWS:
+            seen = self.seen.get(row, {})
+            cells = " | ".join(words[seen.get(column)] for column in columns)
+            lines.append(f"| {FAMILIES[row.family][0]} {row.version} | {cells} |")
+        return "\n".join([*lines, "", *NOTES, ""])
+
+
+NOTES = (
+    "An outside terminal is one that the editor did not open. A CLI that does not find the editor from there needs",
+    "the variables of *Qwen Companion: Copy Terminal Environment*; where that is a no too, it has to run in a terminal",
+    "inside the editor. Versions between two rows behave like one of the two.",
+    "",
+    "Gemini CLI 0.8.2 and 0.25.0 trim what they write into a file that exists, whatever was accepted: the last newline",
+    "is gone. That is theirs; 0.61.0 writes it to the byte.",
+)
+
+
+@pytest.fixture(scope="module")
+def results() -> Iterator[Results]:
+    results = Results()
+    yield results
+    if results.are_complete:
+        TABLE.write_text(results.text(), encoding="utf-8")
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    home = Home.make()
+    home.write("greet.py", GREET)
+    yield home
+    home.remove()
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    model = Model()
+    yield model
+    model.close()
+
+
+@pytest.fixture
+def window(home: Home) -> Iterator[Editor]:
+    """An editor on the home's project folder."""
+    editor = Editor(home, [home.workspace])
+    editor.lock()
+    yield editor
+    editor.kill()
+
+
+@contextlib.contextmanager
+def running(row: Row, home: Home, model: Model, *, inside: bool, **variables: str) -> Iterator[Cli]:
+    """The CLI of a row, ready for a prompt."""
+    more = {"NODE_OPTIONS": NOT_IN_A_CONTAINER, **variables}
+    cli = FAMILIES[row.family][1](home, model, command=pinned(row.family, row.version), inside=inside, more=more)
+    try:
+        cli.wait_ready()
+        yield cli
+    finally:
+        cli.close()
+
+
+@pytest.mark.parametrize("row", EACH)
+def test_a_version_works(row: Row, results: Results, home: Home, model: Model, window: Editor) -> None:
+    """B2, B3, C1, D1, D3, from a terminal inside the editor."""
+    view = window.open_file(home.write("open.py", "before = 1\nmarker_of_the_selection = 2\n"))
+    window.do("select", view=view, regions=[[11, 34]])
+    with running(row, home, model, inside=True) as cli:
+        with results.step(row, STEPS[0]):
+            assert "not supported" not in cli.command("/ide status")
+        with results.step(row, STEPS[1]):
+            cli.wait_connected()
+        time.sleep(SETTLED)
+        path = home.workspace / "new.py"
+        script = cli.ask_to_write(path, GREET_BETTER)
+        with results.step(row, STEPS[2]):
+            told = said(model, script)
+            assert "open.py" in told
+            assert "marker_of_the_selection" in told
+        with results.step(row, STEPS[3]):
+            proposal = window.wait_diff(path)
+            assert proposal["text"] == GREET_BETTER
+            assert FAMILIES[row.family][0] in str(proposal)
+        with results.step(row, STEPS[4]):
+            window.set_text(proposal, EDITED)
+            window.accept(proposal)
+            cli.wait_done(script)
+            assert path.read_text(encoding="utf-8") == EDITED
+            window.wait_no_diff()
+
+
+@pytest.mark.parametrize("row", EACH_LONG)
+def test_from_where_a_version_finds_the_editor(
+    row: Row, results: Results, home: Home, model: Model, window: Editor
+) -> None:
+    """B3, B5: from an outside terminal, by the files alone and with the variables."""
+    lock = window.lock()
+    prefix = {"qwen": "QWEN_CODE_IDE", "gemini": "GEMINI_CLI_IDE"}[row.family]
+    (file,) = window.wait("file", lambda: list((home.tmp / "gemini" / "ide").glob("gemini-ide-server-*.json")))
+    given = {
+        f"{prefix}_SERVER_PORT": str(lock["port"]),
+        f"{prefix}_WORKSPACE_PATH": lock["workspacePath"],
+        "TERM_PROGRAM": "sublime",
+    }
+    if row.family == "gemini":
+        body = json.loads(file.read_text(encoding="utf-8"))
+        given |= {f"{prefix}_AUTH_TOKEN": body["authToken"], f"{prefix}_PID": file.name.split("-")[3]}
+    for column, variables in ((OUTSIDE, {}), (VARIABLES, given)):
+        with running(row, home, model, inside=False, **variables) as cli:
+            results.seen.setdefault(row, {})[column] = connects(cli)
+    seen = results.seen[row]
+    assert (seen[OUTSIDE], seen[VARIABLES]) == (row.outside, row.variables)
+
+
+def connects(cli: Cli) -> bool:
+    """Whether the CLI is connected, or is so within a moment."""
+    time.sleep(SETTLED)
+    return "Connected to Sublime Text" in cli.command("/ide status")
+
+
+def said(model: Model, script: Script) -> str:
+    """All that the first request of a turn says to the model."""
+    return "\n".join(str(message.get("content")) for message in model.requests_of(script)[0].messages)
+
+
+def test_the_table_names_every_row() -> None:
+    """docs/compatibility.md is that of these rows."""
+    text = TABLE.read_text(encoding="utf-8")
+    assert [line.split(" | ")[0] for line in text.splitlines() if line.startswith(("| Qwen", "| Gemini"))] == [
+        f"| {FAMILIES[row.family][0]} {row.version}" for row in ROWS
+    ]
