@@ -109,7 +109,7 @@ NOTES = (
     "inside the editor. Versions between two rows behave like one of the two.",
     "",
     "Gemini CLI 0.8.2 and 0.25.0 trim what they write into a file that exists, whatever was accepted: the last newline",
-    "is gone. That is theirs; 0.61.0 writes it to the byte.",
+    "is gone. That is theirs; 0.31.0 and 0.61.0 write it to the byte.",
 )
 
 
