@@ -29,6 +29,7 @@ Kind = Literal[
     "not connected",
     "not served",
     "old port",
+    "other folder",
     "rival",
     "setting",
     "too old",
@@ -70,6 +71,8 @@ class Cli:
     """None where the settings can't be read."""
     approval: str | None
     """The approval mode of its settings, if they have one."""
+    looks_in: str = ""
+    """The folder that it looks for editors in, if that is not the one that we write to."""
 
     @property
     def family(self) -> CliFamily:
@@ -266,6 +269,9 @@ def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
         return [_outside(cli, cwd, folders)]
     if taken := _taken(cli, facts):
         return [taken]
+    if cli.looks_in:
+        text = f"{cli.name} looks for editors in {cli.looks_in}, since its variables differ from Sublime Text's."
+        return [Finding("other folder", f"{text} Start both from a terminal with the same variables.")]
     found: list[Finding] = []
     since = min(folder.since for folder in here)
     if running.started < since - CLOCK:
@@ -425,6 +431,7 @@ _WHY: dict[Kind, str] = {
     "hidden": "its folder can't be seen",
     "ide mode": "its IDE mode is off",
     "old port": "has an old port",
+    "other folder": "looks elsewhere for editors",
     "rival": "is connected to another editor",
     "too old": "is too old",
     "variables": "lacks our variables",

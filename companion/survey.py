@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from .cli import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home
+from .cli import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from .endpoint import Endpoint
 from .process import running_clis, wrote
 from .status import Cli, DiscoveryFile, Folder, Rival, RunningCli, is_inside
@@ -81,7 +81,7 @@ def look_at(running: RunningCli) -> Cli:
         mode = _at(values, running.family.habits.approval_setting, _at(values, "tools.approvalMode"))
         ide_mode = enabled if isinstance(enabled, bool) else ide_mode
         approval = mode if isinstance(mode, str) else approval
-    return Cli(running, version(running), str(user), ide_mode, approval)
+    return Cli(running, version(running), str(user), ide_mode, approval, looks_elsewhere(running))
 
 
 def settings_folder(running: RunningCli) -> Path:
@@ -92,6 +92,21 @@ def settings_folder(running: RunningCli) -> Path:
         return Path(running.cwd or "", os.path.expanduser(named))
     home = variables.get("USERPROFILE" if os.name == "nt" else "HOME")
     return Path(named or home or Path.home(), habits.folder)
+
+
+def looks_elsewhere(running: RunningCli) -> str:
+    """The folder that a CLI looks for editors in, if its environment makes that another one than ours; else empty."""
+    if running.variables is None:
+        return ""
+    if running.family.habits.home_is_folder:
+        theirs, ours = settings_folder(running), qwen_home()
+    else:
+        names = ("TEMP", "TMP") if os.name == "nt" else ("TMPDIR", "TMP", "TEMP")
+        named = next((running.variables[name] for name in names if running.variables.get(name)), None)
+        theirs, ours = Path(named or "/tmp"), temporary_folder()  # noqa: S108 - Node's default
+        if os.name == "nt" and named is None:
+            return ""
+    return "" if os.path.realpath(theirs) == os.path.realpath(ours) else str(theirs)
 
 
 def version(running: RunningCli) -> tuple[int, ...] | None:

@@ -119,7 +119,9 @@ def _shown(window: sublime.Window) -> ShownWindow:
     project = window.project_file_name()
     named = f" ({Path(project).stem})" if project else ""
     title = f"Window {window.id()}{named}"
-    terminals = tuple(terminal for view in window.views(include_transient=True) if (terminal := _terminal(view)))
+    panels = [window.find_output_panel(name.removeprefix("output.")) for name in window.panels()]
+    views = [*window.views(include_transient=True), *filter(None, panels)]
+    terminals = tuple(terminal for view in views if (terminal := _terminal(view)))
     return ShownWindow(window.id(), title, tuple(window.folders()), terminals)
 
 

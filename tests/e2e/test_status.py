@@ -16,7 +16,7 @@ import pytest
 
 from . import gemini as gemini_cli
 from . import qwen as qwen_cli
-from .cli import Cli
+from .cli import START, Cli
 from .clis import pinned
 from .editor import Editor
 from .gemini import Gemini
@@ -183,9 +183,13 @@ def test_a_cli_with_its_ide_mode_off(desk: Desk) -> None:
 def test_a_gemini_cli_with_its_ide_mode_off(desk: Desk, gemini_program: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its first question is answered with "Yes", which leaves it off."""
     usual = gemini_cli.settings()
-    monkeypatch.setattr(gemini_cli, "settings", lambda: {**usual, "ide": {"enabled": False, "hasSeenNudge": True}})
+    monkeypatch.setattr(gemini_cli, "settings", lambda: {**usual, "ide": {"enabled": False, "hasSeenNudge": False}})
     editor = desk.open()
-    gemini = desk.gemini()
+    gemini = Gemini(desk.home, desk.model)
+    desk.clis.append(gemini)
+    gemini.terminal.wait_text("Do you want to connect Sublime Text", START)
+    gemini.terminal.press("\r")
+    gemini.wait_ready()
     [finding] = desk.report(editor).of(gemini)
     assert "Type “/ide enable” in it. When it asks whether to connect, “Yes” does not help" in finding
     # The remedy.
@@ -246,17 +250,17 @@ def test_an_old_cli_that_has_no_variables_or_an_old_port(desk: Desk) -> None:
 
 
 @pytest.fixture
-def process(desk: Desk, node_program: Path) -> Iterator[Callable[[str, str], list[int]]]:
+def process(desk: Desk, node_program: Path) -> Iterator[Callable[..., list[int]]]:
     """Runs a process that looks like a version of a CLI, in the project folder."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def run(package: str, version: str) -> list[int]:
+    def run(package: str, version: str, **more: str) -> list[int]:
         folder = desk.home.root / "node_modules" / package
         folder.mkdir(parents=True)
         (folder / "package.json").write_text(json.dumps({"name": package, "version": version}))
         (folder / "cli.js").write_text("setInterval(() => {}, 1000)")
         command = [str(node_program), str(folder / "cli.js")]
-        one = subprocess.Popen(command, cwd=desk.home.workspace, env=desk.home.environment())
+        one = subprocess.Popen(command, cwd=desk.home.workspace, env=desk.home.environment(**more))
         started.append(one)
         return [one.pid]
 
@@ -266,12 +270,21 @@ def process(desk: Desk, node_program: Path) -> Iterator[Callable[[str, str], lis
         one.wait()
 
 
-def test_a_cli_that_is_too_old(desk: Desk, process: Callable[[str, str], list[int]]) -> None:
+def test_a_cli_that_is_too_old(desk: Desk, process: Callable[..., list[int]]) -> None:
     """Gemini CLI sends a token since 0.6.0."""
     editor = desk.open()
     pids = process("@google/gemini-cli", "0.5.5")
     [finding] = desk.report(editor).of(pids)
     assert finding.endswith("0.5.5 sends no token, so it is not let in. Update it to 0.6 or later.")
+
+
+def test_a_cli_with_another_home(desk: Desk, process: Callable[..., list[int]]) -> None:
+    editor = desk.open()
+    other = desk.home.tmp / "other"
+    pids = process("@qwen-code/qwen-code", "0.24.4", QWEN_HOME=str(other))
+    finding = desk.report(editor).of(pids)[0]
+    assert f"looks for editors in {other}, since its variables differ" in finding
+    assert finding.endswith("Start both from a terminal with the same variables.")
 
 
 def test_no_folder(desk: Desk) -> None:

@@ -132,6 +132,13 @@ class TestReport(CompanionCase):
         yield from self.report()
         self.assertIn("has the port 1 of an earlier session. Close it, open a new one", self.text)
 
+    def test_a_terminal_in_a_panel_with_an_old_port(self) -> Steps:
+        panel = self.window.create_output_panel("Terminus")
+        arguments = {"env": {"GEMINI_CLI_IDE_SERVER_PORT": "2"}, "cmd": ["bash"]}
+        panel.settings().update({"terminus_view": True, "terminus_view.args": arguments})
+        yield from self.report()
+        self.assertIn("has the port 2 of an earlier session.", self.text)
+
 
 class TestSettings(CompanionCase):
     def set_in_project(self, values: Any) -> None:

@@ -243,6 +243,13 @@ def test_a_cli_without_a_token():
     assert "Update it to 0.6 or later." in finding.text
 
 
+def test_a_cli_that_looks_for_editors_elsewhere():
+    finding = only(facts(cli(looks_in="/other/.qwen", ide_mode=False)))
+    assert finding.kind == "other folder"
+    assert "looks for editors in /other/.qwen" in finding.text
+    assert "Start both from a terminal with the same variables." in finding.text
+
+
 def test_a_cli_whose_folder_cannot_be_seen():
     finding = only(facts(cli(cwd=None, ports=None)))
     assert finding.kind == "hidden"
@@ -546,6 +553,20 @@ def test_where_the_settings_of_a_cli_are(tmp_path: Path):
     assert folder(QWEN_CODE, HOME="/h", USERPROFILE="/h") == Path("/h/.qwen")
     assert folder(GEMINI_CLI, GEMINI_CLI_HOME="/g", HOME="/h") == Path("/g/.gemini")
     assert folder(GEMINI_CLI) == Path.home() / ".gemini"
+
+
+def test_where_a_cli_looks_for_editors(home: Path, tmp_path: Path):
+    def looks(family: CliFamily, **variables: str) -> str:
+        return survey.looks_elsewhere(cli(family, cwd=str(tmp_path), variables=variables).running)
+
+    assert looks(QWEN_CODE, QWEN_HOME=str(home / ".qwen")) == ""
+    assert looks(QWEN_CODE, HOME=str(home), USERPROFILE=str(home)) == ""
+    assert looks(QWEN_CODE, QWEN_HOME="/other") == str(Path("/other"))
+    assert looks(GEMINI_CLI, TMPDIR=str(tmp_path / "tmp"), TEMP=str(tmp_path / "tmp")) == ""
+    assert looks(GEMINI_CLI, TMP=str(tmp_path)) == str(tmp_path)
+    assert survey.looks_elsewhere(cli(variables=None).running) == ""
+    if sys.platform != "win32":
+        assert looks(GEMINI_CLI) == "/tmp"  # noqa: S108 - Node's default
 
 
 def test_the_approval_mode_of_gemini_cli(home: Path):
