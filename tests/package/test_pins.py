@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 REQUIREMENTS = ("runtime", "dev", "stubs", "uv")
+CLIS = {
+    "qwen": ("0.1.3", "0.5.0", "0.5.2", "0.8.2", "0.12.0", "0.15.10", "0.21.2"),
+    "gemini": ("0.8.2", "0.25.0", "0.31.0", "0.61.0"),
+}
 LOCKS = (
     "tests/npm",
     "tests/npm/node",
-    *(f"tests/npm/clis/qwen-{version}" for version in ("0.1.3", "0.5.0", "0.5.2", "0.8.2", "0.12.0", "0.15.10", "0.21.2")),
-    *(f"tests/npm/clis/gemini-{version}" for version in ("0.8.2", "0.25.0", "0.31.0", "0.61.0")),
+    *(f"tests/npm/clis/{family}-{version}" for family, versions in CLIS.items() for version in versions),
 )
 
 
