@@ -75,7 +75,9 @@ class Endpoint:
         Raises OSError if the system has no port to give.
         """
         if inherited:
-            return cls(window.id, inherited.listener, window.folders, inherited.tokens, inherited.sessions)
+            opened = cls(window.id, inherited.listener, window.folders, inherited.tokens, inherited.sessions)
+            opened.folders_since = inherited.folders_since
+            return opened
         try:
             listener = listen(window.port)
         except OSError:
@@ -85,7 +87,7 @@ class Endpoint:
     def bequeath(self, sessions: dict[str, str]) -> Inheritance:
         """What the next instance needs to go on with this endpoint and these sessions."""
         tokens = {publication.family.name: publication.token for publication in self.publications}
-        return Inheritance(self.listener.dup(), tokens, sessions)
+        return Inheritance(self.listener.dup(), tokens, sessions, self.folders_since)
 
     @property
     def port(self) -> int:

@@ -28,10 +28,12 @@ class Inheritance:
     """From the name of a CLI family to its token."""
     sessions: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """From the ids of sessions, as their CLIs know them, to the names of the families."""
+    folders_since: dict[str, float] = field(default_factory=dict[str, float])
+    """Since when each folder is told to CLIs, as a Unix time in seconds."""
 
 
 class _Holder(ModuleType):
-    windows: dict[int, tuple[socket.socket, dict[str, str], dict[str, str]]]
+    windows: dict[int, tuple[socket.socket, dict[str, str], dict[str, str], dict[str, float]]]
     timer: threading.Timer
 
 
@@ -39,7 +41,9 @@ def leave(left: dict[int, Inheritance]) -> None:
     """Leave the places of some windows to the next instance."""
     give_up(take())
     holder = _Holder(HOLDER)
-    holder.windows = {window: (one.listener, one.tokens, one.sessions) for window, one in left.items()}
+    holder.windows = {
+        window: (one.listener, one.tokens, one.sessions, one.folders_since) for window, one in left.items()
+    }
     holder.timer = threading.Timer(LIMIT, lambda: give_up(take()))
     holder.timer.daemon = True
     holder.timer.start()

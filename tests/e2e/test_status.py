@@ -35,7 +35,8 @@ class Report:
     def __init__(self, text: str) -> None:
         self.text = text
         _, _, rest = text.partition("\nFindings\n")
-        self.findings = [line.strip("• ") for line in rest.partition("\n\n")[0].splitlines()]
+        lines = rest.partition("\n\n")[0].splitlines()
+        self.findings = [line.removeprefix("  • ") for line in lines if line.startswith("  • ")]
 
     def of(self, cli: Cli | Sequence[int]) -> list[str]:
         """What is wrong with one CLI: others may run on this machine."""

@@ -647,6 +647,21 @@ def test_a_window_with_a_session_and_a_diff(running: Running, look: Look, projec
     assert running.lock()["authToken"] not in report(last)
 
 
+def test_a_reload_does_not_change_since_when_a_folder_is_found(start: Callable[[], Running]):
+    def since(running: Running) -> dict[str, float]:
+        running.lock()
+        return running.do(lambda companion: dict(companion._windows[1].endpoint.folders_since))
+
+    first = start()
+    client, _ = first.listening()
+    before = since(first)
+    assert before
+    assert first.thread.stop(LIMIT, hand_over=True)
+    second = start()
+    assert since(second) == before
+    assert client.tools() == {"openDiff", "closeDiff"}
+
+
 def test_a_lock_file_that_is_gone_or_of_another(running: Running, look: Look, lock_folder: Path):
     path = lock_folder / f"{running.lock()['port']}.lock"
     body = running.lock()
