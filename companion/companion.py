@@ -46,6 +46,7 @@ class Companion:
         self._status_timer: asyncio.TimerHandle | None = None
         self._variables = variables
         self._windows: dict[int, WindowServer] = {}
+        """The window in front is the last one, the one that was in front before it the last but one."""
         self._front: int | None = None
         self._tasks: set[asyncio.Task[object]] = set()
         self._servers: dict[int, asyncio.Task[None]] = {}
@@ -53,11 +54,10 @@ class Companion:
 
     def start(self, endpoints: Sequence[Endpoint]) -> None:
         """Serve the endpoints that are open already, the first of them for the window in front."""
-        for endpoint in endpoints:
+        for endpoint in reversed(endpoints):
             self._serve(endpoint)
         if endpoints:
             self._front = endpoints[0].window
-            endpoints[0].in_front = True
         self._background(self._clear_leftovers())
         self._tick = self._background(self._look_again())
 
@@ -125,6 +125,7 @@ class Companion:
             server.endpoint.touch()
         elif server:
             self._front = window
+            self._windows[window] = self._windows.pop(window)
             for number, one in self._windows.items():
                 one.endpoint.in_front = number == window
             self._variables.set(server.endpoint.variables)

@@ -257,6 +257,17 @@ def test_the_shared_file_is_that_of_the_window_in_front(
     assert owner(running, tmp) is None
 
 
+def test_after_the_window_in_front_comes_the_one_before(editor: MemoryEditor, start: Callable[..., Running], tmp: Path):
+    """B3: whatever the order in which they were opened."""
+    editor.windows |= {2: (), 3: (), 4: ()}
+    running = start()
+    for window in (3, 2):
+        running.do(lambda companion, window=window: companion.window_focused(window))
+    for window, then in ((2, 3), (3, 1)):
+        running.close_window(window)
+        assert owner(running, tmp) == then
+
+
 def test_a_change_of_folders_behind_leaves_the_shared_file_alone(
     editor: MemoryEditor, start: Callable[..., Running], tmp: Path, tmp_path: Path
 ):
