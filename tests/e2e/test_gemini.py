@@ -242,3 +242,18 @@ def test_two_windows_and_three_clis_at_once(gemini_session: GeminiSession, qwen:
     finally:
         second.close()
         session.editor.do("close_window", window=window)
+
+
+def test_the_cli_goes_on_over_ten_reloads_with_nothing_typed(gemini_session: GeminiSession) -> None:
+    """E1, E2: a Gemini CLI does not connect again by itself either (gemini-ide.md §5)."""
+    session = gemini_session
+    for number in range(10):
+        session.editor.do("reload_package")
+        path = session.file(f"reloaded{number}.py")
+        session.editor.open_file(path)
+        time.sleep(2 * SETTLED)  # it asks for its stream again after one second
+        script = session.gemini.ask_to_write(path, GREET_BETTER)
+        session.editor.accept(session.editor.wait_diff(path))
+        session.gemini.wait_done(script)
+        assert path.read_text(encoding="utf-8") == GREET_BETTER
+        assert path.name in _told(session, script)
