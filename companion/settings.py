@@ -75,7 +75,8 @@ _WORDS: dict[type, tuple[str, ...]] = {
 }
 
 TABLE = (
-    Setting("is_trusted", _DEFAULTS.is_trusted, optional=True, kind=bool, in_projects=True),
+    # Never in a project: a folder must not say itself that it is to be trusted.
+    Setting("is_trusted", _DEFAULTS.is_trusted, optional=True, kind=bool),
     Setting("show_diffs", _DEFAULTS.show_diffs, in_projects=True),
     Setting("diff_layout", "side_by_side", choices=("side_by_side", "inline"), in_projects=True),
     Setting("max_marked_bytes", _DEFAULTS.max_marked_bytes, in_projects=True),

@@ -122,10 +122,17 @@ def test_what_a_setting_may_be(setting: Setting, allowed: list[object], refused:
 
 
 def test_a_project_has_its_own_values():
-    values = overridden(DEFAULTS, {"show_diffs": False, "is_trusted": None}, "a.sublime-project")
+    values = overridden(DEFAULTS, {"show_diffs": False, "max_marked_lines": 7}, "a.sublime-project")
     assert values.problems == ()
-    assert values.settings == Settings(show_diffs=False)
+    assert values.settings == Settings(show_diffs=False, max_marked_lines=7)
     assert values.by_name["debug"] is False
+
+
+@pytest.mark.parametrize("name", ["is_trusted", "qwen_command", "gemini_command"])
+def test_a_project_neither_declares_itself_trusted_nor_decides_what_runs(name: str):
+    values = overridden(DEFAULTS, {name: True}, "a.sublime-project")
+    assert [problem.name for problem in values.problems] == [name]
+    assert values.by_name[name] == DEFAULTS.by_name[name]
 
 
 def test_a_project_without_settings_has_those_of_the_user():
