@@ -5,7 +5,6 @@ Why a CLI finds no editor: contract/qwen-ide.md §1 and §3, gemini-ide.md §1 a
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -259,7 +258,7 @@ def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
     running, cwd = cli.running, cli.running.cwd
     if cli.version and cli.version < cli.family.habits.sends_token_since:
         since = ".".join(map(str, cli.family.habits.sends_token_since))
-        text = f"{cli.name} {_dotted(cli.version)} sends no token, so it is not let in. Update it to {since} or later."
+        text = f"{cli.name} {dotted(cli.version)} sends no token, so it is not let in. Update it to {since} or later."
         return [Finding("too old", text)]
     if cwd is None:
         return [Finding("hidden", f"The folder of {cli.name} can't be seen. Type “/ide status” in it.")]
@@ -323,8 +322,8 @@ def _wrong_port(cli: Cli, facts: Facts) -> Iterator[Finding]:
         yield Finding("old port", f"{text} Open a new terminal and start it there.")
     until = cli.family.habits.needs_variables_until
     if not port and until and cli.version and cli.version < until:
-        text = f"{cli.name} {_dotted(cli.version)} finds an editor by its variables alone. Run it from the palette"
-        yield Finding("variables", f"{text} (“Run {cli.family.name}”), or update it to {_dotted(until)} or later.")
+        text = f"{cli.name} {dotted(cli.version)} finds an editor by its variables alone. Run it from the palette"
+        yield Finding("variables", f"{text} (“Run {cli.family.name}”), or update it to {dotted(until)} or later.")
 
 
 def _approval(cli: Cli) -> Iterator[Finding]:
@@ -351,7 +350,7 @@ def approval_mode(cli: Cli) -> tuple[str, str]:
         return cli.approval, "its settings"
     silent_since = cli.family.habits.silent_since
     if silent_since and (cli.version is None or cli.version >= silent_since):
-        return "auto", f"its default since {_dotted(silent_since)}"
+        return "auto", f"its default since {dotted(silent_since)}"
     return "default", "its default"
 
 
@@ -360,107 +359,11 @@ def is_inside(path: str, folder: str) -> bool:
     return PurePath(path).is_relative_to(folder)
 
 
-def report(facts: Facts) -> str:
-    """The whole report as plain text."""
-    lines = [
-        " · ".join(f"{name} {version}" for name, version in facts.about),
-        time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(facts.at)),
-    ]
-    if facts.note:
-        lines += ["", facts.note]
-    found = [f"  • {finding.text}" for finding in findings(facts)]
-    if facts.clis is None and not facts.note:
-        found.append("  Looking for the CLIs that run …")
-    elif facts.clis is not None and not found:
-        found.append("  Nothing is wrong.")
-    if found:
-        lines += ["", "Findings", *found]
-    for i, window in enumerate(facts.windows):
-        lines += ["", window.title if i else f"{window.title}, this one", *_served(facts.served.get(window.number))]
-    if facts.clis is not None:
-        lines += ["", "Running CLIs", *_running(facts)]
-    if facts.libraries:
-        lines += ["", "Libraries", *_table(facts.libraries)]
-    if facts.messages:
-        lines += ["", "Messages", *_table([(clock(at), text) for at, text in facts.messages])]
-    return "\n".join(lines) + "\n"
-
-
-def _served(served: Served | None) -> list[str]:
-    if served is None:
-        return ["  not served"]
-    rows = [("port", str(served.port))]
-    rows += [("folder", folder.path) for folder in served.folders] or [("folder", "none")]
-    for file in served.files:
-        when = f", written {clock(file.modified)}" if file.modified else ""
-        rows.append(("discovery", f"{file.path}: {file.state}{when}"))
-    for session in served.sessions:
-        if session.listens:
-            ping = "no answer" if session.round_trip is None else f"{session.round_trip * 1000:.1f} ms"
-        else:
-            ping = "its stream is gone"
-        since, last = clock(session.since), clock(session.last_message)
-        rows.append(("session", f"{session.cli} since {since}, last message {last}, round trip: {ping}"))
-    rows += [("diff", path) for path in served.diffs]
-    return _table(rows)
-
-
-def _running(facts: Facts) -> list[str]:
-    titles = {window.number: window.title for window in facts.windows}
-    lines: list[str] = []
-    for verdict in verdicts(facts):
-        cli = verdict.cli
-        version = f" {_dotted(cli.version)}" if cli.version else ""
-        where = cli.running.cwd or "a folder that can't be seen"
-        if verdict.window is not None:
-            state = f"connected to {titles.get(verdict.window, 'a window that is gone')}"
-        elif verdict.findings[0].kind == "not connected":
-            state = "can reach this editor, is not connected"
-        else:
-            kinds = ", ".join(dict.fromkeys(_WHY[one.kind] for one in verdict.findings if one.kind in _WHY))
-            state = f"not connected: {kinds}"
-        lines.append(f"  {cli.family.name}{version}, process {cli.running.pid}, since {clock(cli.running.started)},")
-        lines.append(f"    in {where}: {state}")
-    return lines or ["  none"]
-
-
-_WHY: dict[Kind, str] = {
-    "above": "runs above the folder",
-    "before": "was started before",
-    "elsewhere": "runs in another folder",
-    "hidden": "its folder can't be seen",
-    "ide mode": "its IDE mode is off",
-    "old port": "has an old port",
-    "other folder": "looks elsewhere for editors",
-    "rival": "is connected to another editor",
-    "too old": "is too old",
-    "variables": "lacks our variables",
-}
-
-
-def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
-    width = max((len(name) for name, _ in rows), default=0)
-    return [f"  {name:{width}}  {text}" for name, text in rows]
-
-
 def clock(at: float) -> str:
     """A Unix time as the person's clock shows it."""
     return time.strftime("%H:%M:%S", time.localtime(at))
 
 
-def _dotted(version: Sequence[int]) -> str:
+def dotted(version: Sequence[int]) -> str:
+    """A version as a person writes it."""
     return ".".join(map(str, version))
-
-
-_SECRET = re.compile(r"(?<![\w/\\-])[\w-]{43,}(?![\w-])")
-"""What our tokens look like, and the sessions' ids don't."""
-
-
-def without_secrets(text: str, home: str, user: str) -> str:
-    """A report that can be shown to others: no token, `~` for the person's folder, no user name in paths."""
-    text = _SECRET.sub("…", text)
-    if len(home) > 1:
-        text = re.sub(rf"{re.escape(home)}(?![\w.-])", "~", text)
-    if user:
-        text = re.sub(rf"(?<=[/\\]){re.escape(user)}(?=[/\\\s:,]|$)", "USER", text, flags=re.MULTILINE)
-    return text

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import sublime
 
 from .. import __version__
-from ..status import Facts, ShownWindow, Terminal, report, without_secrets
+from ..report import report, without_secrets
+from ..status import Facts, ShownWindow, Terminal
 
 if TYPE_CHECKING:
     from ..companion import Companion

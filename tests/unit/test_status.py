@@ -21,6 +21,7 @@ from companion import survey
 from companion.cli import GEMINI_CLI, QWEN_CODE, CliFamily, DiscoveryFolder
 from companion.editor import WindowStatus
 from companion.process import running_clis, started_as
+from companion.report import report, without_secrets
 from companion.status import (
     Cli,
     ConnectedCli,
@@ -35,9 +36,7 @@ from companion.status import (
     Terminal,
     approval_mode,
     findings,
-    report,
     verdicts,
-    without_secrets,
 )
 
 from .conftest import Running, until
