@@ -1,0 +1,28 @@
+"""What is imported on the UI thread is light: the libraries come later, on the companion's own (docs/architecture.md)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+HEAVY = {"asyncio", "mcp", "psutil", "pydantic", "starlette", "uvicorn"}
+PROGRAM = """
+import importlib, json, sys
+from headless import modules
+modules.install()
+before = set(sys.modules)
+for name in ("package", "commands", "listeners", "terminal_commands", "status_commands"):
+    importlib.import_module("companion.sublime_text." + name)
+print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
+"""
+
+
+def test_no_library_is_imported_with_the_package(root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=root, capture_output=True, text=True, timeout=60, check=True
+    )
+    imported = set(json.loads(done.stdout))
+    assert "companion" in imported
+    assert imported & HEAVY == set()
