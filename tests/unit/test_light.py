@@ -1,4 +1,4 @@
-"""What is imported on the UI thread is light: the libraries come later, on the companion's own (docs/architecture.md)."""
+"""The UI thread imports what is light: the libraries come later, on the companion thread (docs/architecture.md)."""
 
 from __future__ import annotations
 
