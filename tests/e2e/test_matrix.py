@@ -7,8 +7,8 @@ table of docs/compatibility.md anew.
 from __future__ import annotations
 
 import contextlib
-import json
 import platform
+import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -55,7 +55,7 @@ ROWS = (
     Row("qwen", "0.21.2", outside=True, variables=True),
     Row("qwen", "0.24.4", outside=True, variables=True),
     Row("gemini", "0.8.2", outside=False, variables=False),
-    Row("gemini", "0.25.0", outside=False, variables=True),
+    Row("gemini", "0.25.0", outside=False, variables=False),
     Row("gemini", "0.31.0", outside=True, variables=True),
     Row("gemini", "0.61.0", outside=True, variables=True),
 )
@@ -191,22 +191,21 @@ def test_from_where_a_version_finds_the_editor(
     row: Row, results: Results, home: Home, model: Model, window: Editor
 ) -> None:
     """B3, B5: from an outside terminal, by the files alone and with the variables."""
-    lock = window.lock()
-    prefix = {"qwen": "QWEN_CODE_IDE", "gemini": "GEMINI_CLI_IDE"}[row.family]
-    (file,) = window.wait("file", lambda: list((home.tmp / "gemini" / "ide").glob("gemini-ide-server-*.json")))
-    given = {
-        f"{prefix}_SERVER_PORT": str(lock["port"]),
-        f"{prefix}_WORKSPACE_PATH": lock["workspacePath"],
-        "TERM_PROGRAM": "sublime",
-    }
-    if row.family == "gemini":
-        body = json.loads(file.read_text(encoding="utf-8"))
-        given |= {f"{prefix}_AUTH_TOKEN": body["authToken"], f"{prefix}_PID": file.name.split("-")[3]}
+    given = copied(window)
+    assert given
     for column, variables in ((OUTSIDE, {}), (VARIABLES, given)):
         with running(row, home, model, inside=False, **variables) as cli:
             results.seen.setdefault(row, {})[column] = connects(cli)
     seen = results.seen[row]
     assert (seen[OUTSIDE], seen[VARIABLES]) == (row.outside, row.variables)
+
+
+def copied(editor: Editor) -> dict[str, str]:
+    """The variables that the person gets for an outside terminal."""
+    editor.do("command", name="qwen_companion_copy_environment", args={"shell": "sh"})
+    text: str = editor.wait("copied environment", lambda: editor.state()["clipboard"])
+    words = shlex.split(text.replace(";", " "))
+    return dict(word.split("=", 1) for word in words if "=" in word)
 
 
 def connects(cli: Cli) -> bool:
