@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import BeforeValidator, Field, ValidationError
 
 from .agent import Object, Text, Wire
-from .conversation import Cursor, History
+from .conversation import Choices, Cursor, History
 from .errors import RefusedError
 from .events import read_frame
 from .view import Choice, Queued, Window
@@ -98,7 +98,7 @@ class SessionInfo(Session):
     is_waiting_for_user_question: bool = False
 
 
-class Model(Wire):
+class _Model(Wire):
     """A model that can be switched to."""
 
     id: str = Field(alias="modelId")
@@ -108,7 +108,7 @@ class Model(Wire):
 
 class _Models(Wire):
     current: Text = Field(default="", alias="currentModelId")
-    available: tuple[Model, ...] = Field(default=(), alias="availableModels")
+    available: tuple[_Model, ...] = Field(default=(), alias="availableModels")
 
 
 class _Mode(Wire):
@@ -122,7 +122,7 @@ class _Modes(Wire):
     available: tuple[_Mode, ...] = Field(default=(), alias="availableModes")
 
 
-class State(Wire):
+class _State(Wire):
     """The models and the modes of a session."""
 
     models: _Models = _Models()
@@ -133,12 +133,18 @@ class _Stated(Wire):
     state: Object = Field(default_factory=dict)
 
 
-def state(answer: Mapping[str, Any]) -> State:
-    """The state in an answer of `/context` or `/load`."""
-    return read(State, read(_Stated, answer).state)
+def choices(answer: Mapping[str, Any]) -> Choices:
+    """What `/context` says of the models and the modes."""
+    state = read(_State, read(_Stated, answer).state)
+    return Choices(
+        state.models.current,
+        state.modes.current,
+        tuple(Choice(model.id, model.name or model.id, model.description) for model in state.models.available),
+        tuple(Choice(mode.id, mode.name or mode.id, mode.description) for mode in state.modes.available),
+    )
 
 
-class _Loaded(_Stated):
+class _Loaded(Wire):
     compacted_replay: Objects = Field(default_factory=list[dict[str, Any]])
     live_journal: Objects = Field(default_factory=list[dict[str, Any]])
     last_event_id: int
@@ -149,16 +155,11 @@ class _Loaded(_Stated):
 def history(answer: Mapping[str, Any], queue: tuple[Queued, ...]) -> History:
     """The conversation in an answer of `/load`."""
     loaded = read(_Loaded, answer)
-    known = read(State, loaded.state)
     return History(
         tuple(read_frame(event) for event in (*loaded.compacted_replay, *loaded.live_journal)),
         Cursor(loaded.event_epoch, loaded.last_event_id),
         loaded.has_active_prompt,
         queue,
-        known.models.current,
-        known.modes.current,
-        tuple(Choice(model.id, model.name or model.id, model.description) for model in known.models.available),
-        tuple(Choice(mode.id, mode.name or mode.id, mode.description) for mode in known.modes.available),
     )
 
 

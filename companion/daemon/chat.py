@@ -104,6 +104,8 @@ class Chat:
         async with self.client.events(self.session, self.conversation.cursor) as stream:
             if not self.conversation.begin(stream.epoch):
                 raise _StaleError
+            if self.client.has("session_context"):
+                self.conversation.chosen(await self.client.choices(self.session))
             self.conversation.connected(Connection("live"))
             async for frame in stream.frames:
                 self._check(frame.event)

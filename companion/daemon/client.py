@@ -20,8 +20,8 @@ import httpx2
 
 from . import answers
 from .address import Address
-from .answers import Capabilities, Model, Session, SessionInfo
-from .conversation import Cursor, History
+from .answers import Capabilities, Session, SessionInfo
+from .conversation import Choices, Cursor, History
 from .errors import (
     AlreadyAnsweredError,
     DaemonError,
@@ -290,10 +290,10 @@ class Client:
         self._need("session_approval_mode_control")
         await self._json("POST", _path(session, "approval-mode"), {"mode": mode}, session)
 
-    async def models(self, session: Session) -> tuple[Model, ...]:
-        """The models that the session can switch to."""
+    async def choices(self, session: Session) -> Choices:
+        """The models and the modes that the session can switch to."""
         self._need("session_context")
-        return answers.state(await self._json("GET", _path(session, "context"), session=session)).models.available
+        return answers.choices(await self._json("GET", _path(session, "context"), session=session))
 
     async def window(self, session: Session) -> Window | None:
         """How full the context window is."""

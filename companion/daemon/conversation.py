@@ -36,10 +36,16 @@ class History:
     is_running: bool = False
     """Whether a turn runs."""
     queue: tuple[Queued, ...] = ()
-    model: str = ""
-    mode: str = ""
-    models: tuple[Choice, ...] = ()
-    modes: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a session can switch to, and what it has."""
+
+    model: str
+    mode: str
+    models: tuple[Choice, ...]
+    modes: tuple[Choice, ...]
 
 
 class Conversation:
@@ -98,6 +104,11 @@ class Conversation:
         """Say how the chat stands with its daemon."""
         self._set(connection=connection)
 
+    def chosen(self, choices: Choices) -> None:
+        """Say what the session can switch to, and what it has."""
+        model, mode = choices.model or self._status.model, choices.mode or self._status.mode
+        self._set(model=model, mode=mode, models=choices.models, modes=choices.modes)
+
     def window_known(self, window: Window) -> None:
         """Say how full the context window is; the history doesn't tell."""
         self._set(window=window)
@@ -139,12 +150,6 @@ class Conversation:
                 # History from disk has no ends of turns. What was seen running hasn't come to one.
                 self._end(turn, "interrupted" if turn.key in ran and turn.key == last else "done")
         self._queue.update({queued.id: queued for queued in history.queue})
-        self._set(
-            model=history.model or self._status.model,
-            mode=history.mode or self._status.mode,
-            models=history.models or self._status.models,
-            modes=history.modes or self._status.modes,
-        )
         self._dirty.update(self._turns)
         self._changed()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
+import os
 from typing import Any
 
 
@@ -12,9 +12,9 @@ def text(words: str) -> dict[str, Any]:
     return {"type": "text", "text": words}
 
 
-def mention(path: Path) -> dict[str, Any]:
-    """A file on the daemon's machine, which reads it. `path` is absolute."""
-    return {"type": "resource_link", "uri": path.as_uri(), "name": path.name}
+def mention(path: str) -> dict[str, Any]:
+    """A file on the daemon's machine, which reads it. `path` is absolute; the daemon wants it as it is, not escaped."""
+    return {"type": "resource_link", "uri": f"file://{path}", "name": os.path.basename(path)}
 
 
 def excerpt(uri: str, content: str, mime_type: str = "text/plain") -> dict[str, Any]:

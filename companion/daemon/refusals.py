@@ -35,10 +35,11 @@ def refusal(status: int, headers: Mapping[str, str], content: bytes, address: Ad
             return MissingFeatureError("route for it")
         return NotADaemonError(address.url)
     body = body or {}
+    return _by_code(body) or _by_status(status, headers, body, address)
+
+
+def _by_status(status: int, headers: Mapping[str, str], body: Mapping[str, Any], address: Address) -> DaemonError:
     reason, code = _reason(body, address), body.get("code")
-    by_code = _by_code(code, body)
-    if by_code:
-        return by_code
     match status:
         case HTTPStatus.UNAUTHORIZED:
             return UnauthorizedError(had_token=address.token is not None)
@@ -50,8 +51,8 @@ def refusal(status: int, headers: Mapping[str, str], content: bytes, address: Ad
             return RefusedError(status, reason, code if isinstance(code, str) else None)
 
 
-def _by_code(code: object, body: Mapping[str, Any]) -> DaemonError | None:
-    match code:
+def _by_code(body: Mapping[str, Any]) -> DaemonError | None:
+    match body.get("code"):
         case "workspace_mismatch":
             return WorkspaceMismatchError(str(body.get("requestedWorkspace")), [str(body.get("boundWorkspace"))])
         case "untrusted_workspace":

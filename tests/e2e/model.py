@@ -1,6 +1,6 @@
 """A scripted, OpenAI-compatible model on loopback.
 
-A test registers a script: rounds of tool calls, then a closing sentence. The prompt carries the script's tag, so what
+A test registers a script: rounds of tool calls, then a closing sentence, or whatever the script says in pieces. The prompt carries the script's tag, so what
 the model does never depends on the prompt's wording, and texts with any bytes go to the CLI without being typed. Which
 round comes next is read from the conversation itself, so a repeated request gets the same answer. Requests without a
 tag (titles, suggestions) are answered "ok".
@@ -34,6 +34,14 @@ class Script:
 
     number: int
     rounds: Sequence[Sequence[Call]]
+    pieces: Sequence[str] = ()
+    """What the closing sentence is, piece by piece; empty for `done`."""
+    thoughts: Sequence[str] = ()
+    """What is thought aloud before it."""
+    pause: float = 0.0
+    """Seconds before each piece."""
+    failure: str = ""
+    """The error that the model gives in place of an answer."""
 
     @property
     def tag(self) -> str:
@@ -102,6 +110,19 @@ class Model:
         self._scripts[script.number] = script
         return script
 
+    def speech(self, *pieces: str, thoughts: Sequence[str] = (), pause: float = 0.0, failure: str = "") -> Script:
+        """Register what to say for a prompt that holds the script's tag, piece by piece."""
+        script = Script(len(self._scripts) + 1, (), pieces, thoughts, pause, failure)
+        self._scripts[script.number] = script
+        return script
+
+    def speaking(self, body: dict[str, Any]) -> Script | None:
+        """The script of a request that is answered piece by piece."""
+        script, rounds_done = self._turn(body.get("messages", []))
+        if script is None or not body.get("tools") or rounds_done < len(script.rounds):
+            return None
+        return script if script.pieces or script.failure else None
+
     def requests_of(self, script: Script) -> list[Request]:
         """The requests that belong to one script's turn, oldest first."""
         return [request for request in list(self.requests) if self._turn(request.messages)[0] == script]
@@ -166,6 +187,13 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
             message: dict[str, Any] = {"role": "assistant", "content": text}
             if tool_calls:
                 message["tool_calls"] = tool_calls
+            speaking = model.speaking(body)
+            if speaking and speaking.failure:
+                self._send("application/json", json.dumps({"error": {"message": speaking.failure}}).encode(), 400)
+                return
+            if speaking and body.get("stream"):
+                self._speak(speaking, {**head, "object": "chat.completion.chunk"}, usage)
+                return
             if not body.get("stream"):
                 choice = {"index": 0, "message": message, "finish_reason": finish}
                 self._send(
@@ -191,9 +219,28 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
                 b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks) + b"data: [DONE]\n\n",
             )
 
-        def _send(self, kind: str, body: bytes) -> None:
+        def _speak(self, script: Script, head: dict[str, Any], usage: dict[str, int]) -> None:
+            deltas = [{"reasoning_content": thought} for thought in script.thoughts]
+            deltas += [{"content": piece} for piece in script.pieces]
+            chunks = [{**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+            chunks.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+            chunks.append({**head, "choices": [], "usage": usage})
+            self.close_connection = True
             try:
                 self.send_response(200)
+                self.send_header("content-type", "text/event-stream")
+                self.send_header("connection", "close")
+                self.end_headers()
+                for chunk in chunks:
+                    time.sleep(script.pause)
+                    self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+                self.wfile.write(b"data: [DONE]\n\n")
+            except OSError:  # the CLI has cancelled
+                pass
+
+        def _send(self, kind: str, body: bytes, status: int = 200) -> None:
+            try:
+                self.send_response(status)
                 self.send_header("content-type", kind)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
