@@ -365,7 +365,7 @@ class Client:
             raise UnreachableError(self.address.url) from None
         except httpx2.TimeoutException:
             raise StreamLostError("The daemon doesn't answer.") from None
-        except (httpx2.HTTPError, httpx2.InvalidURL):
+        except httpx2.HTTPError:
             raise StreamLostError("The connection to the daemon has gone.") from None
 
     async def _refusal(self, response: httpx2.Response) -> DaemonError:

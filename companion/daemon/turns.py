@@ -82,8 +82,14 @@ class Turn:
 
     def ask(self, request: agent.PermissionRequest) -> Permission:
         """Have a tool call wait for an answer."""
-        self.tool(request.tool_call)
-        tool = self._tools[request.tool_call.tool_call_id]
+        asked = request.tool_call
+        before = self._tools.get(asked.tool_call_id)
+        if before and before.status in {"completed", "failed"}:
+            # A history has what came of a call before the question whether it may be made.
+            asked = asked.model_copy(update={"status": None, "content": None, "raw_output": None})
+        self.tool(asked)
+        tool = self._tools[asked.tool_call_id]
+        _, diffs = _shown(request.tool_call.content or ())
         permission = Permission(
             request.request_id,
             self.key,
@@ -100,7 +106,7 @@ class Turn:
                 )
                 for asked in request.questions
             ),
-            tool.diffs,
+            diffs,
             tool.input,
         )
         self._tools[tool.id] = replace(tool, permission=permission)

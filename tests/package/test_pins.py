@@ -10,7 +10,10 @@ REQUIREMENTS = ("runtime", "dev", "stubs", "uv")
 LOCKS = (
     "tests/npm",
     "tests/npm/node",
-    *(f"tests/npm/clis/qwen-{version}" for version in ("0.1.3", "0.5.0", "0.5.2", "0.8.2", "0.12.0", "0.15.10", "0.21.2")),
+    *(
+        f"tests/npm/clis/qwen-{version}"
+        for version in ("0.1.3", "0.5.0", "0.5.2", "0.8.2", "0.12.0", "0.15.10", "0.21.2")
+    ),
     *(f"tests/npm/clis/gemini-{version}" for version in ("0.8.2", "0.25.0", "0.31.0", "0.61.0")),
 )
 
