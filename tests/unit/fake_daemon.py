@@ -73,6 +73,7 @@ class Stream:
     def end(self) -> None:
         """End it cleanly."""
         self.writer.write(b"0\r\n\r\n")
+        self.writer.close()
 
     def cut(self) -> None:
         """End it without a word."""
