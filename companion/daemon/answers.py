@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, Self, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
@@ -84,6 +84,11 @@ class Session(Wire):
     """Who we are in it."""
     attached: bool = False
     """Whether it was there before."""
+
+    @classmethod
+    def known(cls, identifier: str, folder: str) -> Self:
+        """A session that is known by its id, for example from before a reload; its folder as the daemon calls it."""
+        return cls.model_validate({"sessionId": identifier, "workspaceCwd": folder})
 
 
 class SessionInfo(Session):

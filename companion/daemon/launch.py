@@ -28,6 +28,8 @@ LISTEN_LIMIT = 30.0
 """Seconds until it must listen; 0.4 to 0.6 on an idle machine."""
 STOP_LIMIT = 6.0
 """Seconds that it has to end by itself: 5 with listeners, 0.1 without (qwen-serve.md §2)."""
+CHILDREN_LIMIT = 0.5
+"""Seconds that what it has started has to end after it."""
 NODE_LIMIT = 10.0
 """Seconds for `node --version`."""
 OLDEST_NODE = 22
@@ -221,14 +223,16 @@ def _end(pid: int, started: float | None, limit: float) -> None:
     process = _process(pid, started)
     if process is None:
         return
-    tree = [process]
+    children: list[psutil.Process] = []
     with contextlib.suppress(psutil.Error):
-        tree += process.children(recursive=True)
+        children = process.children(recursive=True)
     # On Windows a process can't be asked to end.
     if limit and sys.platform != "win32":
         with contextlib.suppress(psutil.Error):
             process.terminate()
-        _, tree = psutil.wait_procs(tree, timeout=limit)
+        psutil.wait_procs([process], timeout=limit)
+        psutil.wait_procs(children, timeout=CHILDREN_LIMIT)
+    tree = [process, *children]
     for left in tree:
         with contextlib.suppress(psutil.Error):
             left.kill()

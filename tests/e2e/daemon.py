@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from companion.daemon import launch, prompt
 from companion.daemon.address import Address
@@ -147,7 +147,7 @@ class Proxy:
         self.connections = 0
         self.open = True
 
-    async def __aenter__(self) -> Proxy:
+    async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         return self
 

@@ -1,9 +1,9 @@
 """A scripted, OpenAI-compatible model on loopback.
 
-A test registers a script: rounds of tool calls, then a closing sentence, or whatever the script says in pieces. The prompt carries the script's tag, so what
-the model does never depends on the prompt's wording, and texts with any bytes go to the CLI without being typed. Which
-round comes next is read from the conversation itself, so a repeated request gets the same answer. Requests without a
-tag (titles, suggestions) are answered "ok".
+A test registers a script: rounds of tool calls, then a closing sentence, or whatever it says piece by piece. The prompt
+carries the script's tag, so what the model does never depends on the prompt's wording, and texts with any bytes go to
+the CLI without being typed. Which round comes next is read from the conversation itself, so a repeated request gets the
+same answer. Requests without a tag (titles, suggestions) are answered "ok".
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 TAG = re.compile(r"\(task #(\d+)\)")
 
 
@@ -155,6 +156,21 @@ class Model:
         return None, 0
 
 
+def _spoken(script: Script) -> list[dict[str, Any]]:
+    """The pieces of a script as the model sends them."""
+    thoughts = [{"reasoning_content": thought} for thought in script.thoughts]
+    return [*thoughts, *({"content": piece} for piece in script.pieces)]
+
+
+def _streamed(head: dict[str, Any], deltas: Sequence[dict[str, Any]], finish: str) -> list[bytes]:
+    """The events of a streamed answer."""
+    choices = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
+    choices.append([{"index": 0, "delta": {}, "finish_reason": finish}])
+    head = {**head, "object": "chat.completion.chunk"}
+    chunks = [*({**head, "choices": choice} for choice in choices), {**head, "choices": [], "usage": USAGE}]
+    return [b"data: " + data + b"\n\n" for data in (*(json.dumps(chunk).encode() for chunk in chunks), b"[DONE]")]
+
+
 def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -173,7 +189,9 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
             text, calls = model.answer(body)
             name = f"chatcmpl-{len(model.requests)}"
             head = {"id": name, "created": int(time.time()), "model": body.get("model", "scripted")}
-            usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+            if speaking := model.speaking(body):
+                self._speak(speaking, head)
+                return
             tool_calls = [
                 {
                     "index": index,
@@ -187,54 +205,28 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
             message: dict[str, Any] = {"role": "assistant", "content": text}
             if tool_calls:
                 message["tool_calls"] = tool_calls
-            speaking = model.speaking(body)
-            if speaking and speaking.failure:
-                self._send("application/json", json.dumps({"error": {"message": speaking.failure}}).encode(), 400)
-                return
-            if speaking and body.get("stream"):
-                self._speak(speaking, {**head, "object": "chat.completion.chunk"}, usage)
-                return
             if not body.get("stream"):
                 choice = {"index": 0, "message": message, "finish_reason": finish}
                 self._send(
                     "application/json",
-                    json.dumps({**head, "object": "chat.completion", "usage": usage, "choices": [choice]}).encode(),
+                    json.dumps({**head, "object": "chat.completion", "usage": USAGE, "choices": [choice]}).encode(),
                 )
                 return
-            chunks = [
-                {
-                    **head,
-                    "object": "chat.completion.chunk",
-                    "choices": [{"index": 0, "delta": message, "finish_reason": None}],
-                },
-                {
-                    **head,
-                    "object": "chat.completion.chunk",
-                    "choices": [{"index": 0, "delta": {}, "finish_reason": finish}],
-                },
-                {**head, "object": "chat.completion.chunk", "choices": [], "usage": usage},
-            ]
-            self._send(
-                "text/event-stream",
-                b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks) + b"data: [DONE]\n\n",
-            )
+            self._send("text/event-stream", b"".join(_streamed(head, [message], finish)))
 
-        def _speak(self, script: Script, head: dict[str, Any], usage: dict[str, int]) -> None:
-            deltas = [{"reasoning_content": thought} for thought in script.thoughts]
-            deltas += [{"content": piece} for piece in script.pieces]
-            chunks = [{**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
-            chunks.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
-            chunks.append({**head, "choices": [], "usage": usage})
+        def _speak(self, script: Script, head: dict[str, Any]) -> None:
+            if script.failure:
+                self._send("application/json", json.dumps({"error": {"message": script.failure}}).encode(), 400)
+                return
             self.close_connection = True
             try:
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
                 self.send_header("connection", "close")
                 self.end_headers()
-                for chunk in chunks:
+                for event in _streamed(head, _spoken(script), "stop"):
                     time.sleep(script.pause)
-                    self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
-                self.wfile.write(b"data: [DONE]\n\n")
+                    self.wfile.write(event)
             except OSError:  # the CLI has cancelled
                 pass
 

@@ -1,7 +1,7 @@
 """Writes tests/unit/recordings anew: what the pinned `qwen serve` sends in a session that has everything.
 
-Run it with `python -m tests.e2e.record` after `. scripts/env.sh`. Paths are made neutral and the list of slash commands is
-cut to three; nothing else is changed.
+Run it with `python -m tests.e2e.record` after `. scripts/env.sh`. Paths are made neutral and the list of slash commands
+is cut to three; nothing else is changed.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 import pytest
@@ -16,7 +17,7 @@ import pytest
 from companion.daemon import launch, prompt
 from companion.daemon.address import Address, Token
 from companion.daemon.chat import Chat
-from companion.daemon.client import Client
+from companion.daemon.client import Client, Scope
 from companion.daemon.conversation import Conversation
 from companion.daemon.errors import AlreadyAnsweredError, UnauthorizedError, UnreachableError, WorkspaceMismatchError
 from companion.daemon.view import Tool
@@ -36,8 +37,8 @@ class Served:
     def folder(self) -> str:
         return str(self.place.home.workspace)
 
-    def talk(self, address: Address | None = None, **more):
-        return talk(address or self.daemon.address, self.folder, **more)
+    def talk(self, address: Address | None = None, scope: Scope = "thread"):
+        return talk(address or self.daemon.address, self.folder, scope)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,8 @@ def test_thoughts_and_an_answer_stream(served: Served):
             assert said(turn, "user") == f"Please {script.tag}"
             assert (turn.state, turn.stop_reason, turn.client) == ("done", "end_turn", here.chat.session.client_id)
             status = here.chat.conversation.status
-            assert status.window and status.window.used > 0
+            assert status.window
+            assert status.window.used > 0
             assert {command.name for command in status.commands} >= {"clear", "compress"}
             assert (await here.client.window(here.chat.session)) == status.window
 
@@ -102,8 +104,10 @@ def test_an_edit_is_asked_for_before_it_is_written(served: Served, kind: str):
             await here.vote(permission, kind)
             turn = await here.done(key)
             [tool] = [item for item in turn.items if isinstance(item, Tool)]
-            assert tool.permission and tool.permission.voter == here.chat.session.client_id
-            assert tool.permission.chosen and tool.permission.chosen.kind == kind
+            assert tool.permission
+            assert tool.permission.voter == here.chat.session.client_id
+            assert tool.permission.chosen
+            assert tool.permission.chosen.kind == kind
             assert here.chat.conversation.status.permissions == ()
             assert tool.status == ("completed" if kind == "allow_once" else "failed")
             with pytest.raises(AlreadyAnsweredError):
@@ -267,7 +271,8 @@ def test_two_clients_share_a_session(served: Served):
                 for talking in (one, two):
                     turn = await talking.done(key)
                     [tool] = [item for item in turn.items if isinstance(item, Tool)]
-                    assert tool.permission and tool.permission.voter == two.chat.session.client_id
+                    assert tool.permission
+                    assert tool.permission.voter == two.chat.session.client_id
                 assert one.chat.conversation.turns == two.chat.conversation.turns
 
     run(test())
@@ -297,7 +302,7 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(served: Served
     run(test())
 
 
-def test_the_wrong_token_the_wrong_folder_and_no_daemon(served: Served, tmp_path):
+def test_the_wrong_token_the_wrong_folder_and_no_daemon(served: Served, tmp_path: Path):
     async def test() -> None:
         for token, words in ((Token("wrong-secret"), "refuses the token"), (None, "wants a token")):
             async with Client(Address(served.daemon.address.url, token)) as client:

@@ -33,7 +33,7 @@ def run(test: Coroutine[Any, Any, T]) -> T:
 
 async def until(condition: Callable[[], T]) -> T:
     """What a condition gives as soon as it is true."""
-    while not (found := condition()):
+    while not (found := condition()):  # noqa: ASYNC110 - any condition will do
         await asyncio.sleep(0.001)
     return found
 

@@ -14,8 +14,8 @@ from companion.daemon.view import Message, View
 
 from .fake_daemon import FEATURES, FakeDaemon, Request, faked, until
 
-NEW = Session(id="s", folder="/w", client_id="c")
-OLD = Session(id="s", folder="/w")
+OLD = Session.known("s", "/w")
+NEW = OLD.model_copy(update={"client_id": "c"})
 LOADED = {"sessionId": "s", "workspaceCwd": "/w", "clientId": "c2", "lastEventId": 2, "eventEpoch": "e"}
 
 
@@ -124,7 +124,8 @@ def test_what_ends_the_stream_alone_is_said_and_followed_by_a_new_one(kind: str,
         await person.text("a")
         stream.send(kind, **data)
         message = await person.state("waiting")
-        assert message.startswith("The daemon has ") and message.endswith(".")
+        assert message.startswith("The daemon has ")
+        assert message.endswith(".")
         assert person.chat.conversation.status.connection.retry_in == 60
         person.chat.reconnect()
         assert (await person.stream()).request.headers["last-event-id"] == "1"

@@ -17,7 +17,7 @@ from companion.daemon.view import Queued, Window
 
 from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
 
-SESSION = Session(id="s", folder="/w", client_id="c")
+SESSION = Session.known("s", "/w").model_copy(update={"client_id": "c"})
 
 
 # The address
@@ -92,7 +92,8 @@ def test_a_folder_is_found_by_its_real_path(tmp_path: Path):
         daemon.capabilities("/other", str(tmp_path / "real"))
         async with Client(daemon.address) as client:
             assert await client.connect(str(tmp_path / "link")) == str(tmp_path / "real")
-            assert client.capabilities and client.capabilities.version == "1.2.3"
+            assert client.capabilities
+            assert client.capabilities.version == "1.2.3"
         [request] = daemon.requests
         assert request.headers["authorization"] == f"Bearer {TOKEN}"
         assert "origin" not in request.headers

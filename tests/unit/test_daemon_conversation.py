@@ -71,12 +71,14 @@ def test_the_recorded_session():
     ]
     assert [(diff.old, diff.new) for diff in tools[1].diffs] == [("alpha beta\n", "ALPHA beta\n")]
     assert tools[1].places[0].path.endswith("target.txt")
-    assert tools[4].permission and tools[4].permission.questions[0].answers == (("Red", "warm"), ("Blue", "cold"))
+    assert tools[4].permission
+    assert tools[4].permission.questions[0].answers == (("Red", "warm"), ("Blue", "cold"))
     assert "says no" in turns[7].error
     status = WHOLE.status
     assert (status.model, status.mode, status.title) == ("scripted-b(openai)", "default", "A name")
     assert (status.queue, status.permissions, status.running) == ((), (), None)
-    assert status.window and status.window.size > status.window.used > 0
+    assert status.window
+    assert status.window.size > status.window.used > 0
     assert len(status.commands) == 3
 
 
@@ -235,7 +237,8 @@ def test_other_things_that_are_shown():
     ):  # fmt: skip
         conversation.apply(frame)
     picture, shell, user, tool = conversation.turns[0].items
-    assert isinstance(picture, Message) and picture.attachments[0].name == "image"
+    assert isinstance(picture, Message)
+    assert picture.attachments[0].name == "image"
     assert shell == Message("shell", "$ ls\na.txt")
     assert user == Message("user", "left")
     assert isinstance(tool, Tool)
@@ -267,14 +270,17 @@ def test_a_question_is_open_until_it_is_answered_anywhere():
     [left] = conversation.status.permissions
     assert left.id == "r2"
     first = conversation.turns[0].items[0]
-    assert isinstance(first, Tool) and first.permission
+    assert isinstance(first, Tool)
+    assert first.permission
     assert (first.permission.state, first.permission.voter) == ("selected", "other")
-    assert first.permission.chosen and first.permission.chosen.kind == "allow_once"
+    assert first.permission.chosen
+    assert first.permission.chosen.kind == "allow_once"
     conversation.apply(event("permission_already_resolved", requestId="r1", outcome={"outcome": "cancelled"}))
     assert conversation.turns[0].items[0] == first
     conversation.apply(event("turn_complete", stopReason="end_turn"))
     second = conversation.turns[0].items[1]
-    assert isinstance(second, Tool) and second.permission
+    assert isinstance(second, Tool)
+    assert second.permission
     assert second.permission.state == "cancelled"
     assert conversation.status.permissions == ()
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -17,6 +18,7 @@ from .fake_daemon import run
 ENVIRONMENT = {"PATH": os.environ["PATH"]} | {
     name: os.environ[name] for name in ("SYSTEMROOT", "TEMP", "TMP") if name in os.environ
 }
+Qwen = Callable[[str], list[str]]
 LISTENS = """
 import json, os, subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
@@ -60,7 +62,7 @@ def test_the_program_is_found(tmp_path: Path):
         launch.find("missing", environment)
 
 
-def test_a_daemon_is_started_found_again_and_ended_with_its_children(qwen, project: Path):
+def test_a_daemon_is_started_found_again_and_ended_with_its_children(qwen: Qwen, project: Path):
     variables = {"QWEN_CODE_IDE_SERVER_PORT": "1", "QWEN_CODE_IDE_WORKSPACE_PATH": "/x", "KEPT": "yes"}
     daemon = run(launch.start(qwen(LISTENS), str(project), ENVIRONMENT | variables))
     arguments, environment, child = json.loads((project / "seen.json").read_text(encoding="utf-8"))
@@ -97,7 +99,7 @@ def test_another_process_with_the_same_number_is_none_of_ours(project: Path):
         process.wait()
 
 
-def test_one_that_doesnt_end_by_itself_is_ended(qwen, project: Path):
+def test_one_that_doesnt_end_by_itself_is_ended(qwen: Qwen, project: Path):
     script = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)" + LISTENS
     daemon = run(launch.start(qwen(script), str(project), ENVIRONMENT))
     run(launch.stop(daemon, limit=0.2))
@@ -114,12 +116,12 @@ def test_one_that_doesnt_end_by_itself_is_ended(qwen, project: Path):
         ("", "ended at its start\\."),
     ],
 )
-def test_one_that_ends_at_once_leaves_its_last_words(qwen, project: Path, script: str, words: str):
+def test_one_that_ends_at_once_leaves_its_last_words(qwen: Qwen, project: Path, script: str, words: str):
     with pytest.raises(errors.StartFailedError, match=words):
         run(launch.start(qwen(script), str(project), ENVIRONMENT))
 
 
-def test_one_that_doesnt_listen_is_ended(qwen, project: Path):
+def test_one_that_doesnt_listen_is_ended(qwen: Qwen, project: Path):
     before = time.monotonic()
     with pytest.raises(errors.NotListeningError):
         run(launch.start(qwen("import time; time.sleep(60)"), str(project), ENVIRONMENT, limit=0.2))
@@ -142,12 +144,12 @@ def test_an_old_node_is_named(tmp_path: Path, project: Path, version: str, kind:
         (tmp_path / "qwen").write_text("#!/bin/sh\nexec node cli.js\n")
         (tmp_path / "qwen").chmod(0o755)
         environment = {"PATH": f"{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin"}
-        with pytest.raises(kind, match="18.20.1|SyntaxError"):
+        with pytest.raises(kind, match=r"18\.20\.1|SyntaxError"):
             run(launch.start(command, str(project), environment))
 
 
 def test_without_a_node_to_ask_the_last_words_must_do(
-    qwen, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qwen: Qwen, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     empty = ENVIRONMENT | {"PATH": str(tmp_path)}
     with pytest.raises(errors.StartFailedError, match="SyntaxError"):
@@ -157,7 +159,7 @@ def test_without_a_node_to_ask_the_last_words_must_do(
         run(launch.start(qwen("print('SyntaxError: x')"), str(project), ENVIRONMENT))
 
 
-def test_a_program_or_a_folder_that_has_gone(qwen, project: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_program_or_a_folder_that_has_gone(qwen: Qwen, project: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(errors.NoQwenError):
         run(launch.start([str(project / "missing")], str(project), ENVIRONMENT))
     with pytest.raises(errors.StartFailedError, match="no folder"):
