@@ -30,6 +30,8 @@ STOP_LIMIT = 6.0
 """Seconds that it has to end by itself: 5 with listeners, 0.1 without (qwen-serve.md §2)."""
 CHILDREN_LIMIT = 0.5
 """Seconds that what it has started has to end after it."""
+KILLED_LIMIT = 0.2
+"""Seconds to wait for the end of what was killed."""
 NODE_LIMIT = 10.0
 """Seconds for `node --version`."""
 OLDEST_NODE = 22
@@ -236,4 +238,4 @@ def _end(pid: int, started: float | None, limit: float) -> None:
     for left in tree:
         with contextlib.suppress(psutil.Error):
             left.kill()
-    psutil.wait_procs(tree, timeout=1)
+    psutil.wait_procs(tree, timeout=KILLED_LIMIT)

@@ -171,10 +171,38 @@ def _streamed(head: dict[str, Any], deltas: Sequence[dict[str, Any]], finish: st
     return [b"data: " + data + b"\n\n" for data in (*(json.dumps(chunk).encode() for chunk in chunks), b"[DONE]")]
 
 
-def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Answers(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
 
+    def _speak(self, script: Script, head: dict[str, Any]) -> None:
+        if script.failure:
+            self._send("application/json", json.dumps({"error": {"message": script.failure}}).encode(), 400)
+            return
+        self.close_connection = True
+        try:
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("connection", "close")
+            self.end_headers()
+            for event in _streamed(head, _spoken(script), "stop"):
+                time.sleep(script.pause)
+                self.wfile.write(event)
+        except OSError:  # the CLI has cancelled
+            pass
+
+    def _send(self, kind: str, body: bytes, status: int = 200) -> None:
+        try:
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        except OSError:  # the CLI went away in the middle of an answer: its business
+            self.close_connection = True
+
+
+def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
+    class Handler(_Answers):
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name is the base class's)
             pass
 
@@ -213,31 +241,5 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
                 )
                 return
             self._send("text/event-stream", b"".join(_streamed(head, [message], finish)))
-
-        def _speak(self, script: Script, head: dict[str, Any]) -> None:
-            if script.failure:
-                self._send("application/json", json.dumps({"error": {"message": script.failure}}).encode(), 400)
-                return
-            self.close_connection = True
-            try:
-                self.send_response(200)
-                self.send_header("content-type", "text/event-stream")
-                self.send_header("connection", "close")
-                self.end_headers()
-                for event in _streamed(head, _spoken(script), "stop"):
-                    time.sleep(script.pause)
-                    self.wfile.write(event)
-            except OSError:  # the CLI has cancelled
-                pass
-
-        def _send(self, kind: str, body: bytes, status: int = 200) -> None:
-            try:
-                self.send_response(status)
-                self.send_header("content-type", kind)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-            except OSError:  # the CLI went away in the middle of an answer: its business
-                self.close_connection = True
 
     return Handler
