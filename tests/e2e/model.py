@@ -1,9 +1,9 @@
 """A scripted model on loopback, with the OpenAI API and the Gemini API.
 
-A test registers a script: rounds of tool calls, then a closing sentence. The prompt carries the script's tag, so what
-the model does never depends on the prompt's wording, and texts with any bytes go to the CLI without being typed. Which
-round comes next is read from the conversation itself, so a repeated request gets the same answer. Requests without a
-tag (titles, suggestions) are answered "ok".
+A test registers a script: rounds of tool calls, then a closing sentence, or whatever it says piece by piece. The prompt
+carries the script's tag, so what the model does never depends on the prompt's wording, and texts with any bytes go to
+the CLI without being typed. Which round comes next is read from the conversation itself, so a repeated request gets the
+same answer. Requests without a tag (titles, suggestions) are answered "ok".
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 from . import gemini_api
 
+USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 TAG = re.compile(r"\(task #(\d+)\)")
 
 
@@ -36,6 +37,14 @@ class Script:
 
     number: int
     rounds: Sequence[Sequence[Call]]
+    pieces: Sequence[str] = ()
+    """What the closing sentence is, piece by piece; empty for `done`."""
+    thoughts: Sequence[str] = ()
+    """What is thought aloud before it."""
+    pause: float = 0.0
+    """Seconds before each piece."""
+    failure: str = ""
+    """The error that the model gives in place of an answer."""
 
     @property
     def tag(self) -> str:
@@ -104,6 +113,19 @@ class Model:
         self._scripts[script.number] = script
         return script
 
+    def speech(self, *pieces: str, thoughts: Sequence[str] = (), pause: float = 0.0, failure: str = "") -> Script:
+        """Register what to say for a prompt that holds the script's tag, piece by piece."""
+        script = Script(len(self._scripts) + 1, (), pieces, thoughts, pause, failure)
+        self._scripts[script.number] = script
+        return script
+
+    def speaking(self, body: dict[str, Any]) -> Script | None:
+        """The script of a request that is answered piece by piece."""
+        script, rounds_done = self._turn(body.get("messages", []))
+        if script is None or not body.get("tools") or rounds_done < len(script.rounds):
+            return None
+        return script if script.pieces or script.failure else None
+
     def requests_of(self, script: Script) -> list[Request]:
         """The requests that belong to one script's turn, oldest first."""
         return [request for request in list(self.requests) if self._turn(request.messages)[0] == script]
@@ -136,10 +158,53 @@ class Model:
         return None, 0
 
 
-def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+def _spoken(script: Script) -> list[dict[str, Any]]:
+    """The pieces of a script as the model sends them."""
+    thoughts = [{"reasoning_content": thought} for thought in script.thoughts]
+    return [*thoughts, *({"content": piece} for piece in script.pieces)]
 
+
+def _streamed(head: dict[str, Any], deltas: Sequence[dict[str, Any]], finish: str) -> list[bytes]:
+    """The events of a streamed answer."""
+    choices = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
+    choices.append([{"index": 0, "delta": {}, "finish_reason": finish}])
+    head = {**head, "object": "chat.completion.chunk"}
+    chunks = [*({**head, "choices": choice} for choice in choices), {**head, "choices": [], "usage": USAGE}]
+    return [b"data: " + data + b"\n\n" for data in (*(json.dumps(chunk).encode() for chunk in chunks), b"[DONE]")]
+
+
+class _Answers(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def _speak(self, script: Script, head: dict[str, Any]) -> None:
+        if script.failure:
+            self._send("application/json", json.dumps({"error": {"message": script.failure}}).encode(), 400)
+            return
+        self.close_connection = True
+        try:
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("connection", "close")
+            self.end_headers()
+            for event in _streamed(head, _spoken(script), "stop"):
+                time.sleep(script.pause)
+                self.wfile.write(event)
+        except OSError:  # the CLI has cancelled
+            pass
+
+    def _send(self, kind: str, body: bytes, status: int = 200) -> None:
+        try:
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        except OSError:  # the CLI went away in the middle of an answer: its business
+            self.close_connection = True
+
+
+def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
+    class Handler(_Answers):
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name is the base class's)
             pass
 
@@ -158,7 +223,9 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
             text, calls = model.answer(body)
             name = f"chatcmpl-{len(model.requests)}"
             head = {"id": name, "created": int(time.time()), "model": body.get("model", "scripted")}
-            usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+            if speaking := model.speaking(body):
+                self._speak(speaking, head)
+                return
             tool_calls = [
                 {
                     "index": index,
@@ -176,35 +243,9 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
                 choice = {"index": 0, "message": message, "finish_reason": finish}
                 self._send(
                     "application/json",
-                    json.dumps({**head, "object": "chat.completion", "usage": usage, "choices": [choice]}).encode(),
+                    json.dumps({**head, "object": "chat.completion", "usage": USAGE, "choices": [choice]}).encode(),
                 )
                 return
-            chunks = [
-                {
-                    **head,
-                    "object": "chat.completion.chunk",
-                    "choices": [{"index": 0, "delta": message, "finish_reason": None}],
-                },
-                {
-                    **head,
-                    "object": "chat.completion.chunk",
-                    "choices": [{"index": 0, "delta": {}, "finish_reason": finish}],
-                },
-                {**head, "object": "chat.completion.chunk", "choices": [], "usage": usage},
-            ]
-            self._send(
-                "text/event-stream",
-                b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks) + b"data: [DONE]\n\n",
-            )
-
-        def _send(self, kind: str, body: bytes) -> None:
-            try:
-                self.send_response(200)
-                self.send_header("content-type", kind)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-            except OSError:  # the CLI went away in the middle of an answer: its business
-                self.close_connection = True
+            self._send("text/event-stream", b"".join(_streamed(head, [message], finish)))
 
     return Handler

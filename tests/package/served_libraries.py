@@ -1,4 +1,6 @@
-"""Prints as JSON whose modules are loaded once the companion has answered a CLI: the names of distributions.
+"""Prints as JSON whose modules are loaded once the companion has answered a CLI and a chat has been opened.
+
+They are the names of distributions.
 
 A program of its own, since far more is loaded in a test's process.
 """
@@ -16,9 +18,14 @@ from unittest.mock import create_autospec
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from companion.companion import Companion
+from companion.daemon import launch
+from companion.daemon.address import Address
+from companion.daemon.chat import Chat
+from companion.daemon.client import Client as DaemonClient
 from companion.discovery import EnvironmentVariables
 from companion.editor import Editor, Settings, Window, WindowState
 from companion.endpoint import Endpoint
+from tests.unit.fake_daemon import FakeDaemon, until
 
 
 class Client:
@@ -47,6 +54,21 @@ class Client:
         self.ask("tools/call", {"name": "closeDiff", "arguments": {"filePath": str(Path.cwd() / "none.txt")}}, id=3)
 
 
+async def chat() -> None:
+    """All that a chat needs: its own daemon, its routes, and its events."""
+    assert not launch.is_running(launch.Daemon(0, 0, "/w", Address("http://x")))
+    async with FakeDaemon().serving() as daemon:
+        daemon.capabilities("/w")
+        daemon.routes["POST /session"] = 200, {"sessionId": "s", "clientId": "c"}
+        async with DaemonClient(daemon.address) as client:
+            chat = Chat(client, await client.create(await client.connect("/w")))
+            running = asyncio.create_task(chat.run())
+            (await daemon.streams.get()).say(1, "Hello")
+            await until(lambda: chat.conversation.turns)
+            running.cancel()
+            await asyncio.wait([running])
+
+
 async def main() -> None:
     editor = create_autospec(Editor, instance=True)
     editor.window_state.return_value = WindowState(folders=())
@@ -55,6 +77,7 @@ async def main() -> None:
     companion = Companion(editor, Settings(), EnvironmentVariables())
     companion.start([endpoint])
     await asyncio.to_thread(Client(endpoint).converse)
+    await chat()
     owners = packages_distributions()
     loaded = {owner for module in list(sys.modules) for owner in owners.get(module.partition(".")[0], ())}
     print(json.dumps(sorted(loaded)))

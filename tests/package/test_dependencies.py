@@ -21,7 +21,7 @@ def dependencies(root: Path) -> dict[str, dict[str, list[str]]]:
     return json.loads((root / "dependencies.json").read_text(encoding="utf-8"))
 
 
-def test_the_declared_libraries_are_those_that_the_running_server_has_loaded(
+def test_the_declared_libraries_are_those_that_the_running_server_and_a_chat_have_loaded(
     root: Path, tmp_path: Path, dependencies: dict[str, Any]
 ) -> None:
     home = {name: str(tmp_path) for name in ("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP")}

@@ -1,0 +1,98 @@
+"""Where the daemon is and what opens it: the settings, and the environment where they say nothing (F1)."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+from urllib.parse import urlsplit
+
+from .errors import InvalidAddressError
+
+DEFAULT_URL = "http://127.0.0.1:4170"
+URL_VARIABLE = "QWEN_IDE_DAEMON_URL"
+TOKEN_VARIABLE = "QWEN_SERVER_TOKEN"  # noqa: S105 - a name
+
+
+@final
+class Token:
+    """A bearer token. It shows itself only to who asks for it by name: no log, message or traceback has it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The token itself, for a header or the environment of a process."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Token(…)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Token) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A daemon that can be asked."""
+
+    url: str
+    """Scheme, host and port, and no slash at the end."""
+    token: Token | None = None
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it is on this machine."""
+        host = urlsplit(self.url).hostname or ""
+        try:
+            return ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return host == "localhost"
+
+    @property
+    def warning(self) -> str | None:
+        """What the person should know before using it, a sentence."""
+        if self.is_loopback:
+            return None
+        where = "The daemon runs on another machine: files, commands and keys are that machine's."
+        if self.token and self.url.startswith("http:"):
+            return f"{where} Without https, everyone in between can read the token."
+        return where
+
+
+def resolve(*, enabled: bool, url: str | None, token: str | None, environment: Mapping[str, str]) -> Address | None:
+    """The daemon to use; None if the adapter is off. An empty text says as little as none.
+
+    Raises:
+        InvalidAddressError: the address can't be used.
+    """
+    if not enabled:
+        return None
+    url = (url or "").strip() or environment.get(URL_VARIABLE, "").strip() or DEFAULT_URL
+    token = (token or "").strip() or environment.get(TOKEN_VARIABLE, "").strip()
+    if not (token.isascii() and token.isprintable()):
+        raise InvalidAddressError("The daemon's token holds characters that no header can carry.", "Set it anew.")
+    return Address(_checked(url), Token(token) if token else None)
+
+
+def _checked(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise InvalidAddressError("The daemon's address is no URL.") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise InvalidAddressError("The daemon's address must begin with http:// or https:// and name a host.")
+    if parts.username is not None or parts.password is not None:
+        # It may be a secret, so it isn't repeated here.
+        raise InvalidAddressError("The daemon's address must not hold a name or a password; there is a token for that.")
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise InvalidAddressError("The daemon's address must end after the port.")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}" + (f":{port}" if port is not None else "")

@@ -1,0 +1,357 @@
+"""The agent protocol's own objects: what `update`, `toolCall` and `options` say, whatever carries them.
+
+`qwen serve` sends them inside its events, `qwen --acp` and other agents as JSON-RPC on stdio (qwen-serve.md §5.2, §6,
+§9). What an object holds beyond these models is left out; an object that doesn't fit its model is `Unsupported`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError
+from pydantic.alias_generators import to_camel
+
+M = TypeVar("M", bound="Wire")
+
+
+class Wire(BaseModel):
+    """A part of a message. Names are camelCase on the wire; what is null there is as good as missing."""
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, frozen=True)
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+Object = Annotated[dict[str, Any], BeforeValidator(_object)]
+"""An object; empty where there is anything else."""
+Text = Annotated[str, BeforeValidator(_text)]
+"""A text; empty where there is anything else."""
+
+
+class Unknown(Wire):
+    """Something of a kind that isn't known here: for the log, not for the person."""
+
+    kind: str
+    keys: tuple[str, ...] = ()
+    """The names of what it holds; not the values, which may be private."""
+
+
+class Unsupported(Wire):
+    """Something that the person should see and that can't be shown: a notice says so."""
+
+    what: str
+    """What it was, in words that end a sentence: "a permission request that can't be read"."""
+
+
+# Content
+
+
+class TextContent(Wire):
+    """A piece of text."""
+
+    text: str
+
+
+class LinkContent(Wire):
+    """A file or another resource by its name."""
+
+    uri: str
+    name: str = ""
+
+
+class _Resource(Wire):
+    uri: str
+
+
+class ResourceContent(Wire):
+    """A resource with its text, for example the selection or an unsaved file."""
+
+    resource: _Resource
+
+
+class OtherContent(Wire):
+    """A picture, a sound or something newer."""
+
+    type: str = "something"
+
+
+def _content_kind(value: Any) -> str:
+    kind = _object(value).get("type")
+    return kind if kind in {"text", "resource_link", "resource"} else "other"
+
+
+Content = Annotated[
+    Annotated[TextContent, Tag("text")]
+    | Annotated[LinkContent, Tag("resource_link")]
+    | Annotated[ResourceContent, Tag("resource")]
+    | Annotated[OtherContent, Tag("other")],
+    Discriminator(_content_kind),
+]
+
+
+# Tool calls
+
+
+class ToolText(Wire):
+    """What a tool says."""
+
+    content: Content
+
+
+class ToolDiff(Wire):
+    """A change of a file; before it is written in a permission request, afterwards in an update."""
+
+    path: str
+    old_text: Annotated[str, BeforeValidator(_text)] = ""
+    """Empty for a new file."""
+    new_text: str
+
+
+class ToolOther(Wire):
+    """Something else that a tool has to show."""
+
+    type: str = "something"
+
+
+def _tool_content_kind(value: Any) -> str:
+    kind = _object(value).get("type")
+    return kind if kind in {"content", "diff"} else "other"
+
+
+ToolContent = Annotated[
+    Annotated[ToolText, Tag("content")] | Annotated[ToolDiff, Tag("diff")] | Annotated[ToolOther, Tag("other")],
+    Discriminator(_tool_content_kind),
+]
+
+
+class Location(Wire):
+    """A place in a file on the agent's machine."""
+
+    path: str
+    line: int | None = None
+    """From 1."""
+
+
+class _ToolMeta(Wire):
+    tool_name: Text = ""
+    parent_tool_call_id: str | None = None
+
+
+class ToolUpdate(Wire):
+    """A tool call, or what has changed about it: a field that is None says nothing."""
+
+    tool_call_id: str
+    title: str | None = None
+    kind: str | None = None
+    status: str | None = None
+    """pending, in_progress, completed or failed."""
+    content: tuple[ToolContent, ...] | None = None
+    locations: tuple[Location, ...] | None = None
+    raw_input: Object = {}
+    """The arguments as the model gave them."""
+    raw_output: Any = None
+    meta: Annotated[_ToolMeta, BeforeValidator(_object), Field(alias="_meta")] = _ToolMeta()
+
+
+class ToolStart(ToolUpdate):
+    """The first word of a tool call; its arguments may still be on their way."""
+
+
+# What an agent says
+
+
+class _ChunkMeta(Wire):
+    prompt_id: str | None = None
+    usage: Object = {}
+    parent_tool_call_id: str | None = None
+
+
+class Chunk(Wire):
+    """A piece of somebody's message."""
+
+    content: Content
+    meta: Annotated[_ChunkMeta, BeforeValidator(_object), Field(alias="_meta")] = _ChunkMeta()
+
+
+class UserChunk(Chunk):
+    """What the person has asked, in this client or in another."""
+
+
+class AnswerChunk(Chunk):
+    """A piece of the answer. An empty one with a usage ends a call of the model."""
+
+
+class ThoughtChunk(Chunk):
+    """A piece of what the model thinks aloud."""
+
+
+class PlanEntry(Wire):
+    """A line of the agent's to-do list."""
+
+    content: str
+    status: str = "pending"
+    """pending, in_progress or completed."""
+    priority: str = ""
+
+
+class PlanUpdate(Wire):
+    """The to-do list, whole."""
+
+    entries: tuple[PlanEntry, ...]
+
+
+class _CommandInput(Wire):
+    hint: Text = ""
+
+
+class SlashCommand(Wire):
+    """A command that a prompt may begin with, after a slash."""
+
+    name: str
+    description: Text = ""
+    input: Annotated[_CommandInput, BeforeValidator(_object)] = _CommandInput()
+
+
+class CommandsUpdate(Wire):
+    """All slash commands."""
+
+    available_commands: tuple[SlashCommand, ...]
+
+
+class UsageUpdate(Wire):
+    """How full the context window is, in tokens."""
+
+    size: int
+    used: int
+
+
+class ModeUpdate(Wire):
+    """The mode has changed."""
+
+    current_mode_id: str
+
+
+class InfoUpdate(Wire):
+    """The session has got a title."""
+
+    title: Text = ""
+
+
+class ShellChunk(Wire):
+    """Output of a command that the person has run through the agent."""
+
+    output: str
+
+
+Update = (
+    UserChunk
+    | AnswerChunk
+    | ThoughtChunk
+    | ToolStart
+    | ToolUpdate
+    | PlanUpdate
+    | CommandsUpdate
+    | UsageUpdate
+    | ModeUpdate
+    | InfoUpdate
+    | ShellChunk
+    | Unknown
+    | Unsupported
+)
+
+_UPDATES: Mapping[str, tuple[type[Wire], str]] = {
+    "user_message_chunk": (UserChunk, "a piece of a prompt"),
+    "agent_message_chunk": (AnswerChunk, "a piece of the answer"),
+    "agent_thought_chunk": (ThoughtChunk, "a thought"),
+    "tool_call": (ToolStart, "a tool call"),
+    "tool_call_update": (ToolUpdate, "news of a tool call"),
+    "plan": (PlanUpdate, "a plan"),
+    "available_commands_update": (CommandsUpdate, "the list of commands"),
+    "usage_update": (UsageUpdate, "the use of the context window"),
+    "current_mode_update": (ModeUpdate, "a change of the mode"),
+    "session_info_update": (InfoUpdate, "a title"),
+    "shell_output": (ShellChunk, "the output of a command"),
+}
+
+
+def read_update(value: object) -> Update:
+    """What an `update` object says."""
+    fields = _object(value)
+    kind = fields.get("sessionUpdate")
+    if not isinstance(kind, str) or kind not in _UPDATES:
+        return Unknown(kind=f"update {kind}", keys=tuple(fields))
+    model, what = _UPDATES[kind]
+    return cast("Update", read(model, fields, what))
+
+
+# Permissions
+
+
+class PermissionOption(Wire):
+    """One way to answer. Which is which is told by its kind, never by its id or its name."""
+
+    option_id: str
+    name: str
+    kind: str
+    """allow_once, allow_always, reject_once, reject_always, or something newer."""
+
+
+class QuestionOption(Wire):
+    """A proposed answer to a question."""
+
+    label: str
+    description: Text = ""
+
+
+class Question(Wire):
+    """A question that the agent asks the person."""
+
+    question: str
+    header: Text = ""
+    multi_select: bool = False
+    options: tuple[QuestionOption, ...] = ()
+
+
+class PermissionRequest(Wire):
+    """The agent wants to know whether it may, or asks questions. It waits for the answer."""
+
+    request_id: str
+    tool_call: ToolUpdate
+    options: tuple[PermissionOption, ...]
+    questions: tuple[Question, ...] = ()
+
+
+def read_permission(request_id: str, tool_call: object, options: object) -> PermissionRequest | Unsupported:
+    """What a request for a permission asks. `request_id` is the transport's."""
+    what = "a question that can't be read: answer it in another client"
+    call = _object(tool_call)
+    fields: dict[str, Any] = {"requestId": request_id, "toolCall": call, "options": options}
+    for place in ("_meta", "qwenQuestions"), ("rawInput", "questions"):
+        asked: object = _object(call.get(place[0])).get(place[1])
+        if asked:
+            fields["questions"] = asked
+            break
+    return read(PermissionRequest, fields, what)
+
+
+class Outcome(Wire):
+    """How a request for a permission ended."""
+
+    outcome: str
+    """selected or cancelled."""
+    option_id: str | None = None
+
+
+def read(model: type[M], fields: Mapping[str, object], what: str) -> M | Unsupported:
+    """An object of the wire; `what` names it in a notice if it doesn't fit."""
+    try:
+        return model.model_validate({name: value for name, value in fields.items() if value is not None})
+    except ValidationError:
+        return Unsupported(what=what)

@@ -1,0 +1,197 @@
+"""What the daemon's routes answer (qwen-serve.md §4, §7), as values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Annotated, Any, Self, TypeVar, cast
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from .agent import Object, Text, Wire
+from .conversation import Choices, Cursor, History
+from .errors import RefusedError
+from .events import read_frame
+from .view import Choice, Queued, Window
+
+M = TypeVar("M", bound=Wire)
+
+
+def objects(value: object) -> list[dict[str, Any]]:
+    """The objects in a list; none if it isn't one."""
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
+
+
+Objects = Annotated[list[dict[str, Any]], BeforeValidator(objects)]
+
+
+def read(model: type[M], answer: Mapping[str, Any]) -> M:
+    """An answer as a value.
+
+    Raises:
+        RefusedError: it isn't one.
+    """
+    try:
+        return model.model_validate({name: value for name, value in answer.items() if value is not None})
+    except ValidationError:
+        raise RefusedError(200, "its answer can't be read") from None
+
+
+class _Workspace(Wire):
+    cwd: str
+
+
+class Capabilities(Wire):
+    """What the daemon is and can do."""
+
+    version: Text = Field(default="", alias="qwenCodeVersion")
+    """For the person; what it can do is told by the features."""
+    features: frozenset[str]
+    workspace_cwd: str
+    workspaces: tuple[_Workspace, ...] = ()
+    """Empty while the daemon boots."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that it works in."""
+        return tuple(dict.fromkeys([self.workspace_cwd, *(workspace.cwd for workspace in self.workspaces)]))
+
+    def folder(self, folder: str) -> str | None:
+        """A folder as the daemon calls it; None if it works elsewhere."""
+        wanted = _real(folder)
+        return next((served for served in self.folders if _real(served) == wanted), None)
+
+
+def _real(folder: str) -> str:
+    return os.path.normcase(os.path.realpath(folder))
+
+
+def capabilities(answer: Mapping[str, Any]) -> Capabilities | None:
+    """What `/capabilities` says; None if it is no daemon's."""
+    try:
+        return Capabilities.model_validate(answer)
+    except ValidationError:
+        return None
+
+
+class Session(Wire):
+    """A session that this client takes part in, or wants to."""
+
+    id: str = Field(alias="sessionId")
+    folder: str = Field(default="", alias="workspaceCwd")
+    client_id: str = ""
+    """Who we are in it."""
+    attached: bool = False
+    """Whether it was there before."""
+
+    @classmethod
+    def known(cls, identifier: str, folder: str) -> Self:
+        """A session that is known by its id, for example from before a reload; its folder as the daemon calls it."""
+        return cls.model_validate({"sessionId": identifier, "workspaceCwd": folder})
+
+
+class SessionInfo(Session):
+    """A session in the list."""
+
+    title: Text = Field(default="", alias="displayName")
+    created_at: Text = ""
+    updated_at: Text = ""
+    client_count: int = 0
+    has_active_prompt: bool = False
+    is_waiting_for_permission: bool = False
+    is_waiting_for_user_question: bool = False
+
+
+class _Model(Wire):
+    """A model that can be switched to."""
+
+    id: str = Field(alias="modelId")
+    name: Text = ""
+    description: Text = ""
+
+
+class _Models(Wire):
+    current: Text = Field(default="", alias="currentModelId")
+    available: tuple[_Model, ...] = Field(default=(), alias="availableModels")
+
+
+class _Mode(Wire):
+    id: str
+    name: Text = ""
+    description: Text = ""
+
+
+class _Modes(Wire):
+    current: Text = Field(default="", alias="currentModeId")
+    available: tuple[_Mode, ...] = Field(default=(), alias="availableModes")
+
+
+class _State(Wire):
+    """The models and the modes of a session."""
+
+    models: _Models = _Models()
+    modes: _Modes = _Modes()
+
+
+class _Stated(Wire):
+    state: Object = Field(default_factory=dict)
+
+
+def choices(answer: Mapping[str, Any]) -> Choices:
+    """What `/context` says of the models and the modes."""
+    state = read(_State, read(_Stated, answer).state)
+    return Choices(
+        state.models.current,
+        state.modes.current,
+        tuple(Choice(model.id, model.name or model.id, model.description) for model in state.models.available),
+        tuple(Choice(mode.id, mode.name or mode.id, mode.description) for mode in state.modes.available),
+    )
+
+
+class _Loaded(Wire):
+    compacted_replay: Objects = Field(default_factory=list[dict[str, Any]])
+    live_journal: Objects = Field(default_factory=list[dict[str, Any]])
+    last_event_id: int
+    event_epoch: str = ""
+    has_active_prompt: bool = False
+
+
+def history(answer: Mapping[str, Any], queue: tuple[Queued, ...]) -> History:
+    """The conversation in an answer of `/load`."""
+    loaded = read(_Loaded, answer)
+    return History(
+        tuple(read_frame(event) for event in (*loaded.compacted_replay, *loaded.live_journal)),
+        Cursor(loaded.event_epoch, loaded.last_event_id),
+        loaded.has_active_prompt,
+        queue,
+    )
+
+
+class Pending(Wire):
+    """A prompt that runs or waits."""
+
+    prompt_id: str
+    text: Text = ""
+    state: Text = ""
+    originator_client_id: str | None = None
+
+
+def pending(answer: Mapping[str, Any]) -> list[Pending]:
+    """The prompts that run or wait."""
+    return [read(Pending, each) for each in objects(answer.get("pendingPrompts"))]
+
+
+class _Usage(Wire):
+    total_tokens: int
+    context_window_size: int
+
+
+class _Used(Wire):
+    usage: _Usage
+
+
+def window(answer: Mapping[str, Any]) -> Window:
+    """The use of the context window."""
+    usage = read(_Used, answer).usage
+    return Window(usage.context_window_size, usage.total_tokens)

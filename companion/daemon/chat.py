@@ -1,0 +1,148 @@
+"""One chat at work: reads a session's events into its conversation, and takes them up again when they are lost.
+
+The reader waits for nobody: what it reads goes into the conversation at once, and who shows it takes a look when it
+has the time. However slow that is, nothing piles up but the conversation itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+from . import events
+from .answers import Session
+from .client import Client
+from .conversation import Conversation
+from .errors import BusyError, DaemonError, SessionGoneError, StreamLostError
+from .view import Connection, View
+
+BACKOFF = (0.2, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+"""Seconds before each new try; the last one again and again."""
+FRAMES_PER_SECOND = 30
+"""Looks that a view gets at most."""
+
+
+class _StaleError(Exception):
+    """What is shown must be built anew from the session's history."""
+
+
+class _EndedError(Exception):
+    """The session is over; its words are for the person."""
+
+
+class Chat:
+    """A session and its conversation. `run` it as a task; to end it, cancel the task."""
+
+    def __init__(self, client: Client, session: Session, *, backoff: Sequence[float] = BACKOFF) -> None:
+        """Take a session that `client` has created or wants to resume; a new one needs no history."""
+        self.client = client
+        self.session = session
+        self.conversation = Conversation()
+        # A session that was there before may have begun long before its oldest event.
+        self._stale = session.attached or not session.client_id
+        self._backoff = backoff
+        self._tries = 0
+        self._again = asyncio.Event()
+
+    async def run(self) -> None:
+        """Read until cancelled. What goes wrong is said by the conversation's connection, never raised."""
+        while True:
+            self._again.clear()
+            try:
+                await self._read()
+            except _StaleError:
+                self._stale = True
+                await self._wait(self._delay())
+            except _EndedError as end:
+                self._stale = True
+                self.conversation.connected(Connection("ended", str(end)))
+                await self._wait(None)
+            except SessionGoneError as error:
+                if self._stale:
+                    # It isn't on the disk either.
+                    self.conversation.connected(Connection("lost", str(error)))
+                    await self._wait(None)
+                # The daemon has started anew, or has put the session aside: it is taken from the disk.
+                self._stale = True
+            except DaemonError as error:
+                if error.final:
+                    self.conversation.connected(Connection("lost", str(error)))
+                    await self._wait(None)
+                else:
+                    asked = error.retry_after if isinstance(error, BusyError) else None
+                    delay = max(self._delay(), asked or 0)
+                    self.conversation.connected(Connection("waiting", str(error), delay))
+                    await self._wait(delay)
+
+    def reconnect(self, client: Client | None = None) -> None:
+        """Try again now, with another client if the daemon has moved. Without a need it does nothing."""
+        if client is not None:
+            self.client = client
+        self._tries = 0
+        self._again.set()
+
+    async def views(self, per_second: float = FRAMES_PER_SECOND) -> AsyncIterator[View]:
+        """What there is to show, the first time at once and then after changes, never more often than that.
+
+        The next one is made when it is asked for, so who takes long gets fewer of them. There is one for each chat.
+        """
+        changed = asyncio.Event()
+        self.conversation.on_change = changed.set
+        yield self.conversation.look_anew()
+        while True:
+            await changed.wait()
+            changed.clear()
+            yield self.conversation.look()
+            await asyncio.sleep(1 / per_second)
+
+    async def _read(self) -> None:
+        if self._stale:
+            left = self.session
+            self.session, history = await self.client.load(left)
+            self.conversation.rebuild(history)
+            self._stale = False
+        async with self.client.events(self.session, self.conversation.cursor) as stream:
+            if not self.conversation.begin(stream.epoch):
+                raise _StaleError
+            if self.client.has("session_context"):
+                self.conversation.chosen(await self.client.choices(self.session))
+            self.conversation.connected(Connection("live"))
+            async for frame in stream.frames:
+                self._check(frame.event)
+                if not self.conversation.apply(frame):
+                    raise _StaleError
+                if frame.id is not None:
+                    self._tries = 0
+        raise StreamLostError("The daemon has ended the stream of events.")
+
+    def _check(self, event: events.Event) -> None:
+        """What an event says about the stream and the session."""
+        match event:
+            case events.ResyncRequired() | events.Rewound():
+                raise _StaleError
+            case events.SessionDied():
+                raise _EndedError("The agent's process has ended. Reconnect to resume the conversation.")
+            case events.SessionClosed(closed_by=closer):
+                if closer == self.session.client_id:
+                    raise _EndedError("The session is closed. Reconnect to resume it.")
+                raise _EndedError("Another client has closed the session. Reconnect to resume it.")
+            case events.ClientEvicted():
+                raise StreamLostError("The daemon has dropped this client because it was too slow.")
+            case events.StreamFailed(error=error):
+                raise StreamLostError(f"The daemon has ended the stream: {error or 'it does not say why'}.")
+            case _:
+                pass
+
+    def _delay(self) -> float:
+        delay = self._backoff[min(self._tries, len(self._backoff) - 1)]
+        self._tries += 1
+        return delay
+
+    async def _wait(self, seconds: float | None) -> None:
+        """Wait until a time has passed or somebody wants to try again."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._again.wait()
+        except TimeoutError:
+            pass
+        self.conversation.connected(Connection("connecting"))

@@ -1,0 +1,410 @@
+"""The daemon's routes: one method for each, answers as plain values, refusals as errors that say what to do.
+
+Of the companion thread. A client holds no session: what a route needs of one is its `Session`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Literal, Self, cast
+from urllib.parse import quote
+
+import httpx2
+
+from . import answers
+from .address import Address
+from .answers import Capabilities, Session, SessionInfo
+from .conversation import Choices, Cursor, History
+from .errors import (
+    AlreadyAnsweredError,
+    DaemonError,
+    MissingFeatureError,
+    NotADaemonError,
+    RefusedError,
+    SessionGoneError,
+    StreamLostError,
+    UnreachableError,
+    WorkspaceMismatchError,
+)
+from .events import Frame, read_frame
+from .refusals import refusal
+from .sse import Decoder, EventTooLargeError
+from .view import Queued, Window
+
+logger = logging.getLogger(__name__)
+
+NEEDED = ("session_create", "session_events", "session_prompt", "session_cancel", "non_blocking_prompt")
+"""The features without which there is no chat; all versions that were measured have them (qwen-serve.md §1)."""
+SOURCE = "sublime"
+"""What the sessions of this client are tagged with."""
+CONNECT_LIMIT = 5.0
+"""Seconds for a connection."""
+ANSWER_LIMIT = 30.0
+"""Seconds for an answer."""
+SESSION_LIMIT = 90.0
+"""Seconds to create or to load a session: the agent's process starts, and the daemon's own limit is 60."""
+SILENCE_LIMIT = 45.0
+"""Seconds without a byte of the events: the daemon's heart beats every 15."""
+BOOT_LIMIT = 10.0
+"""Seconds until a daemon that answers knows its workspaces."""
+MAX_QUEUED = 2048
+"""Events that the daemon may hold for us; its own choice is 256."""
+
+Scope = Literal["single", "thread"]
+"""The conversation that all clients of the folder share, or a new one."""
+Block = Mapping[str, Any]
+"""A part of a prompt: see `prompt`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """The events of a session while the request is open."""
+
+    epoch: str
+    """The bus that counts them."""
+    frames: AsyncIterator[Frame]
+
+
+class Client:
+    """Asks one daemon. Use it with `async with`, or close it."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.capabilities: Capabilities | None = None
+        """What the daemon can do, once `connect` has asked."""
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        if address.token:
+            headers["Authorization"] = f"Bearer {address.token.reveal()}"
+        self._http = httpx2.AsyncClient(
+            base_url=address.url,
+            headers=headers,
+            timeout=httpx2.Timeout(ANSWER_LIMIT, connect=CONNECT_LIMIT),
+            # A proxy has no business between us and this machine.
+            trust_env=not address.is_loopback,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Drop all connections."""
+        await self._http.aclose()
+
+    # The daemon
+
+    async def connect(self, folder: str) -> str:
+        """Ask what the daemon can do, and whether it works in a folder. Returns the folder as the daemon calls it.
+
+        Raises:
+            DaemonError: it doesn't answer, is none, lacks something needed, or works elsewhere.
+        """
+        end = asyncio.get_running_loop().time() + BOOT_LIMIT
+        while True:
+            capabilities = answers.capabilities(await self._json("GET", "/capabilities"))
+            if capabilities is None:
+                raise NotADaemonError(self.address.url)
+            found = capabilities.folder(folder)
+            # While it boots it names only one of its workspaces.
+            if found is not None or capabilities.workspaces or asyncio.get_running_loop().time() > end:
+                break
+            await asyncio.sleep(0.2)
+        for feature in NEEDED:
+            if feature not in capabilities.features:
+                raise MissingFeatureError(feature)
+        if found is None:
+            raise WorkspaceMismatchError(folder, capabilities.folders)
+        self.capabilities = capabilities
+        return found
+
+    def has(self, feature: str) -> bool:
+        """Whether the daemon has a feature; every one until it was asked."""
+        return self.capabilities is None or feature in self.capabilities.features
+
+    async def page(self, route: str) -> Mapping[str, Any]:
+        """What a route of the workspace says, for example `/workspace/env`: for the page on locality (F6)."""
+        return await self._json("GET", route)
+
+    # Sessions
+
+    async def create(self, folder: str, *, scope: Scope = "single", mode: str | None = None) -> Session:
+        """Attach to the folder's session, or begin a new one. `folder` is what `connect` has given."""
+        body = {"cwd": folder, "sessionScope": scope, "approvalMode": mode}
+        if self.has("session_source_metadata") and scope == "thread":
+            body["sourceType"] = SOURCE
+        answer = await self._json("POST", "/session", body, limit=SESSION_LIMIT)
+        return answers.read(Session, answer)
+
+    async def load(self, session: Session) -> tuple[Session, History]:
+        """Attach to a session, be it at work, listed or lost, and get its conversation."""
+        self._need("session_load")
+        answer = await self._json("POST", _path(session, "load"), {"cwd": session.folder}, session, limit=SESSION_LIMIT)
+        loaded = answers.read(Session, answer)
+        queue = await self.queue(loaded)
+        return loaded, answers.history(answer, tuple(waiting for waiting, state in queue if state == "queued"))
+
+    async def sessions(self, folder: str) -> list[SessionInfo]:
+        """The sessions of a folder that aren't archived, in the daemon's order."""
+        self._need("session_list")
+        listed: list[SessionInfo] = []
+        cursor = ""
+        while True:
+            route = f"/workspace/{quote(folder, safe='')}/sessions?size=100"
+            answer = await self._json("GET", route + (f"&cursor={quote(cursor, safe='')}" if cursor else ""))
+            listed += (answers.read(SessionInfo, each) for each in answers.objects(answer.get("sessions")))
+            following = answer.get("nextCursor")
+            if not isinstance(following, str) or following in {"", cursor}:
+                return listed
+            cursor = following
+
+    async def rename(self, session: Session, title: str) -> None:
+        """Give a session a title."""
+        self._need("session_metadata")
+        await self._json("PATCH", _path(session, "metadata"), {"displayName": title}, session)
+
+    async def delete(self, session: Session) -> None:
+        """Delete a session and its history."""
+        with contextlib.suppress(SessionGoneError):
+            await self._json("DELETE", _path(session), session=session)
+        answer = await self._json("POST", "/sessions/delete", {"sessionIds": [session.id]})
+        if errors := answers.objects(answer.get("errors")):
+            raise RefusedError(200, str(errors[0].get("error") or "the session can't be deleted"))
+
+    async def export(self, session: Session, form: Literal["html", "md", "json", "jsonl"]) -> str:
+        """A session's whole conversation as a text."""
+        self._need("session_export")
+        return (await self._send("GET", f"{_path(session, 'export')}?format={form}", session=session)).text
+
+    async def transcript(self, session: Session) -> tuple[Frame, ...]:
+        """The session's history as it is on the daemon's disk, from its beginning."""
+        self._need("session_transcript")
+        frames: list[Frame] = []
+        route = f"{_path(session, 'transcript')}?limit=500"
+        cursor = ""
+        while True:
+            answer = await self._json("GET", route + (f"&cursor={quote(cursor, safe='')}" if cursor else ""))
+            frames += (read_frame(event) for event in answers.objects(answer.get("events")))
+            following = answer.get("nextCursor")
+            if not isinstance(following, str) or following in {"", cursor}:
+                return tuple(frames)
+            cursor = following
+
+    async def detach(self, session: Session) -> None:
+        """Take leave of a session. The last one to do so closes it if it is idle; its history stays."""
+        with contextlib.suppress(SessionGoneError):
+            await self._json("POST", _path(session, "detach"), {}, session)
+
+    # A conversation
+
+    @contextlib.asynccontextmanager
+    async def events(self, session: Session, cursor: Cursor | None) -> AsyncGenerator[EventStream]:
+        """The events of a session from a cursor on; without one, from the first that the daemon still has.
+
+        Raises:
+            StreamLostError: the connection has gone, or nothing came for 45 s.
+            DaemonError: the daemon refuses.
+        """
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(cursor.id if cursor else 0)}
+        if cursor and cursor.epoch:
+            headers["X-Qwen-Event-Epoch"] = cursor.epoch
+        request = self._http.build_request(
+            "GET",
+            f"{_path(session, 'events')}?snapshot=1&maxQueued={MAX_QUEUED}",
+            headers=headers | _identity(session),
+            timeout=httpx2.Timeout(SILENCE_LIMIT, connect=CONNECT_LIMIT),
+        )
+        response = await self._open(request)
+        try:
+            if response.status_code != HTTPStatus.OK:
+                raise await self._refusal(response)
+            yield EventStream(response.headers.get("x-qwen-event-epoch", ""), _frames(response))
+        finally:
+            await response.aclose()
+
+    async def prompt(self, session: Session, blocks: Sequence[Block]) -> str:
+        """Send a prompt; it waits in the queue if a turn runs. Returns its id, which its turn's events carry."""
+        answer = await self._json("POST", _path(session, "prompt"), {"prompt": list(blocks)}, session)
+        return str(answer.get("promptId", ""))
+
+    async def inject(self, session: Session, message: str) -> bool:
+        """Send a message into the turn that runs. Returns False if none does."""
+        answer = await self._json("POST", _path(session, "mid-turn-message"), {"message": message}, session)
+        return answer.get("accepted") is True
+
+    async def queue(self, session: Session) -> list[tuple[Queued, str]]:
+        """The prompts that run or wait, each with its state: running or queued."""
+        answer = await self._json("GET", _path(session, "pending-prompts"), session=session)
+        return [
+            (Queued(pending.prompt_id, pending.text, pending.originator_client_id), pending.state)
+            for pending in answers.pending(answer)
+        ]
+
+    async def dequeue(self, session: Session, prompt: str) -> bool:
+        """Remove a prompt that waits. Returns False if it doesn't."""
+        route = _path(session, f"pending-prompts/{quote(prompt, safe='')}")
+        return (await self._json("DELETE", route, session=session)).get("removed") is True
+
+    async def cancel(self, session: Session) -> None:
+        """End the turn that runs, if one does. What waits in the queue goes on."""
+        await self._json("POST", _path(session, "cancel"), {}, session)
+
+    async def vote(
+        self, session: Session, request: str, option: str | None, answers: Mapping[str, str] | None = None
+    ) -> None:
+        """Answer a permission request with the id of an option, or with None for "cancelled".
+
+        Raises:
+            AlreadyAnsweredError: it is settled: somebody was faster.
+        """
+        outcome = {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}
+        body: dict[str, Any] = {"outcome": outcome}
+        if answers:
+            body["answers"] = dict(answers)
+        vote = f"permission/{quote(request, safe='')}"
+        route = _path(session, vote) if self.has("session_permission_vote") else f"/{vote}"
+        try:
+            await self._json("POST", route, body, session)
+        except RefusedError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                raise AlreadyAnsweredError from None
+            raise
+
+    async def switch_model(self, session: Session, model: str) -> None:
+        """Have another model answer. The daemon makes it the user's default, too."""
+        self._need("session_set_model")
+        await self._json("POST", _path(session, "model"), {"modelId": model}, session)
+
+    async def switch_mode(self, session: Session, mode: str) -> None:
+        """Switch the mode: plan, default, auto-edit, auto or yolo."""
+        self._need("session_approval_mode_control")
+        await self._json("POST", _path(session, "approval-mode"), {"mode": mode}, session)
+
+    async def choices(self, session: Session) -> Choices:
+        """The models and the modes that the session can switch to."""
+        self._need("session_context")
+        return answers.choices(await self._json("GET", _path(session, "context"), session=session))
+
+    async def window(self, session: Session) -> Window | None:
+        """How full the context window is."""
+        if not self.has("session_context_usage"):
+            return None
+        return answers.window(await self._json("GET", _path(session, "context-usage"), session=session))
+
+    # Asking
+
+    def _need(self, feature: str) -> None:
+        if not self.has(feature):
+            raise MissingFeatureError(feature)
+
+    async def _json(
+        self,
+        method: str,
+        route: str,
+        body: Mapping[str, Any] | None = None,
+        session: Session | None = None,
+        *,
+        limit: float = ANSWER_LIMIT,
+    ) -> Mapping[str, Any]:
+        """The object that a route answers; an empty one if it has nothing to say."""
+        response = await self._send(method, route, body, session, limit=limit)
+        if not response.content:
+            return {}
+        try:
+            answer: object = response.json()
+        except ValueError:
+            raise NotADaemonError(self.address.url) from None
+        return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+
+    async def _send(
+        self,
+        method: str,
+        route: str,
+        body: Mapping[str, Any] | None = None,
+        session: Session | None = None,
+        *,
+        limit: float = ANSWER_LIMIT,
+    ) -> httpx2.Response:
+        content = None
+        headers = _identity(session)
+        if body is not None:
+            # Unpaired surrogates, which an editor's text may hold, are escaped and so go through.
+            content = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
+            headers["Content-Type"] = "application/json"
+        request = self._http.build_request(
+            method,
+            route,
+            content=content,
+            headers=headers,
+            timeout=httpx2.Timeout(limit, connect=CONNECT_LIMIT),
+        )
+        response = await self._open(request)
+        try:
+            if not response.is_success:
+                raise await self._refusal(response)
+            await _read(response)
+        finally:
+            await response.aclose()
+        return response
+
+    async def _open(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            return await self._http.send(request, stream=True)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            # Without its cause: nobody needs the request, which has the token, in a traceback.
+            raise UnreachableError(self.address.url) from None
+        except httpx2.TimeoutException:
+            raise StreamLostError("The daemon doesn't answer.") from None
+        except httpx2.HTTPError:
+            raise StreamLostError("The connection to the daemon has gone.") from None
+
+    async def _refusal(self, response: httpx2.Response) -> DaemonError:
+        await _read(response)
+        return refusal(
+            response.status_code,
+            response.headers,
+            response.content,
+            self.address,
+            known=self.capabilities is not None,
+        )
+
+
+async def _read(response: httpx2.Response) -> None:
+    try:
+        await response.aread()
+    except httpx2.TimeoutException:
+        raise StreamLostError("The daemon doesn't finish its answer.") from None
+    except httpx2.HTTPError:
+        raise StreamLostError("The connection to the daemon has gone.") from None
+
+
+async def _frames(response: httpx2.Response) -> AsyncIterator[Frame]:
+    decoder = Decoder()
+    try:
+        async for received in response.aiter_raw():
+            for data in decoder.feed(received):
+                yield read_frame(data)
+    except httpx2.TimeoutException:
+        raise StreamLostError(f"The daemon has been silent for {SILENCE_LIMIT:.0f} s.") from None
+    except EventTooLargeError:
+        raise StreamLostError("The daemon has sent an event that is too large.") from None
+    except (httpx2.HTTPError, httpx2.StreamError):
+        raise StreamLostError("The connection to the daemon has gone.") from None
+
+
+def _path(session: Session, route: str = "") -> str:
+    return f"/session/{quote(session.id, safe='')}" + (f"/{route}" if route else "")
+
+
+def _identity(session: Session | None) -> dict[str, str]:
+    return {"X-Qwen-Client-Id": session.client_id} if session and session.client_id else {}

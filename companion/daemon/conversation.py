@@ -1,0 +1,380 @@
+"""A chat's state: events go in, what is to be shown comes out. Pure: it knows neither the network nor an editor."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from . import agent, events
+from .events import Frame
+from .turns import Turn
+from .view import Attachment, Choice, Command, Connection, Permission, Queued, Speaker, Status, Step, View, Window
+from .view import Turn as ShownTurn
+
+logger = logging.getLogger(__name__)
+
+START = "start"
+"""The key of the turn for what comes before any prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How far the events have been read: the id of the last one and the bus that counts so. They belong together."""
+
+    epoch: str
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A conversation as the daemon hands it out whole, and from where on its events go on."""
+
+    frames: tuple[Frame, ...]
+    cursor: Cursor
+    is_running: bool = False
+    """Whether a turn runs."""
+    queue: tuple[Queued, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a session can switch to, and what it has."""
+
+    model: str
+    mode: str
+    models: tuple[Choice, ...]
+    modes: tuple[Choice, ...]
+
+
+class Conversation:
+    """One session's conversation. Of one thread; what `look` gives may go to any."""
+
+    def __init__(self) -> None:
+        self.cursor: Cursor | None = None
+        """Where the events go on; None until that is known."""
+        self.on_change: Callable[[], object] = lambda: None
+        """Called at the first change after a look, not at each one."""
+        self._revision = 0
+        self._looked = 0
+        self._turns: dict[str, Turn] = {}
+        self._dirty: set[str] = set()
+        self._status = Status()
+        self._queue: dict[str, Queued] = {}
+        self._open: dict[str, Permission] = {}
+
+    # Looking
+
+    @property
+    def revision(self) -> int:
+        """Grows with every change."""
+        return self._revision
+
+    @property
+    def status(self) -> Status:
+        """Everything but the turns."""
+        return replace(
+            self._status,
+            queue=tuple(self._queue.values()),
+            permissions=tuple(self._open.values()),
+            running=next((turn.key for turn in reversed(self._turns.values()) if turn.state == "running"), None),
+        )
+
+    @property
+    def turns(self) -> tuple[ShownTurn, ...]:
+        """All turns. Doesn't count as a look."""
+        return tuple(turn.show() for turn in self._turns.values())
+
+    def look(self) -> View:
+        """What there is, and what has changed since the look before."""
+        changed = tuple(turn.show() for turn in self._turns.values() if turn.key in self._dirty)
+        self._dirty.clear()
+        self._looked = self._revision
+        return View(self._revision, tuple(self._turns), changed, self.status)
+
+    def look_anew(self) -> View:
+        """What there is, with every turn: for a view that has just opened."""
+        self._dirty.update(self._turns)
+        return self.look()
+
+    # Changing
+
+    def connected(self, connection: Connection) -> None:
+        """Say how the chat stands with its daemon."""
+        self._set(connection=connection)
+
+    def chosen(self, choices: Choices) -> None:
+        """Say what the session can switch to, and what it has."""
+        model, mode = choices.model or self._status.model, choices.mode or self._status.mode
+        self._set(model=model, mode=mode, models=choices.models, modes=choices.modes)
+
+    def window_known(self, window: Window) -> None:
+        """Say how full the context window is; the history doesn't tell."""
+        self._set(window=window)
+
+    def begin(self, epoch: str) -> bool:
+        """Events of a bus are about to come. Returns whether they go on from the cursor; if not, rebuild first."""
+        if self.cursor is None:
+            self.cursor = Cursor(epoch, 0)
+        return self.cursor.epoch == epoch
+
+    def apply(self, frame: Frame) -> bool:
+        """Take an event in; one that was taken before changes nothing.
+
+        Returns:
+            Whether the conversation is whole: False if events are missing before this one, which isn't taken then.
+        """
+        if frame.id is not None and self.cursor is not None:
+            if frame.id <= self.cursor.id:
+                return True
+            if frame.id > self.cursor.id + 1:
+                return False
+            self.cursor = Cursor(self.cursor.epoch, frame.id)
+        self._take(frame)
+        return True
+
+    def rebuild(self, history: History) -> None:
+        """Begin anew with what the daemon says the conversation is. Nobody sees it half done."""
+        ran = {turn.key for turn in self._turns.values() if turn.state == "running"}
+        self._turns.clear()
+        self._queue.clear()
+        self._open.clear()
+        self._status = replace(self._status, plan=(), suggestion="")
+        for frame in history.frames:
+            self._take(frame)
+        self.cursor = history.cursor
+        last = next(reversed(self._turns), None)
+        for turn in self._turns.values():
+            if turn.state == "running" and not (history.is_running and turn.key == last):
+                # History from disk has no ends of turns. What was seen running hasn't come to one.
+                self._end(turn, "interrupted" if turn.key in ran and turn.key == last else "done")
+        self._queue.update({queued.id: queued for queued in history.queue})
+        self._dirty.update(self._turns)
+        self._changed()
+
+    def _take(self, frame: Frame) -> None:
+        self._TAKES[type(frame.event)](self, frame, frame.event)
+
+    # What is said
+
+    def _user_chunk(self, frame: Frame, chunk: agent.UserChunk) -> None:
+        self._chunk(frame, "user", chunk)
+
+    def _answer_chunk(self, frame: Frame, chunk: agent.AnswerChunk) -> None:
+        self._chunk(frame, "answer", chunk)
+
+    def _thought_chunk(self, frame: Frame, chunk: agent.ThoughtChunk) -> None:
+        self._chunk(frame, "thought", chunk)
+
+    def _chunk(self, frame: Frame, speaker: Speaker, chunk: agent.Chunk) -> None:
+        parent = chunk.meta.parent_tool_call_id
+        match chunk.content:
+            case agent.TextContent(text=text):
+                if text:
+                    self._changing(frame).say(speaker, text, parent)
+            case agent.LinkContent(uri=uri, name=name):
+                self._changing(frame).attach(speaker, Attachment(uri, name or _name(uri)), parent)
+            case agent.ResourceContent(resource=resource):
+                self._changing(frame).attach(speaker, Attachment(resource.uri, _name(resource.uri)), parent)
+            case agent.OtherContent(type=kind):
+                if speaker == "user":
+                    self._changing(frame).attach(speaker, Attachment("", kind), parent)
+                else:
+                    self._changing(frame).note(f"Unsupported: {kind} in the answer.")
+
+    def _injected(self, frame: Frame, injected: events.MessagesInjected) -> None:
+        for message in injected.messages:
+            self._changing(frame).say("user", message)
+
+    def _shell_chunk(self, frame: Frame, chunk: agent.ShellChunk) -> None:
+        self._changing(frame).say("shell", chunk.output)
+
+    def _shell_started(self, frame: Frame, started: events.ShellStarted) -> None:
+        self._changing(frame).say("shell", f"$ {started.command}\n")
+
+    def _shell_ended(self, frame: Frame, ended: events.ShellEnded) -> None:
+        if ended.exit_code:
+            self._changing(frame).note(f"The command has ended with {ended.exit_code}.")
+
+    def _unknown(self, _frame: Frame, unknown: agent.Unknown) -> None:
+        logger.debug("Unknown %s with %s", unknown.kind, ", ".join(unknown.keys))
+
+    def _unsupported(self, frame: Frame, unsupported: agent.Unsupported) -> None:
+        self._changing(frame).note(f"Unsupported: {unsupported.what}.")
+
+    def _recording_degraded(self, frame: Frame, _event: events.RecordingDegraded) -> None:
+        self._changing(frame).note("Qwen Code can't write this conversation to disk: it can't be resumed later.")
+
+    def _history_truncated(self, frame: Frame, _event: events.HistoryTruncated) -> None:
+        self._changing(frame).note("What came before is left out here; an export has it.")
+
+    # Tools and permissions
+
+    def _tool(self, frame: Frame, update: agent.ToolUpdate) -> None:
+        self._changing(frame).tool(update)
+
+    def _asked(self, frame: Frame, request: agent.PermissionRequest) -> None:
+        permission = self._changing(frame).ask(request)
+        self._open[permission.id] = permission
+
+    def _resolved(self, _frame: Frame, resolved: events.PermissionResolved) -> None:
+        if permission := self._open.pop(resolved.request_id, None):
+            self._answer(permission, resolved.outcome, resolved.voter_client_id)
+
+    def _answer(self, permission: Permission, outcome: agent.Outcome, voter: str | None) -> None:
+        turn = self._turns[permission.turn]
+        turn.answer(permission, outcome, voter)
+        self._touch(turn)
+
+    # The turn's course
+
+    def _completed(self, frame: Frame, completed: events.TurnCompleted) -> None:
+        # A prompt that is removed before its turn has nothing to show.
+        if turn := self._turns.get(frame.prompt or ""):
+            reason = completed.stop_reason
+            self._end(turn, "cancelled" if reason == "cancelled" else "done", reason)
+
+    def _failed(self, frame: Frame, failed: events.TurnFailed) -> None:
+        self._end(self._changing(frame), "failed", "", failed.message or "The turn has failed.")
+
+    def _end(self, turn: Turn, *end: Any) -> None:
+        turn.end(*end)
+        for permission in [each for each in self._open.values() if each.turn == turn.key]:
+            del self._open[permission.id]
+            self._answer(permission, agent.Outcome(outcome="cancelled"), None)
+        self._touch(turn)
+
+    def _cancel_requested(self, frame: Frame, cancel: events.CancelRequested) -> None:
+        turn = self._turns.get(frame.prompt or "")
+        # With a reason it is nobody's wish: an error follows.
+        if turn and turn.state == "running" and not cancel.reason:
+            turn.cancelling = True
+            self._touch(turn)
+
+    def _queued(self, frame: Frame, queued: events.PromptQueued) -> None:
+        self._queue[queued.prompt_id] = Queued(queued.prompt_id, queued.text, frame.client)
+        self._changed()
+
+    def _dequeued(self, _frame: Frame, event: events.PromptStarted | events.PromptDequeued) -> None:
+        if self._queue.pop(event.prompt_id, None):
+            self._changed()
+
+    # The session
+
+    def _planned(self, _frame: Frame, plan: agent.PlanUpdate) -> None:
+        self._set(plan=tuple(Step(entry.content, entry.status) for entry in plan.entries))
+
+    def _commands(self, _frame: Frame, update: agent.CommandsUpdate) -> None:
+        commands = update.available_commands
+        self._set(commands=tuple(Command(each.name, each.description, each.input.hint) for each in commands))
+
+    def _used(self, _frame: Frame, usage: agent.UsageUpdate) -> None:
+        self._set(window=Window(usage.size, usage.used))
+
+    def _mode(self, _frame: Frame, update: agent.ModeUpdate) -> None:
+        self._set(mode=update.current_mode_id)
+
+    def _approval_mode(self, _frame: Frame, changed: events.ApprovalModeChanged) -> None:
+        self._set(mode=changed.next)
+
+    def _titled(self, _frame: Frame, update: agent.InfoUpdate) -> None:
+        self._set(title=update.title or self._status.title)
+
+    def _renamed(self, _frame: Frame, renamed: events.SessionRenamed) -> None:
+        self._set(title=renamed.display_name or self._status.title)
+
+    def _model(self, _frame: Frame, switched: events.ModelSwitched) -> None:
+        self._set(model=switched.model_id)
+
+    def _model_stays(self, frame: Frame, failed: events.ModelSwitchFailed) -> None:
+        model = failed.requested_model_id or "another model"
+        self._changing(frame).note(f"The model could not be switched to {model}: {failed.error}".rstrip(": ") + ".")
+
+    def _snapshot(self, _frame: Frame, snapshot: events.SessionSnapshot) -> None:
+        model, mode = snapshot.current_model_id, snapshot.current_approval_mode
+        self._set(model=model or self._status.model, mode=mode or self._status.mode)
+
+    def _suggested(self, _frame: Frame, suggestion: events.Suggestion) -> None:
+        self._set(suggestion=suggestion.suggestion)
+
+    def _passed(self, _frame: Frame, _event: object) -> None:
+        """It is for the connection, or of no interest."""
+
+    # Keeping
+
+    def _changing(self, frame: Frame) -> Turn:
+        """The turn that an event changes: its prompt's; the last one for an event that names no prompt."""
+        key = frame.prompt or next(reversed(self._turns), START)
+        turn = self._turns.get(key)
+        if turn is None:
+            # What comes without a prompt waits for no end.
+            turn = self._turns[key] = Turn(key, frame.client, "running" if frame.prompt else "done")
+            self._set(suggestion="")
+        self._touch(turn)
+        return turn
+
+    def _touch(self, turn: Turn) -> None:
+        self._dirty.add(turn.key)
+        self._changed()
+
+    def _set(self, **changes: Any) -> None:
+        status = replace(self._status, **changes)
+        if status != self._status:
+            self._status = status
+            self._changed()
+
+    def _changed(self) -> None:
+        first = self._revision == self._looked
+        self._revision += 1
+        if first:
+            self.on_change()
+
+    _TAKES: ClassVar[Mapping[type[object], Callable[..., None]]] = {
+        agent.UserChunk: _user_chunk,
+        agent.AnswerChunk: _answer_chunk,
+        agent.ThoughtChunk: _thought_chunk,
+        agent.ToolStart: _tool,
+        agent.ToolUpdate: _tool,
+        agent.PlanUpdate: _planned,
+        agent.CommandsUpdate: _commands,
+        agent.UsageUpdate: _used,
+        agent.ModeUpdate: _mode,
+        agent.InfoUpdate: _titled,
+        agent.ShellChunk: _shell_chunk,
+        agent.Unknown: _unknown,
+        agent.Unsupported: _unsupported,
+        agent.PermissionRequest: _asked,
+        events.PermissionResolved: _resolved,
+        events.TurnCompleted: _completed,
+        events.TurnFailed: _failed,
+        events.CancelRequested: _cancel_requested,
+        events.PromptQueued: _queued,
+        events.PromptStarted: _dequeued,
+        events.PromptDequeued: _dequeued,
+        events.MessagesInjected: _injected,
+        events.ModelSwitched: _model,
+        events.ModelSwitchFailed: _model_stays,
+        events.ApprovalModeChanged: _approval_mode,
+        events.SessionSnapshot: _snapshot,
+        events.SessionRenamed: _renamed,
+        events.SessionDied: _passed,
+        events.SessionClosed: _passed,
+        events.SettingChanged: _passed,
+        events.RecordingDegraded: _recording_degraded,
+        events.Rewound: _passed,
+        events.ShellStarted: _shell_started,
+        events.ShellEnded: _shell_ended,
+        events.Suggestion: _suggested,
+        events.ResyncRequired: _passed,
+        events.ReplayComplete: _passed,
+        events.HistoryTruncated: _history_truncated,
+        events.SlowClientWarning: _passed,
+        events.ClientEvicted: _passed,
+        events.StreamFailed: _passed,
+        events.Aside: _passed,
+    }
+
+
+def _name(uri: str) -> str:
+    return uri.rpartition("/")[2]

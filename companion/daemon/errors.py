@@ -1,0 +1,193 @@
+"""What can go wrong with a daemon: one class for each case, with a sentence for the person and what to do about it.
+
+No message holds a token, nor anything that the daemon wrote beyond its own `error` text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class DaemonError(Exception):
+    """Something with the daemon isn't as it must be. `str()` is the whole message, a sentence and a remedy."""
+
+    remedy = ""
+    """What the person can do, a sentence."""
+    final = True
+    """Whether trying again is of no use until somebody changes something."""
+
+    def __init__(self, sentence: str, remedy: str | None = None) -> None:
+        self.sentence = sentence
+        """What is wrong, one sentence."""
+        if remedy is not None:
+            self.remedy = remedy
+        super().__init__(f"{sentence} {self.remedy}".rstrip())
+
+
+class InvalidAddressError(DaemonError):
+    """The address in the settings or in the environment can't be used."""
+
+    remedy = "Set it to one like http://127.0.0.1:4170."
+
+
+class UnreachableError(DaemonError):
+    """Nobody listens at the address, or the network says no."""
+
+    remedy = "Start `qwen serve` there, or correct the address in the settings."
+    final = False
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"No daemon answers at {url}.")
+
+
+class StreamLostError(DaemonError):
+    """The connection ended in the middle of an answer or of the events."""
+
+    final = False
+
+
+class NotADaemonError(DaemonError):
+    """Something else answers at the address."""
+
+    remedy = "Correct the address in the settings, or start `qwen serve` on another port."
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"What answers at {url} is not `qwen serve`.")
+
+
+class UnauthorizedError(DaemonError):
+    """401: the token is missing or wrong."""
+
+    def __init__(self, *, had_token: bool) -> None:
+        if had_token:
+            super().__init__(
+                "The daemon refuses the token.", "Set the token to what `QWEN_SERVER_TOKEN` was when it started."
+            )
+        else:
+            super().__init__(
+                "The daemon wants a token.", "Set the token in the settings, or QWEN_SERVER_TOKEN in the environment."
+            )
+
+
+class ForbiddenError(DaemonError):
+    """403: the daemon takes no request like this from here."""
+
+    remedy = "Use the address that it prints at its start, or the rights that it asks for."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The daemon refuses the request: {reason}.")
+
+
+class UntrustedWorkspaceError(DaemonError):
+    """403 `untrusted_workspace`."""
+
+    remedy = "Trust the folder in Qwen Code first: /trust in its terminal."
+
+    def __init__(self) -> None:
+        super().__init__("The daemon doesn't trust this folder.")
+
+
+class WorkspaceMismatchError(DaemonError):
+    """The daemon runs in another folder than the window."""
+
+    def __init__(self, folder: str, bound: Sequence[str]) -> None:
+        self.folder = folder
+        self.bound = tuple(bound)
+        super().__init__(
+            f"The daemon works in {', '.join(bound) or 'another folder'}, not in {folder}.",
+            "Start `qwen serve` in this folder, or open its folder in a window.",
+        )
+
+
+class MissingFeatureError(DaemonError):
+    """The daemon lacks something that is needed."""
+
+    remedy = "Update Qwen Code: npm install -g @qwen-code/qwen-code@latest."
+
+    def __init__(self, feature: str) -> None:
+        self.feature = feature
+        super().__init__(f"This Qwen Code can't do that: its daemon has no “{feature}”.")
+
+
+class QueueFullError(DaemonError):
+    """503 `prompt_queue_full`."""
+
+    remedy = "Wait until one is through, or remove one."
+    final = False
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        super().__init__(f"The queue is full{f': {limit} prompts wait' if limit else ''}.")
+
+
+class BusyError(DaemonError):
+    """429 or 503: too many sessions, listeners or requests."""
+
+    remedy = "Close another session or client, or try again later."
+    final = False
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        """Seconds that the daemon asks to wait."""
+        super().__init__(f"The daemon has too much to do: {reason}.")
+
+
+class SessionGoneError(DaemonError):
+    """404 `session_not_found`."""
+
+    remedy = "Resume it from the list of sessions, or start a new chat."
+
+    def __init__(self) -> None:
+        super().__init__("The daemon doesn't run this session any more.")
+
+
+class AlreadyAnsweredError(DaemonError):
+    """404 to a vote: somebody else was faster, or the turn is over."""
+
+    def __init__(self) -> None:
+        super().__init__("This question has been answered already.")
+
+
+class RefusedError(DaemonError):
+    """Any other answer that is no success."""
+
+    def __init__(self, status: int, reason: str, code: str | None = None) -> None:
+        self.status = status
+        self.code = code
+        super().__init__(f"The daemon refuses ({status}): {reason}.")
+
+
+class NoQwenError(DaemonError):
+    """There is no Qwen Code to start."""
+
+    remedy = "Install it (npm install -g @qwen-code/qwen-code), or set “qwen_command” to its path."
+
+    def __init__(self, program: str) -> None:
+        super().__init__(f"“{program}” is not on the PATH of Sublime Text.")
+
+
+class NodeTooOldError(DaemonError):
+    """Qwen Code needs a newer Node.js."""
+
+    remedy = "Install Node.js 22 or later."
+
+    def __init__(self, version: str) -> None:
+        super().__init__(f"Node.js {version} is too old for `qwen serve`.")
+
+
+class StartFailedError(DaemonError):
+    """The daemon ended before it listened."""
+
+    remedy = "Run `qwen serve` in a terminal to see more."
+
+    def __init__(self, last_line: str) -> None:
+        super().__init__(f"`qwen serve` has ended at its start{f': {last_line}' if last_line else ''}.")
+
+
+class NotListeningError(DaemonError):
+    """The daemon runs, but doesn't listen."""
+
+    remedy = "Run `qwen serve` in a terminal to see why."
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"`qwen serve` didn't listen within {seconds:.0f} s.")

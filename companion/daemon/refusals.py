@@ -1,0 +1,89 @@
+"""Which error an answer means that is no success (qwen-serve.md §3, §4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, cast
+
+from .address import Address
+from .errors import (
+    BusyError,
+    DaemonError,
+    ForbiddenError,
+    MissingFeatureError,
+    NotADaemonError,
+    QueueFullError,
+    RefusedError,
+    SessionGoneError,
+    UnauthorizedError,
+    UntrustedWorkspaceError,
+    WorkspaceMismatchError,
+)
+
+MAX_REASON = 300
+"""Characters of the daemon's own words in a message."""
+
+
+def refusal(status: int, headers: Mapping[str, str], content: bytes, address: Address, *, known: bool) -> DaemonError:
+    """The error that an answer means. `known` says whether what answers has shown itself a daemon before."""
+    body = _object(content)
+    if body is None and status not in {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}:
+        # Express's page for a path that it doesn't know, or somebody else's page.
+        if known and status == HTTPStatus.NOT_FOUND:
+            return MissingFeatureError("route for it")
+        return NotADaemonError(address.url)
+    body = body or {}
+    return _by_code(body) or _by_status(status, headers, body, address)
+
+
+def _by_status(status: int, headers: Mapping[str, str], body: Mapping[str, Any], address: Address) -> DaemonError:
+    reason, code = _reason(body, address), body.get("code")
+    match status:
+        case HTTPStatus.UNAUTHORIZED:
+            return UnauthorizedError(had_token=address.token is not None)
+        case HTTPStatus.FORBIDDEN:
+            return ForbiddenError(reason)
+        case HTTPStatus.TOO_MANY_REQUESTS | HTTPStatus.SERVICE_UNAVAILABLE | HTTPStatus.GATEWAY_TIMEOUT:
+            return BusyError(reason, _seconds(headers.get("retry-after")))
+        case _:
+            return RefusedError(status, reason, code if isinstance(code, str) else None)
+
+
+def _by_code(body: Mapping[str, Any]) -> DaemonError | None:
+    match body.get("code"):
+        case "workspace_mismatch":
+            return WorkspaceMismatchError(str(body.get("requestedWorkspace")), [str(body.get("boundWorkspace"))])
+        case "untrusted_workspace":
+            return UntrustedWorkspaceError()
+        case "prompt_queue_full":
+            limit = body.get("limit")
+            return QueueFullError(limit if isinstance(limit, int) else None)
+        case "session_not_found":
+            return SessionGoneError()
+        case _:
+            return None
+
+
+def _object(content: bytes) -> dict[str, Any] | None:
+    try:
+        body: object = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", body) if isinstance(body, dict) else None
+
+
+def _reason(body: Mapping[str, Any], address: Address) -> str:
+    """The daemon's own words. The agent's errors have theirs one level deeper."""
+    data: object = body.get("data")
+    details: object = cast("dict[str, Any]", data).get("details") if isinstance(data, dict) else None
+    words = details if isinstance(details, str) else body.get("error")
+    reason = words.strip().rstrip(".") if isinstance(words, str) and words.strip() else "it doesn't say why"
+    if address.token:
+        reason = reason.replace(address.token.reveal(), "…")
+    return reason if len(reason) <= MAX_REASON else reason[: MAX_REASON - 1] + "…"
+
+
+def _seconds(text: str | None) -> float | None:
+    return float(text) if text is not None and text.isdecimal() else None

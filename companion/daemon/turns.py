@@ -1,0 +1,178 @@
+"""A turn while it is built: messages that grow, tool calls that change, permissions that are asked and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from . import agent
+from .view import Attachment, Diff, Item, Message, Notice, Option, Permission, Place, Question, Speaker, Tool, TurnState
+from .view import Turn as ShownTurn
+
+
+@dataclass(slots=True)
+class _Said:
+    """A message that grows. Its text is joined only when somebody looks."""
+
+    speaker: Speaker
+    parent: str | None
+    pieces: list[str] = field(default_factory=list[str])
+    attachments: tuple[Attachment, ...] = ()
+    shown: Message | None = None
+
+    def show(self) -> Message:
+        if self.shown is None:
+            text = "".join(self.pieces)
+            self.pieces = [text]
+            self.shown = Message(self.speaker, text, self.attachments, self.parent)
+        return self.shown
+
+
+@dataclass(slots=True)
+class Turn:
+    """A prompt and what comes of it."""
+
+    key: str
+    client: str | None
+    state: TurnState = "running"
+    stop_reason: str = ""
+    error: str = ""
+    cancelling: bool = False
+    _items: list[_Said | Notice | str] = field(default_factory=list["_Said | Notice | str"])
+    """A text is the id of a tool call."""
+    _tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
+
+    def show(self) -> ShownTurn:
+        """The turn as it is now."""
+        items: list[Item] = []
+        for item in self._items:
+            match item:
+                case _Said():
+                    items.append(item.show())
+                case str():
+                    items.append(self._tools[item])
+                case Notice():
+                    items.append(item)
+        return ShownTurn(self.key, self.state, tuple(items), self.client, self.stop_reason, self.error, self.cancelling)
+
+    def note(self, text: str) -> None:
+        """Add a line of the chat's own."""
+        self._items.append(Notice(text))
+
+    def say(self, speaker: Speaker, text: str, parent: str | None = None) -> None:
+        """Go on with what a speaker says; a message in between makes it a new one."""
+        said = self._said(speaker, parent)
+        said.pieces.append(text)
+        said.shown = None
+
+    def attach(self, speaker: Speaker, attachment: Attachment, parent: str | None = None) -> None:
+        """Add an attachment to what a speaker says."""
+        said = self._said(speaker, parent)
+        said.attachments += (attachment,)
+        said.shown = None
+
+    def tool(self, update: agent.ToolUpdate) -> None:
+        """Take in the news of a tool call."""
+        tool = self._tools.get(update.tool_call_id)
+        if tool is None:
+            tool = Tool(update.tool_call_id, "", "", "other", "pending")
+            self._items.append(tool.id)
+        self._tools[tool.id] = _merged(tool, update)
+
+    def ask(self, request: agent.PermissionRequest) -> Permission:
+        """Have a tool call wait for an answer."""
+        asked = request.tool_call
+        before = self._tools.get(asked.tool_call_id)
+        if before and before.status in {"completed", "failed"}:
+            # A history has what came of a call before the question whether it may be made.
+            asked = asked.model_copy(update={"status": None, "content": None, "raw_output": None})
+        self.tool(asked)
+        tool = self._tools[asked.tool_call_id]
+        _, diffs = _shown(request.tool_call.content or ())
+        permission = Permission(
+            request.request_id,
+            self.key,
+            tool.id,
+            tool.title,
+            tool.kind,
+            tuple(Option(option.option_id, option.name, option.kind) for option in request.options),
+            tuple(
+                Question(
+                    asked.question,
+                    asked.header,
+                    asked.multi_select,
+                    tuple((option.label, option.description) for option in asked.options),
+                )
+                for asked in request.questions
+            ),
+            diffs,
+            tool.input,
+        )
+        self._tools[tool.id] = replace(tool, permission=permission)
+        return permission
+
+    def answer(self, permission: Permission, outcome: agent.Outcome, voter: str | None) -> None:
+        """A permission that was asked here is answered."""
+        state: Literal["selected", "cancelled"] = "selected" if outcome.outcome == "selected" else "cancelled"
+        chosen = next((option for option in permission.options if option.id == outcome.option_id), None)
+        answered = replace(permission, state=state, chosen=chosen, voter=voter)
+        self._tools[permission.tool] = replace(self._tools[permission.tool], permission=answered)
+
+    def end(self, state: TurnState, stop_reason: str = "", error: str = "") -> None:
+        """The turn is over."""
+        self.state, self.stop_reason, self.error, self.cancelling = state, stop_reason, error, False
+
+    def _said(self, speaker: Speaker, parent: str | None) -> _Said:
+        last = self._items[-1] if self._items else None
+        if isinstance(last, _Said) and last.speaker == speaker and last.parent == parent:
+            return last
+        said = _Said(speaker, parent)
+        self._items.append(said)
+        return said
+
+
+def _merged(tool: Tool, update: agent.ToolUpdate) -> Tool:
+    """A tool call with its news."""
+    text, diffs = (tool.text, tool.diffs) if update.content is None else _shown(update.content)
+    places = update.locations
+    return replace(
+        tool,
+        name=update.meta.tool_name or tool.name,
+        title=update.title or tool.title,
+        kind=update.kind or tool.kind,
+        status=update.status or tool.status,
+        text=text,
+        diffs=diffs,
+        places=tool.places if places is None else tuple(Place(place.path, place.line) for place in places),
+        # The first word of a call has an empty input: the arguments are still on their way.
+        input=update.raw_input or tool.input,
+        output=tool.output if update.raw_output is None else update.raw_output,
+        parent=update.meta.parent_tool_call_id or tool.parent,
+    )
+
+
+def _shown(content: Iterable[agent.ToolContent]) -> tuple[str, tuple[Diff, ...]]:
+    texts: list[str] = []
+    diffs: list[Diff] = []
+    for part in content:
+        match part:
+            case agent.ToolDiff(path=path, old_text=old, new_text=new):
+                diffs.append(Diff(path, old, new))
+            case agent.ToolText(content=said):
+                texts.append(_plain(said))
+            case agent.ToolOther(type=kind):
+                texts.append(f"Unsupported: {kind}.")
+    return "\n".join(texts), tuple(diffs)
+
+
+def _plain(content: agent.Content) -> str:
+    match content:
+        case agent.TextContent(text=text):
+            return text
+        case agent.LinkContent(uri=uri):
+            return uri
+        case agent.ResourceContent(resource=resource):
+            return resource.uri
+        case agent.OtherContent(type=kind):
+            return f"Unsupported: {kind}."

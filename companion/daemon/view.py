@@ -1,0 +1,231 @@
+"""What a chat shows: immutable values, so that another thread may keep and read them. Standard library alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Speaker = Literal["user", "answer", "thought", "shell"]
+TurnState = Literal["running", "done", "cancelled", "failed", "interrupted"]
+ConnectionState = Literal["connecting", "live", "waiting", "lost", "ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file or another resource that came with a message."""
+
+    uri: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What somebody said without a break."""
+
+    speaker: Speaker
+    text: str
+    """It only ever grows, so a view can append what is new."""
+    attachments: tuple[Attachment, ...] = ()
+    parent: str | None = None
+    """The tool call whose agent says it; None for the main one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A line of the chat itself, not of the agent."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """A change of a file."""
+
+    path: str
+    old: str
+    """Empty for a new file."""
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a file on the daemon's machine."""
+
+    path: str
+    line: int | None = None
+    """From 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to answer a permission request."""
+
+    id: str
+    name: str
+    kind: str
+    """allow_once, allow_always, reject_once, reject_always, or something newer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to the person. Its answer goes under its index, as text."""
+
+    text: str
+    header: str
+    several: bool
+    """Whether more than one of the answers may be chosen."""
+    answers: tuple[tuple[str, str], ...]
+    """The proposed ones, each with its description."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """The agent asks, and waits."""
+
+    id: str
+    turn: str
+    """The key of its turn."""
+    tool: str
+    """The id of the tool call that it is about."""
+    title: str
+    kind: str
+    options: tuple[Option, ...]
+    questions: tuple[Question, ...] = ()
+    diffs: tuple[Diff, ...] = ()
+    """What would be changed; nothing is written yet."""
+    input: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    state: Literal["open", "selected", "cancelled"] = "open"
+    chosen: Option | None = None
+    voter: str | None = None
+    """The client that has answered, if a client has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool call."""
+
+    id: str
+    name: str
+    """The tool's own name, for example write_file."""
+    title: str
+    kind: str
+    """read, edit, delete, move, search, execute, think, fetch, switch_mode or other."""
+    status: str
+    """pending, in_progress, completed, failed, or something newer."""
+    text: str = ""
+    diffs: tuple[Diff, ...] = ()
+    places: tuple[Place, ...] = ()
+    input: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    output: Any = None
+    permission: Permission | None = None
+    parent: str | None = None
+    """The tool call whose agent makes it."""
+
+
+Item = Message | Tool | Notice
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A prompt and what came of it."""
+
+    key: str
+    """The prompt's id; something else for what belongs to none."""
+    state: TurnState
+    items: tuple[Item, ...]
+    client: str | None = None
+    """The client that has asked."""
+    stop_reason: str = ""
+    error: str = ""
+    cancelling: bool = False
+    """Whether somebody has asked it to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A prompt that waits for its turn."""
+
+    id: str
+    text: str
+    client: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A line of the agent's plan."""
+
+    text: str
+    status: str
+    """pending, in_progress or completed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How full the context window is, in tokens."""
+
+    size: int
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A slash command."""
+
+    name: str
+    description: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model or a mode that can be switched to."""
+
+    id: str
+    name: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How the chat stands with its daemon."""
+
+    state: ConnectionState
+    message: str = ""
+    """Why it isn't live: a sentence and what to do."""
+    retry_in: float | None = None
+    """Seconds from one try to the next while it waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything but the turns."""
+
+    connection: Connection = Connection("connecting")
+    title: str = ""
+    model: str = ""
+    mode: str = ""
+    models: tuple[Choice, ...] = ()
+    modes: tuple[Choice, ...] = ()
+    window: Window | None = None
+    plan: tuple[Step, ...] = ()
+    commands: tuple[Command, ...] = ()
+    queue: tuple[Queued, ...] = ()
+    permissions: tuple[Permission, ...] = ()
+    """Those that wait for an answer, the oldest first."""
+    suggestion: str = ""
+    running: str | None = None
+    """The key of the turn that runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A look at the conversation: what is there, and what has changed since the look before."""
+
+    revision: int
+    """Grows with every change."""
+    order: tuple[str, ...]
+    """The keys of all turns. One that was there and is no more is to be removed."""
+    changed: tuple[Turn, ...]
+    """The turns that are new or have changed."""
+    status: Status

@@ -1,0 +1,204 @@
+"""The real `qwen serve` with a scripted model, a chat on it, and a way between them that can be cut."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+from companion.daemon import launch, prompt
+from companion.daemon.address import Address
+from companion.daemon.chat import Chat
+from companion.daemon.client import Client, Scope
+from companion.daemon.view import Message, Permission, Turn
+
+from .model import Model, Script
+from .qwen import STEP, Home, pinned_command, settings
+
+T = TypeVar("T")
+MODELS = ("scripted", "scripted-b")
+
+
+def run(test: Coroutine[Any, Any, T]) -> T:
+    """Run a test on a loop of its own."""
+
+    async def limited() -> T:
+        async with asyncio.timeout(5 * STEP):
+            return await test
+
+    return asyncio.run(limited())
+
+
+async def until(condition: Callable[[], T], limit: float = STEP) -> T:
+    """What a condition gives as soon as it is true."""
+    end = time.monotonic() + limit
+    while not (found := condition()):
+        assert time.monotonic() < end, "it never came true"
+        await asyncio.sleep(0.01)
+    return found
+
+
+@dataclass
+class Place:
+    """A home for daemons and the model that they ask."""
+
+    home: Home
+    model: Model
+
+    @classmethod
+    def make(cls) -> Place:
+        home, model = Home.make(), Model()
+        providers = [
+            {"id": name, "name": name.title(), "baseUrl": model.base_url, "envKey": "OPENAI_API_KEY"}
+            | {"generationConfig": {"maxRetries": 0}}
+            for name in MODELS
+        ]
+        configured = settings() | {"modelProviders": {"openai": providers}}
+        (home.qwen_home / "settings.json").write_text(json.dumps(configured), encoding="utf-8")
+        return cls(home, model)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return self.home.environment(
+            OPENAI_API_KEY="none-needed",
+            NO_PROXY="127.0.0.1,localhost",
+            QWEN_CODE_DISABLE_CRON="1",
+            QWEN_DISABLE_AUTO_TITLE="1",
+        )
+
+    async def start(self) -> launch.Daemon:
+        return await launch.start(pinned_command(), str(self.home.workspace), self.environment, limit=STEP)
+
+    def close(self) -> None:
+        self.model.close()
+        self.home.remove()
+
+
+class Talk:
+    """A client, its chat, and a person who writes and answers."""
+
+    def __init__(self, client: Client, chat: Chat) -> None:
+        self.client = client
+        self.chat = chat
+
+    @property
+    def live(self) -> bool:
+        return self.chat.conversation.status.connection.state == "live"
+
+    async def ask(self, script: Script, words: str = "Please") -> str:
+        """Send a prompt; its id."""
+        return await self.client.prompt(self.chat.session, [prompt.text(f"{words} {script.tag}")])
+
+    def turn(self, key: str) -> Turn | None:
+        return next((turn for turn in self.chat.conversation.turns if turn.key == key), None)
+
+    async def done(self, key: str) -> Turn:
+        """A turn once it is over."""
+        found = await until(lambda: (turn := self.turn(key)) and turn.state != "running" and turn)
+        assert isinstance(found, Turn)
+        return found
+
+    async def asked(self) -> Permission:
+        """The permission that is asked for."""
+        [permission] = await until(lambda: self.chat.conversation.status.permissions)
+        return permission
+
+    async def vote(self, permission: Permission, kind: str, answers: dict[str, str] | None = None) -> None:
+        """Answer with the first option of a kind."""
+        option = next(option for option in permission.options if option.kind == kind)
+        await self.client.vote(self.chat.session, permission.id, option.id, answers)
+
+
+@contextlib.asynccontextmanager
+async def talk(address: Address, folder: str, scope: Scope = "thread") -> AsyncGenerator[Talk]:
+    """A chat that is live."""
+    async with Client(address) as client:
+        session = await client.create(await client.connect(folder), scope=scope)
+        chat = Chat(client, session)
+        task = asyncio.create_task(chat.run())
+        try:
+            talk = Talk(client, chat)
+            await until(lambda: talk.live)
+            yield talk
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+def said(turn: Turn, speaker: str = "answer") -> str:
+    """All that a speaker has said in a turn."""
+    return "".join(item.text for item in turn.items if isinstance(item, Message) and item.speaker == speaker)
+
+
+class Proxy:
+    """Passes everything on to the daemon, until it is cut."""
+
+    def __init__(self, address: Address) -> None:
+        self._port = int(address.url.rpartition(":")[2])
+        self._token = address.token
+        self._server: asyncio.Server | None = None
+        self._pipes: set[asyncio.StreamWriter] = set()
+        self.connections = 0
+        self.open = True
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        assert self._server
+        self._server.close()
+        self.cut()
+        await asyncio.sleep(0)
+
+    @property
+    def address(self) -> Address:
+        assert self._server
+        return Address(f"http://127.0.0.1:{self._own_port}", self._token)
+
+    @property
+    def _own_port(self) -> int:
+        assert self._server
+        return self._server.sockets[0].getsockname()[1]
+
+    def cut(self) -> None:
+        """Drop all connections at once, without a word."""
+        for pipe in list(self._pipes):
+            pipe.transport.abort()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self.open:
+            writer.transport.abort()
+            return
+        self.connections += 1
+        there, back = await asyncio.open_connection("127.0.0.1", self._port)
+        self._pipes |= {writer, back}
+        # The daemon answers only to its own name.
+        names = f"127.0.0.1:{self._own_port}".encode(), f"127.0.0.1:{self._port}".encode()
+        await asyncio.gather(_pass(reader, back, names), _pass(there, writer, (b"", b"")))
+        self._pipes -= {writer, back}
+
+
+async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, names: tuple[bytes, bytes]) -> None:
+    with contextlib.suppress(OSError):
+        while received := await reader.read(65536):
+            writer.write(received.replace(*names) if names[0] else received)
+            await writer.drain()
+    writer.close()
+
+
+def processes() -> str:
+    """The command lines of all processes, where the system shows them."""
+    if sys.platform != "linux":
+        return ""
+    lines: list[str] = []
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+            lines.append(file.read())
+    return "\n".join(lines)

@@ -1,0 +1,161 @@
+"""Writes tests/unit/recordings anew: what the pinned `qwen serve` sends in a session that has everything.
+
+Run it with `python -m tests.e2e.record` after `. scripts/env.sh`. Paths are made neutral and the list of slash commands
+is cut to three; nothing else is changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import psutil
+
+from companion.daemon import client as client_module
+from companion.daemon import launch, prompt
+from companion.daemon.address import Address
+from companion.daemon.errors import DaemonError
+from companion.daemon.events import read_frame
+
+from .daemon import Place, Talk, run, said, talk, until
+from .model import Call
+
+RECORDINGS = Path(__file__).resolve().parents[1] / "unit" / "recordings"
+
+
+class Recorder:
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.lines: list[str] = []
+
+    def read(self, data: Any) -> Any:
+        """Stands in for `read_frame`."""
+        self.lines.append(self.clean(data if isinstance(data, str) else json.dumps(data)))
+        return read_frame(data)
+
+    def clean(self, text: str) -> str:
+        value = json.loads(text.replace(str(self.place.home.root), "/home/ada"))
+        _shorten(value)
+        return json.dumps(value, ensure_ascii=False)
+
+    def write(self, name: str) -> None:
+        RECORDINGS.mkdir(exist_ok=True)
+        (RECORDINGS / name).write_text("".join(line + "\n" for line in self.lines), encoding="utf-8")
+        self.lines.clear()
+
+
+def _shorten(value: Any) -> None:
+    if isinstance(value, dict):
+        for name in ("availableCommands", "availableSkills"):
+            if isinstance(value.get(name), list):
+                value[name] = value[name][:3]
+        for inner in value.values():
+            _shorten(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _shorten(inner)
+
+
+async def _converse(place: Place, here: Talk) -> None:
+    model, session = place.model, here.chat.session
+    target = place.home.write("target.txt", "alpha beta\n")
+    await here.done(await here.ask(model.speech("The answer ", "is ", "42.", thoughts=("Let me ", "think."))))
+    blocks = [prompt.text("See "), prompt.mention(str(target)), prompt.excerpt("file:///new.py", "print(1)")]
+    await here.done(await here.client.prompt(session, blocks))
+
+    async def answered(kind: str, *rounds: list[Call], answers: dict[str, str] | None = None) -> None:
+        key = await here.ask(model.script(*rounds))
+        await here.vote(await here.asked(), kind, answers)
+        await here.done(key)
+
+    edit = Call("edit", {"file_path": str(target), "old_string": "alpha", "new_string": "ALPHA"})
+    await answered("allow_once", [Call("read_file", {"file_path": str(target)})], [edit])
+    await answered("reject_once", [Call("write_file", {"file_path": str(target), "content": "no\n"})])
+    shell = {"command": "touch made.txt", "description": "make a file", "is_background": False}
+    await answered("allow_once", [Call("run_shell_command", shell)])
+    options = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]
+    question = {"question": "Which colour?", "header": "Colour", "multiSelect": False, "options": options}
+    await answered("allow_once", [Call("ask_user_question", {"questions": [question]})], answers={"0": "Blue"})
+    todos = [{"id": "1", "content": "Look", "status": "completed"}, {"id": "2", "content": "Do", "status": "pending"}]
+    await here.done(await here.ask(model.script([Call("todo_write", {"todos": todos})])))
+    await here.done(await here.ask(model.speech(failure="the model says no")))
+
+    slow = await here.ask(model.speech(*["tick "] * 50, pause=0.1))
+    await until(lambda: (turn := here.turn(slow)) and said(turn))
+    following = await here.ask(model.speech("Next."))
+    dropped = await here.ask(model.speech("Never."))
+    await until(lambda: len(here.chat.conversation.status.queue) == 2)
+    await here.client.dequeue(session, dropped)
+    await here.client.cancel(session)
+    await here.done(following)
+
+    key = await here.ask(model.script([Call("run_shell_command", shell | {"command": "touch other.txt"})]))
+    permission = await here.asked()
+    await here.client.cancel(session)
+    await here.done(key)
+    with contextlib.suppress(DaemonError):
+        await here.vote(permission, "allow_once")
+
+    await here.client.switch_model(session, "scripted-b(openai)")
+    with contextlib.suppress(DaemonError):
+        await here.client.switch_model(session, "missing(openai)")
+    for mode in ("plan", "auto-edit", "default"):
+        await here.client.switch_mode(session, mode)
+    await here.client.rename(session, "A name")
+    await until(lambda: here.chat.conversation.status.title == "A name")
+    await asyncio.sleep(0.5)
+
+
+async def _record(place: Place) -> None:
+    recorder = Recorder(place)
+    daemon = await place.start()
+    try:
+        with patch.object(client_module, "read_frame", recorder.read):
+            async with talk(daemon.address, str(place.home.workspace)) as here:
+                await _converse(place, here)
+                session = here.chat.session
+                await _history(recorder, here, "history-live.json")
+                await here.client._json("DELETE", f"/session/{session.id}", session=session)
+                await until(lambda: here.chat.conversation.status.connection.state == "ended")
+                recorder.write("session.jsonl")
+                await _history(recorder, here, "history-disk.json")
+            await _died(place, daemon.address)
+            recorder.lines = [line for line in recorder.lines if '"session_died"' in line]
+            recorder.write("died.jsonl")
+    finally:
+        await launch.stop(daemon)
+
+
+async def _history(recorder: Recorder, here: Talk, name: str) -> None:
+    """The answer of `/load`."""
+    session = here.chat.session
+    body = {"cwd": session.folder}
+    answer = await here.client._json("POST", f"/session/{session.id}/load", body, session)
+    RECORDINGS.mkdir(exist_ok=True)
+    pretty = json.dumps(json.loads(recorder.clean(json.dumps(answer))), ensure_ascii=False, indent=1)
+    (RECORDINGS / name).write_text(pretty + "\n", encoding="utf-8")
+
+
+async def _died(place: Place, address: Address) -> None:
+    """The agent's process ends."""
+    async with talk(address, str(place.home.workspace)) as here:
+        for process in psutil.process_iter(["cmdline", "cwd"]):
+            if "--acp" in (process.info["cmdline"] or []) and process.info["cwd"] == str(place.home.workspace):
+                process.kill()
+        await until(lambda: here.chat.conversation.status.connection.state == "ended")
+
+
+def main() -> None:
+    place = Place.make()
+    try:
+        run(_record(place))
+    finally:
+        place.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,390 @@
+"""The daemon's client against the real `qwen serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from companion.daemon import launch, prompt
+from companion.daemon.address import Address, Token
+from companion.daemon.chat import Chat
+from companion.daemon.client import Client, Scope
+from companion.daemon.conversation import Conversation
+from companion.daemon.errors import AlreadyAnsweredError, UnauthorizedError, UnreachableError, WorkspaceMismatchError
+from companion.daemon.view import Tool
+
+from .daemon import Place, Proxy, processes, run, said, talk, until
+from .model import Call
+
+WORDS = tuple(f"word {number}, " for number in range(60))
+
+
+@dataclass
+class Served:
+    place: Place
+    daemon: launch.Daemon
+
+    @property
+    def folder(self) -> str:
+        return str(self.place.home.workspace)
+
+    def talk(self, address: Address | None = None, scope: Scope = "thread"):
+        return talk(address or self.daemon.address, self.folder, scope)
+
+
+@pytest.fixture(scope="module")
+def served(programs: None) -> Iterator[Served]:
+    place = Place.make()
+    try:
+        daemon = run(place.start())
+        yield Served(place, daemon)
+        run(launch.stop(daemon))
+    finally:
+        place.close()
+
+
+def test_thoughts_and_an_answer_stream(served: Served):
+    async def test() -> None:
+        async with served.talk() as here:
+            script = served.place.model.speech("The answer ", "is 42.", thoughts=("Let me ", "think."))
+            turn = await here.done(await here.ask(script))
+            assert (said(turn, "thought"), said(turn)) == ("Let me think.", "The answer is 42.")
+            assert said(turn, "user") == f"Please {script.tag}"
+            assert (turn.state, turn.stop_reason, turn.client) == ("done", "end_turn", here.chat.session.client_id)
+            status = here.chat.conversation.status
+            assert status.window
+            assert status.window.used > 0
+            assert {command.name for command in status.commands} >= {"clear", "compress"}
+            assert (await here.client.window(here.chat.session)) == status.window
+
+    run(test())
+
+
+def test_files_and_excerpts_reach_the_model(served: Served):
+    path = served.place.home.write("a folder/é file.txt", "what the file holds\n")
+
+    async def test() -> None:
+        async with served.talk() as here:
+            script = served.place.model.speech("Read.")
+            blocks = [
+                prompt.text(f"Look {script.tag} "),
+                prompt.mention(str(path)),
+                prompt.excerpt("file:///nowhere/new.py", "an unsaved text"),
+            ]
+            turn = await here.done(await here.client.prompt(here.chat.session, blocks))
+            [request] = served.place.model.requests_of(script)
+            assert "what the file holds" in request.last_user_text()
+            assert "an unsaved text" in request.last_user_text()
+            attached = [attachment.name for item in turn.items[:1] for attachment in item.attachments]  # type: ignore[union-attr]
+            assert attached == ["é file.txt", "new.py"]
+
+    run(test())
+
+
+@pytest.mark.parametrize("kind", ["allow_once", "reject_once"])
+def test_an_edit_is_asked_for_before_it_is_written(served: Served, kind: str):
+    path = served.place.home.workspace / f"{kind}.txt"
+
+    async def test() -> None:
+        async with served.talk() as here:
+            script = served.place.model.script([Call("write_file", {"file_path": str(path), "content": "written\n"})])
+            key = await here.ask(script)
+            permission = await here.asked()
+            assert [(diff.path, diff.old, diff.new) for diff in permission.diffs] == [(str(path), "", "written\n")]
+            assert not path.exists()
+            await here.vote(permission, kind)
+            turn = await here.done(key)
+            [tool] = [item for item in turn.items if isinstance(item, Tool)]
+            assert tool.permission
+            assert tool.permission.voter == here.chat.session.client_id
+            assert tool.permission.chosen
+            assert tool.permission.chosen.kind == kind
+            assert here.chat.conversation.status.permissions == ()
+            assert tool.status == ("completed" if kind == "allow_once" else "failed")
+            with pytest.raises(AlreadyAnsweredError):
+                await here.vote(permission, kind)
+
+    run(test())
+    assert path.exists() == (kind == "allow_once")
+
+
+def test_a_command_is_asked_for(served: Served):
+    made = served.place.home.workspace / "made.txt"
+
+    async def test() -> None:
+        async with served.talk() as here:
+            call = Call("run_shell_command", {"command": "touch made.txt", "description": "x", "is_background": False})
+            key = await here.ask(served.place.model.script([call]))
+            permission = await here.asked()
+            assert permission.kind == "execute"
+            assert permission.input["command"] == "touch made.txt"
+            assert [option.kind for option in permission.options].count("allow_always") == 2
+            await here.vote(permission, "allow_once")
+            await here.done(key)
+
+    run(test())
+    assert made.exists()
+
+
+def test_a_question_is_answered(served: Served):
+    answers = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]
+    question = {"question": "Which colour?", "header": "Colour", "multiSelect": False, "options": answers}
+
+    async def test() -> None:
+        async with served.talk() as here:
+            script = served.place.model.script([Call("ask_user_question", {"questions": [question]})])
+            key = await here.ask(script)
+            permission = await here.asked()
+            [asked] = permission.questions
+            assert (asked.text, asked.header, asked.several) == ("Which colour?", "Colour", False)
+            assert asked.answers == (("Red", "warm"), ("Blue", "cold"))
+            await here.vote(permission, "allow_once", {"0": "Blue"})
+            await here.done(key)
+            assert "Blue" in str(served.place.model.requests_of(script)[-1].messages[-1])
+
+    run(test())
+
+
+def test_a_turn_is_cancelled_and_the_queue_goes_on(served: Served):
+    async def test() -> None:
+        async with served.talk() as here:
+            slow = await here.ask(served.place.model.speech(*WORDS, pause=0.1))
+            await until(lambda: (turn := here.turn(slow)) and said(turn))
+            second = await here.ask(served.place.model.speech("Next."))
+            third = await here.ask(served.place.model.speech("Never."))
+            await until(lambda: [queued.id for queued in here.chat.conversation.status.queue] == [second, third])
+            assert await here.client.dequeue(here.chat.session, third)
+            await here.client.cancel(here.chat.session)
+            assert (await here.done(slow)).state == "cancelled"
+            assert said(await here.done(second)) == "Next."
+            await until(lambda: not here.chat.conversation.status.queue)
+            assert here.turn(third) is None
+
+    run(test())
+
+
+def test_a_failure_of_the_model_is_said(served: Served):
+    async def test() -> None:
+        async with served.talk() as here:
+            turn = await here.done(await here.ask(served.place.model.speech(failure="the model says no")))
+            assert turn.state == "failed"
+            assert "the model says no" in turn.error
+
+    run(test())
+
+
+def test_the_model_and_the_mode_are_switched(served: Served):
+    async def test() -> None:
+        async with served.talk() as here:
+            session, conversation = here.chat.session, here.chat.conversation
+            models = {model.name: model.id for model in conversation.status.models}
+            await here.client.switch_model(session, models["Scripted-B"])
+            await until(lambda: conversation.status.model == models["Scripted-B"])
+            script = served.place.model.speech("Me.")
+            await here.done(await here.ask(script))
+            assert served.place.model.requests_of(script)[0].body["model"] == "scripted-b"
+            await here.client.switch_model(session, models["Scripted"])
+            await here.client.switch_mode(session, "plan")
+            await until(lambda: conversation.status.mode == "plan")
+
+    run(test())
+
+
+def test_nothing_is_lost_or_twice_when_the_connection_is_cut(served: Served):
+    async def test() -> None:
+        async with Proxy(served.daemon.address) as proxy, served.talk(proxy.address) as here:
+            script = served.place.model.speech(*WORDS, thoughts=("Hm.",) * 5, pause=0.05)
+            key = await here.ask(script)
+            for part in (5, 20, 40):
+                await until(lambda part=part: (turn := here.turn(key)) and WORDS[part] in said(turn))
+                before = proxy.connections
+                proxy.cut()
+                await until(lambda before=before: proxy.connections > before)
+            turn = await here.done(key)
+            assert said(turn) == "".join(WORDS)
+            assert said(turn, "thought") == "Hm." * 5
+            written = Conversation()
+            for frame in await here.client.transcript(here.chat.session):
+                written.apply(frame)
+            [recorded] = written.turns
+            assert recorded.items == turn.items
+
+    run(test())
+
+
+def test_a_killed_daemon_is_said_and_its_conversation_is_resumed(programs: None):
+    async def test(place: Place) -> None:
+        daemon = await place.start()
+        again: launch.Daemon | None = None
+        try:
+            async with talk(daemon.address, str(place.home.workspace)) as here:
+                first = await here.done(await here.ask(place.model.speech("First.")))
+                key = await here.ask(place.model.speech(*WORDS, pause=0.1))
+                await until(lambda: (turn := here.turn(key)) and said(turn))
+                launch.stop_now(daemon)
+                await until(lambda: here.chat.conversation.status.connection.state == "waiting")
+                assert here.chat.conversation.status.connection.retry_in
+                again = await place.start()
+                async with Client(again.address) as client:
+                    await client.connect(str(place.home.workspace))
+                    here.client = client
+                    here.chat.reconnect(client)
+                    await until(lambda: here.live)
+                    resumed, interrupted = here.chat.conversation.turns
+                    assert (resumed.key, resumed.items) == (first.key, first.items)
+                    assert (interrupted.key, interrupted.state) == (key, "interrupted")
+                    turn = await here.done(await here.ask(place.model.speech("Third.")))
+                    assert said(turn) == "Third."
+        finally:
+            launch.stop_now(daemon)
+            if again:
+                launch.stop_now(again)
+
+    place = Place.make()
+    try:
+        run(test(place))
+    finally:
+        place.close()
+
+
+def test_two_clients_share_a_session(served: Served):
+    async def test() -> None:
+        async with served.talk(scope="single") as one:
+            first = await one.done(await one.ask(served.place.model.speech("For both.")))
+            async with served.talk(scope="single") as two:
+                assert two.chat.session.id == one.chat.session.id
+                assert two.chat.conversation.turns[-1].items == first.items
+                path = served.place.home.workspace / "shared.txt"
+                call = Call("write_file", {"file_path": str(path), "content": "x"})
+                key = await one.ask(served.place.model.script([call]))
+                await one.asked()
+                await two.vote(await two.asked(), "allow_once")
+                for talking in (one, two):
+                    turn = await talking.done(key)
+                    [tool] = [item for item in turn.items if isinstance(item, Tool)]
+                    assert tool.permission
+                    assert tool.permission.voter == two.chat.session.client_id
+                assert one.chat.conversation.turns == two.chat.conversation.turns
+
+    run(test())
+
+
+def test_sessions_are_listed_renamed_exported_resumed_and_deleted(served: Served):
+    async def test() -> None:
+        async with served.talk() as here:
+            session = here.chat.session
+            turn = await here.done(await here.ask(served.place.model.speech("To keep.")))
+            await here.client.rename(session, "A name of mine")
+            await until(lambda: here.chat.conversation.status.title == "A name of mine")
+            assert "To keep." in await here.client.export(session, "md")
+            listed = {each.id: each for each in await here.client.sessions(session.folder)}
+            assert listed[session.id].title == "A name of mine"
+            resumed = Chat(here.client, listed[session.id])
+            task = asyncio.create_task(resumed.run())
+            await until(lambda: resumed.conversation.status.connection.state == "live")
+            assert resumed.conversation.turns[0].items == turn.items
+            assert {mode.id for mode in resumed.conversation.status.modes} >= {"plan", "default", "yolo"}
+            task.cancel()
+            await here.client.delete(session)
+            ended = await until(lambda: here.chat.conversation.status.connection.state == "ended")
+            assert ended
+            assert session.id not in {each.id for each in await here.client.sessions(session.folder)}
+
+    run(test())
+
+
+def test_the_wrong_token_the_wrong_folder_and_no_daemon(served: Served, tmp_path: Path):
+    async def test() -> None:
+        for token, words in ((Token("wrong-secret"), "refuses the token"), (None, "wants a token")):
+            async with Client(Address(served.daemon.address.url, token)) as client:
+                with pytest.raises(UnauthorizedError, match=words) as raised:
+                    await client.connect(served.folder)
+                assert "wrong-secret" not in str(raised.value)
+        async with Client(served.daemon.address) as client:
+            with pytest.raises(WorkspaceMismatchError):
+                await client.connect(str(tmp_path))
+            with pytest.raises(WorkspaceMismatchError):
+                await client.create(str(tmp_path))
+            link = tmp_path / "link"
+            link.symlink_to(served.folder, target_is_directory=True)
+            assert await client.connect(str(link)) == served.folder
+        async with Client(Address("http://127.0.0.1:9")) as client:
+            with pytest.raises(UnreachableError):
+                await client.connect(served.folder)
+
+    run(test())
+
+
+def test_the_token_is_in_no_log_and_no_list_of_processes(served: Served, caplog: pytest.LogCaptureFixture):
+    async def test() -> None:
+        async with served.talk() as here:
+            await here.done(await here.ask(served.place.model.speech("Hush.")))
+
+    caplog.set_level(logging.DEBUG)
+    run(test())
+    assert served.daemon.address.token
+    secret = served.daemon.address.token.reveal()
+    assert len(secret) == 64
+    for text in (caplog.text, processes(), repr(served.daemon), str(served.daemon)):
+        assert secret not in text
+
+
+def test_a_slow_view_neither_holds_the_reader_up_nor_fills_the_memory(served: Served):
+    pieces = [f"{number:06d} " for number in range(10_000)]
+
+    async def test() -> None:
+        async with served.talk() as here:
+            looks = 0
+            longest = 0
+
+            async def look() -> None:
+                nonlocal looks, longest
+                async for view in here.chat.views():
+                    looks += 1
+                    longest = max(longest, *(len(said(turn)) for turn in view.changed), 0)
+                    await asyncio.to_thread(time.sleep, 0.1)
+
+            slow = asyncio.create_task(look())
+            tracemalloc.start()
+            key = await here.ask(served.place.model.speech(*pieces))
+            turn = await here.done(key)
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert said(turn) == "".join(pieces)
+            await until(lambda: longest == len("".join(pieces)))
+            slow.cancel()
+            # 10,000 looks would take 1,000 s.
+            assert looks < 1000
+            assert peak < 20_000_000
+
+    run(test())
+
+
+def test_a_daemon_is_found_again_and_ends_with_all_that_it_has_started(programs: None):
+    async def test(place: Place) -> None:
+        daemon = await place.start()
+        try:
+            async with talk(daemon.address, str(place.home.workspace)):
+                started = psutil.Process(daemon.pid).children(recursive=True)
+                assert started
+                assert launch.is_running(daemon)
+        finally:
+            await launch.stop(daemon)
+        assert not launch.is_running(daemon)
+        assert [process for process in started if process.is_running() and process.status() != "zombie"] == []
+
+    place = Place.make()
+    try:
+        run(test(place))
+    finally:
+        place.close()
+    assert os.path.exists(place.home.root) is False

@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from companion.daemon.answers import Session
+from companion.daemon.chat import Chat
+from companion.daemon.client import Client
+from companion.daemon.view import Message, View
+
+from .fake_daemon import FEATURES, FakeDaemon, Request, faked, until
+
+OLD = Session.known("s", "/w")
+NEW = OLD.model_copy(update={"client_id": "c"})
+LOADED = {"sessionId": "s", "workspaceCwd": "/w", "clientId": "c2", "lastEventId": 2, "eventEpoch": "e"}
+
+
+def chunk(number: int, text: str) -> dict[str, Any]:
+    update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
+    return {"type": "session_update", "id": number, "promptId": "p", "data": {"update": update}}
+
+
+class Person:
+    """Who has the chat open."""
+
+    def __init__(self, daemon: FakeDaemon, chat: Chat) -> None:
+        self.daemon = daemon
+        self.chat = chat
+
+    async def stream(self):
+        """The next stream of events that the chat opens."""
+        return await self.daemon.streams.get()
+
+    async def state(self, state: str) -> str:
+        """Wait for a state of the connection; what it says."""
+        await until(lambda: self.chat.conversation.status.connection.state == state)
+        return self.chat.conversation.status.connection.message
+
+    async def text(self, text: str) -> None:
+        """Wait for what has been said."""
+        await until(lambda: self.said == text)
+
+    @property
+    def said(self) -> str:
+        turns = self.chat.conversation.turns
+        return "".join(item.text for turn in turns for item in turn.items if isinstance(item, Message))
+
+
+@contextlib.asynccontextmanager
+async def opened(daemon: FakeDaemon, session: Session, backoff: tuple[float, ...]) -> AsyncGenerator[Person]:
+    daemon.capabilities("/w", features=[*FEATURES, "session_context"])
+    models = {"currentModelId": "m", "availableModels": [{"modelId": "m", "name": "M"}]}
+    modes = {"currentModeId": "default", "availableModes": [{"id": "default", "name": None}]}
+    daemon.routes["GET /session/s/context"] = 200, {"state": {"models": models, "modes": modes}}
+    daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": []}
+    async with Client(daemon.address) as client:
+        await client.connect("/w")
+        chat = Chat(client, session, backoff=backoff)
+        task = asyncio.create_task(chat.run())
+        try:
+            yield Person(daemon, chat)
+            assert not task.done()
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+def chatting(
+    test: Callable[[FakeDaemon, Person], Awaitable[None]], session: Session = NEW, backoff: tuple[float, ...] = (0.01,)
+) -> None:
+    async def whole(daemon: FakeDaemon) -> None:
+        async with opened(daemon, session, backoff) as person:
+            await test(daemon, person)
+
+    faked(whole)
+
+
+def load(daemon: FakeDaemon, *events: dict[str, Any], **changes: Any) -> None:
+    daemon.routes["POST /session/s/load"] = 200, LOADED | {"compactedReplay": list(events)} | changes
+
+
+def test_events_are_read_from_the_first_on():
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        stream = await person.stream()
+        stream.say(1, "a")
+        stream.say(2, "b")
+        await person.text("ab")
+        await person.state("live")
+        status = person.chat.conversation.status
+        assert (status.model, status.mode) == ("m", "default")
+        assert [choice.name for choice in (*status.models, *status.modes)] == ["M", "default"]
+        assert stream.request.headers["last-event-id"] == "0"
+
+    chatting(test)
+
+
+@pytest.mark.parametrize("how", ["cut", "end"])
+def test_a_lost_stream_is_taken_up_where_it_was(how: str):
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        stream = await person.stream()
+        stream.say(1, "a")
+        await person.text("a")
+        getattr(stream, how)()
+        stream = await person.stream()
+        assert (stream.request.headers["last-event-id"], stream.request.headers["x-qwen-event-epoch"]) == ("1", "e")
+        stream.say(1, "a")
+        stream.say(2, "b")
+        await person.text("ab")
+
+    chatting(test)
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"), [("client_evicted", {"reason": "queue_overflow"}), ("stream_error", {"error": "x"})]
+)
+def test_what_ends_the_stream_alone_is_said_and_followed_by_a_new_one(kind: str, data: dict[str, Any]):
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        stream = await person.stream()
+        stream.say(1, "a")
+        await person.text("a")
+        stream.send(kind, **data)
+        message = await person.state("waiting")
+        assert message.startswith("The daemon has ")
+        assert message.endswith(".")
+        assert person.chat.conversation.status.connection.retry_in == 60
+        person.chat.reconnect()
+        assert (await person.stream()).request.headers["last-event-id"] == "1"
+
+    chatting(test, backoff=(60,))
+
+
+@pytest.mark.parametrize("reason", ["resync", "rewound", "gap", "epoch"])
+def test_what_is_stale_is_built_anew(reason: str):
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        load(daemon, chunk(2, "whole"))
+        stream = await person.stream()
+        stream.say(1, "a")
+        await person.text("a")
+        match reason:
+            case "resync":
+                stream.send("state_resync_required", reason="ring_evicted")
+            case "rewound":
+                stream.send("session_rewound", 2)
+            case "gap":
+                stream.say(3, "c")
+            case _:
+                daemon.epoch = "f"
+                load(daemon, chunk(2, "whole"), eventEpoch="f")
+                stream.cut()
+                await person.stream()
+        await person.text("whole")
+        stream = await person.stream()
+        assert (stream.request.headers["last-event-id"], stream.request.headers["x-qwen-client-id"]) == ("2", "c2")
+        stream.say(3, ", and more")
+        await person.text("whole, and more")
+
+    chatting(test)
+
+
+def test_a_session_that_was_there_before_is_read_from_its_history():
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        stream = await person.stream()
+        assert stream.request.headers["last-event-id"] == "2"
+        assert person.said == "before"
+
+    def prepared(daemon: FakeDaemon, person: Person) -> Awaitable[None]:
+        load(daemon, chunk(2, "before"))
+        return test(daemon, person)
+
+    chatting(prepared, OLD)
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "words"),
+    [
+        ("session_died", {"reason": "channel_closed"}, "process has ended"),
+        ("session_closed", {"closedBy": "c"}, "The session is closed"),
+        ("session_closed", {"closedBy": "other"}, "Another client"),
+    ],
+)
+def test_a_session_that_is_over_is_resumed_only_when_somebody_wants_it(kind: str, data: dict[str, Any], words: str):
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        load(daemon, chunk(2, "before"))
+        stream = await person.stream()
+        stream.send(kind, 1, **data)
+        assert words in await person.state("ended")
+        await asyncio.sleep(0.05)
+        assert daemon.asked("POST /session/s/load") == []
+        person.chat.reconnect()
+        await person.text("before")
+        await person.state("live")
+
+    chatting(test)
+
+
+def test_a_daemon_that_has_started_anew_has_the_session_on_its_disk():
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        load(daemon, chunk(2, "before"))
+        stream = await person.stream()
+        gone = 404, {"error": "x", "code": "session_not_found"}
+        daemon.routes["GET /events"] = gone
+        stream.cut()
+        await until(lambda: daemon.asked("POST /session/s/load"))
+        # And then it has lost it altogether.
+        daemon.routes["POST /session/s/load"] = gone
+        assert "new chat" in await person.state("lost")
+        del daemon.routes["GET /events"]
+        load(daemon, chunk(2, "before"))
+        person.chat.reconnect()
+        await person.stream()
+
+    chatting(test)
+
+
+def test_what_only_a_person_can_mend_is_not_tried_again():
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        stream = await person.stream()
+        daemon.routes["GET /events"] = 401, {"error": "Unauthorized"}
+        stream.cut()
+        assert "token" in await person.state("lost")
+        asked = len(daemon.requests)
+        await asyncio.sleep(0.05)
+        assert len(daemon.requests) == asked
+        async with Client(daemon.address) as client:
+            del daemon.routes["GET /events"]
+            person.chat.reconnect(client)
+            await person.stream()
+            await person.state("live")
+            person.chat.reconnect(person.chat.client)
+
+    chatting(test)
+
+
+def test_a_busy_daemon_says_when_to_try_again():
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        stream = await person.stream()
+        daemon.routes["GET /events"] = 429, {"error": "64 subscribers"}, {"Retry-After": "30"}
+        stream.cut()
+        await until(lambda: person.chat.conversation.status.connection.retry_in == 30)
+        assert "64 subscribers" in await person.state("waiting")
+
+    chatting(test)
+
+
+def test_tries_come_less_often_until_events_come_again():
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        waits: list[float] = []
+
+        async def refuse(stream: Any) -> None:
+            stream.cut()
+            await person.state("waiting")
+            waits.append(person.chat.conversation.status.connection.retry_in or 0)
+
+        stream = await person.stream()
+        for _ in range(3):
+            await refuse(stream)
+            stream = await person.stream()
+        stream.say(1, "a")
+        await person.text("a")
+        await refuse(stream)
+        assert waits == [0.01, 0.02, 0.02, 0.01]
+
+    chatting(test, backoff=(0.01, 0.02))
+
+
+def test_a_slow_view_gets_few_looks_and_the_reader_goes_on():
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        views: list[View] = []
+
+        async def look() -> None:
+            async for view in person.chat.views(1000):
+                views.append(view)
+                await asyncio.sleep(0.1)
+
+        looking = asyncio.create_task(look())
+        stream = await person.stream()
+        for number in range(1, 2001):
+            stream.say(number, f"{number} ")
+        whole = "".join(f"{number} " for number in range(1, 2001))
+        await person.text(whole)
+        await until(lambda: views and views[-1].changed and views[-1].changed[0].items[0] == Message("answer", whole))
+        assert len(views) < 20
+        looking.cancel()
+
+    chatting(test)
+
+
+def test_a_daemon_without_a_context_tells_nothing_of_models():
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.capabilities("/w")
+        asked: list[Request] = daemon.requests
+        async with Client(daemon.address) as client:
+            await client.connect("/w")
+            chat = Chat(client, NEW)
+            task = asyncio.create_task(chat.run())
+            await until(lambda: chat.conversation.status.connection.state == "live")
+            assert [request for request in asked if "context" in request.route] == []
+            task.cancel()
+            await asyncio.wait([task])
+
+    faked(test)

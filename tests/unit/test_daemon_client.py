@@ -1,0 +1,420 @@
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.daemon import client as client_module
+from companion.daemon import errors, prompt
+from companion.daemon.address import DEFAULT_URL, Address, Token, resolve
+from companion.daemon.answers import Session
+from companion.daemon.client import Client
+from companion.daemon.conversation import Cursor
+from companion.daemon.errors import DaemonError
+from companion.daemon.view import Queued, Window
+
+from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
+
+SESSION = Session.known("s", "/w").model_copy(update={"client_id": "c"})
+
+
+# The address
+
+
+def test_the_adapter_is_off_unless_it_is_on():
+    assert resolve(enabled=False, url="http://x", token="t", environment={"QWEN_IDE_DAEMON_URL": "http://y"}) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "token", "environment", "found"),
+    [
+        (None, None, {}, Address(DEFAULT_URL)),
+        (" ", "", {"QWEN_IDE_DAEMON_URL": " ", "QWEN_SERVER_TOKEN": ""}, Address(DEFAULT_URL)),
+        (
+            None,
+            None,
+            {"QWEN_IDE_DAEMON_URL": "http://h:1/", "QWEN_SERVER_TOKEN": "t"},
+            Address("http://h:1", Token("t")),
+        ),
+        (
+            "https://h",
+            "mine",
+            {"QWEN_IDE_DAEMON_URL": "x", "QWEN_SERVER_TOKEN": "t"},
+            Address("https://h", Token("mine")),
+        ),
+        ("http://[::1]:4170", None, {}, Address("http://[::1]:4170")),
+    ],
+)
+def test_settings_come_before_the_environment(
+    url: str | None, token: str | None, environment: dict[str, str], found: Address
+):
+    assert resolve(enabled=True, url=url, token=token, environment=environment) == found
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["4170", "ftp://h", "http://", "http://a:secret@h", "http://h:x", "http://h/path", "http://h?q", "http://[::1"],
+)
+def test_addresses_that_are_refused(url: str):
+    with pytest.raises(errors.InvalidAddressError) as raised:
+        resolve(enabled=True, url=url, token=None, environment={})
+    assert "secret" not in str(raised.value)
+
+
+def test_a_token_that_no_header_can_carry_is_refused():
+    with pytest.raises(errors.InvalidAddressError):
+        resolve(enabled=True, url=None, token="a\nb", environment={})
+
+
+def test_an_address_on_another_machine_says_so():
+    assert Address("http://127.0.0.1:1", Token("t")).warning is None
+    assert Address("http://localhost:1").warning is None
+    assert "read the token" in (Address("http://h:1", Token("t")).warning or "")
+    assert "read the token" not in (Address("https://h:1", Token("t")).warning or "read the token")
+
+
+def test_a_token_doesnt_show_itself():
+    address = Address("http://h", Token("secret"))
+    assert "secret" not in f"{address!r}{address}{address.token}"
+    assert Token("a") == Token("a") != Token("b")
+    assert len({Token("a"), Token("a")}) == 1
+
+
+# The connection
+
+
+def test_a_folder_is_found_by_its_real_path(tmp_path: Path):
+    async def test(daemon: FakeDaemon) -> None:
+        (tmp_path / "real").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "real")
+        daemon.capabilities("/other", str(tmp_path / "real"))
+        async with Client(daemon.address) as client:
+            assert await client.connect(str(tmp_path / "link")) == str(tmp_path / "real")
+            assert client.capabilities
+            assert client.capabilities.version == "1.2.3"
+        [request] = daemon.requests
+        assert request.headers["authorization"] == f"Bearer {TOKEN}"
+        assert "origin" not in request.headers
+
+    faked(test)
+
+
+def test_a_daemon_that_boots_is_given_time_to_name_its_workspaces():
+    async def test(daemon: FakeDaemon) -> None:
+        answers = iter([(), ({"cwd": "/w"},)])
+
+        def capabilities(_: Request) -> Any:
+            return 200, {"features": FEATURES, "workspaceCwd": "/other", "workspaces": next(answers)}
+
+        daemon.routes["GET /capabilities"] = capabilities
+        async with Client(daemon.address) as client:
+            assert await client.connect("/w") == "/w"
+
+    faked(test)
+
+
+def test_a_daemon_elsewhere_is_refused(monkeypatch: pytest.MonkeyPatch):
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.capabilities("/one", "/two")
+        async with Client(daemon.address) as client:
+            with pytest.raises(errors.WorkspaceMismatchError, match="/one, /two") as raised:
+                await client.connect("/w")
+            assert raised.value.bound == ("/one", "/two")
+            monkeypatch.setattr(client_module, "BOOT_LIMIT", -1)
+            daemon.capabilities("/one", workspaces=[])
+            with pytest.raises(errors.WorkspaceMismatchError):
+                await client.connect("/w")
+
+    faked(test)
+
+
+def test_a_daemon_without_a_needed_feature_is_refused():
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.capabilities("/w", features=["session_create"])
+        async with Client(daemon.address) as client:
+            with pytest.raises(errors.MissingFeatureError, match="session_events"):
+                await client.connect("/w")
+
+    faked(test)
+
+
+@pytest.mark.parametrize("answer", [(404, b"<html>"), (200, b"<html>"), (200, {"hello": 1}), (200, [1]), (302, b"")])
+def test_what_is_no_daemon_is_refused(answer: Any):
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.routes["GET /capabilities"] = answer
+        async with Client(daemon.address) as client:
+            with pytest.raises(errors.NotADaemonError):
+                await client.connect("/w")
+
+    faked(test)
+
+
+def test_no_daemon():
+    async def test() -> None:
+        async with Client(Address("http://127.0.0.1:9")) as client:
+            with pytest.raises(errors.UnreachableError, match="No daemon answers") as raised:
+                await client.connect("/w")
+            assert not raised.value.final
+            assert raised.value.__cause__ is None
+
+    run(test())
+
+
+def test_a_daemon_that_hangs_or_hangs_up(monkeypatch: pytest.MonkeyPatch):
+    async def test(daemon: FakeDaemon) -> None:
+        async with Client(daemon.address) as client:
+            daemon.routes["GET /x"] = None
+            with pytest.raises(errors.StreamLostError):
+                await client.page("/x")
+            daemon.routes["GET /x"] = 200, b"short", {"Content-Length": "9"}
+            with pytest.raises(errors.StreamLostError):
+                await client._send("GET", "/x", limit=0.05)
+            stream = client._send("GET", "/session/s/events", limit=0.05)
+            with pytest.raises(errors.StreamLostError):
+                await stream
+
+    faked(test)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "words"),
+    [
+        (401, {"error": "Unauthorized"}, errors.UnauthorizedError, "refuses the token"),
+        (403, {"error": "Invalid Host header"}, errors.ForbiddenError, "Invalid Host header"),
+        (403, {"error": "x", "code": "untrusted_workspace"}, errors.UntrustedWorkspaceError, "trust"),
+        (
+            400,
+            {"error": "x", "code": "workspace_mismatch", "boundWorkspace": "/b", "requestedWorkspace": "/r"},
+            errors.WorkspaceMismatchError,
+            "works in /b, not in /r",
+        ),
+        (503, {"error": "x", "code": "prompt_queue_full", "limit": 5}, errors.QueueFullError, "5 prompts"),
+        (503, {"error": "x", "code": "prompt_queue_full"}, errors.QueueFullError, "queue is full"),
+        (503, {"error": "session limit", "code": "session_limit_exceeded"}, errors.BusyError, "session limit"),
+        (404, {"error": "x", "code": "session_not_found"}, errors.SessionGoneError, "doesn't run this session"),
+        (404, b"<html>Cannot POST</html>", errors.MissingFeatureError, "can't do that"),
+        (409, {"error": "There.", "code": "conflict"}, errors.RefusedError, "409\\): There\\."),
+        (500, {"error": "Internal", "code": -32603, "data": {"details": "no model"}}, errors.RefusedError, "no model"),
+        (500, {}, errors.RefusedError, "doesn't say why"),
+        (500, {"error": "x" * 999}, errors.RefusedError, "x…"),
+        (500, {"error": f"bad {TOKEN}"}, errors.RefusedError, "bad …"),
+        (500, b"oops", errors.NotADaemonError, "is not `qwen serve`"),
+    ],
+)
+def test_refusals_say_what_to_do(status: int, body: Any, kind: type[DaemonError], words: str):
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.capabilities("/w")
+        daemon.routes["POST /session/s/prompt"] = status, body
+        async with Client(daemon.address) as client:
+            await client.connect("/w")
+            with pytest.raises(kind, match=words) as raised:
+                await client.prompt(SESSION, [])
+            assert type(raised.value) is kind
+            assert TOKEN not in f"{raised.value!r} {raised.value}"
+            assert str(raised.value).endswith(".")
+
+    faked(test)
+
+
+def test_a_missing_token_is_asked_for():
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.routes["GET /x"] = 401, b""
+        async with Client(Address(daemon.address.url)) as client:
+            with pytest.raises(errors.UnauthorizedError, match="wants a token"):
+                await client.page("/x")
+        assert "authorization" not in daemon.requests[0].headers
+
+    faked(test)
+
+
+def test_how_long_to_wait():
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.routes["GET /x"] = 429, {"error": "slow down"}, {"Retry-After": "5"}
+        daemon.routes["GET /y"] = 429, b"", {"Retry-After": "soon"}
+        async with Client(daemon.address) as client:
+            with pytest.raises(errors.BusyError) as raised:
+                await client.page("/x")
+            assert raised.value.retry_after == 5
+            with pytest.raises(errors.BusyError) as raised:
+                await client.page("/y")
+            assert raised.value.retry_after is None
+
+    faked(test)
+
+
+# Routes
+
+
+def test_what_the_routes_send():
+    async def test(daemon: FakeDaemon) -> None:
+        client_id = {"sessionId": "s", "workspaceCwd": "/w", "clientId": "c", "attached": True}
+        daemon.routes |= {
+            "POST /session": (200, client_id),
+            "POST /session/s/prompt": (202, {"promptId": "p"}),
+            "POST /session/s/cancel": (204, None),
+            "POST /session/s/model": (200, {}),
+            "POST /session/s/approval-mode": (200, {}),
+            "POST /session/s/detach": (204, None),
+            "POST /session/s/mid-turn-message": (200, {"accepted": False}),
+            "POST /session/s/permission/r%2F1": (200, {}),
+            "DELETE /session/s/pending-prompts/p": (200, {"removed": True}),
+            "PATCH /session/s/metadata": (200, {}),
+            "GET /session/s/export": (200, b"# text"),
+            "GET /session/s/context-usage": (200, {"usage": {"totalTokens": 1, "contextWindowSize": 2}}),
+        }
+        async with Client(daemon.address) as client:
+            assert (await client.create("/w", scope="thread", mode="plan")).client_id == "c"
+            assert await client.prompt(SESSION, [prompt.text("\ud800")]) == "p"
+            await client.cancel(SESSION)
+            await client.switch_model(SESSION, "m")
+            await client.switch_mode(SESSION, "plan")
+            await client.detach(SESSION)
+            assert not await client.inject(SESSION, "left")
+            await client.vote(SESSION, "r/1", "once", {"0": "A"})
+            await client.vote(SESSION, "r/1", None)
+            assert await client.dequeue(SESSION, "p")
+            await client.rename(SESSION, "T")
+            assert await client.export(SESSION, "md") == "# text"
+            assert await client.window(SESSION) == Window(2, 1)
+        bodies = {request.route: request.body for request in daemon.requests}
+        assert bodies["/session"] == {
+            "cwd": "/w",
+            "sessionScope": "thread",
+            "approvalMode": "plan",
+            "sourceType": "sublime",
+        }
+        assert bodies["/session/s/model"] == {"modelId": "m"}
+        votes = [request.body for request in daemon.asked("POST /session/s/permission")]
+        assert votes == [
+            {"outcome": {"outcome": "selected", "optionId": "once"}, "answers": {"0": "A"}},
+            {"outcome": {"outcome": "cancelled"}},
+        ]
+        assert {request.headers.get("x-qwen-client-id") for request in daemon.requests[1:]} == {"c"}
+
+    faked(test)
+
+
+def test_votes_that_come_too_late_or_by_the_older_route():
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.capabilities("/w", features=[each for each in FEATURES if each != "session_permission_vote"])
+        async with Client(daemon.address) as client:
+            await client.connect("/w")
+            daemon.routes["POST /permission/r"] = 404, {"error": "No pending permission request"}
+            with pytest.raises(errors.AlreadyAnsweredError):
+                await client.vote(SESSION, "r", "once")
+            daemon.routes["POST /permission/r"] = 400, {"error": "x", "code": "invalid_option_id"}
+            with pytest.raises(errors.RefusedError) as raised:
+                await client.vote(SESSION, "r", "once")
+            assert raised.value.code == "invalid_option_id"
+            assert await client.window(SESSION) is None
+            with pytest.raises(errors.MissingFeatureError):
+                await client.choices(SESSION)
+
+    faked(test)
+
+
+def test_lists_are_read_to_their_end():
+    async def test(daemon: FakeDaemon) -> None:
+        def sessions(request: Request) -> Any:
+            number = 2 if "cursor=a%2Fb" in request.route else 1
+            return 200, {"sessions": [{"sessionId": str(number), "displayName": None}], "nextCursor": "a/b"}
+
+        def transcript(request: Request) -> Any:
+            if "cursor" in request.route:
+                return 200, {"events": []}
+            return 200, {"events": [{"type": "turn_complete", "data": {}}], "nextCursor": "n"}
+
+        daemon.routes["GET /workspace/%2Fw/sessions"] = sessions
+        daemon.routes["GET /session/s/transcript"] = transcript
+        async with Client(daemon.address) as client:
+            assert [each.id for each in await client.sessions("/w")] == ["1", "2"]
+            assert len(await client.transcript(SESSION)) == 1
+
+    faked(test)
+
+
+def test_a_session_is_deleted_whether_it_runs_or_not():
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.routes["DELETE /session/s"] = 404, {"error": "x", "code": "session_not_found"}
+        daemon.routes["POST /sessions/delete"] = 200, {"removed": ["s"], "errors": []}
+        async with Client(daemon.address) as client:
+            await client.delete(SESSION)
+            daemon.routes["POST /sessions/delete"] = 200, {"errors": [{"error": "in use"}]}
+            with pytest.raises(errors.RefusedError, match="in use"):
+                await client.delete(SESSION)
+
+    faked(test)
+
+
+def test_a_session_is_loaded_with_its_queue():
+    async def test(daemon: FakeDaemon) -> None:
+        loaded = {"sessionId": "s", "clientId": "new", "lastEventId": 3, "eventEpoch": "e", "hasActivePrompt": True}
+        chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}
+        event = {"type": "session_update", "id": 3, "data": {"update": chunk}}
+        daemon.routes["POST /session/s/load"] = 200, loaded | {"compactedReplay": [event], "liveJournal": None}
+        pending = [
+            {"promptId": "p", "text": "a", "state": "running"},
+            {"promptId": "q", "text": "b", "state": "queued", "originatorClientId": "c"},
+        ]
+        daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": pending}
+        async with Client(daemon.address) as client:
+            session, history = await client.load(SESSION)
+            assert session.client_id == "new"
+            assert (history.cursor, history.is_running, len(history.frames)) == (Cursor("e", 3), True, 1)
+            assert history.queue == (Queued("q", "b", "c"),)
+            daemon.routes["POST /session/s/load"] = 200, {"sessionId": "s"}
+            with pytest.raises(errors.RefusedError, match="can't be read"):
+                await client.load(SESSION)
+
+    faked(test)
+
+
+def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
+    async def test(daemon: FakeDaemon) -> None:
+        async with Client(daemon.address) as client:
+            for cursor in (None, Cursor("e", 7), Cursor("", 7)):
+                async with client.events(SESSION, cursor) as stream:
+                    (await daemon.streams.get()).send("replay_complete")
+                    assert stream.epoch == "e"
+                    assert await anext(stream.frames)
+            daemon.routes["GET /events"] = 429, {"error": "too many"}
+            with pytest.raises(errors.BusyError):
+                async with client.events(SESSION, None):
+                    pass
+        sent = [(each.headers["last-event-id"], each.headers.get("x-qwen-event-epoch")) for each in daemon.requests]
+        assert sent == [("0", None), ("7", "e"), ("7", None), ("0", None)]
+
+    caplog.set_level(logging.DEBUG)
+    faked(test)
+    assert TOKEN not in caplog.text
+
+
+def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(client_module, "SILENCE_LIMIT", 0.1)
+    monkeypatch.setattr("companion.daemon.sse.MAX_EVENT", 100)
+
+    async def test(daemon: FakeDaemon) -> None:
+        async with Client(daemon.address) as client:
+            for act, words in (
+                (lambda stream: None, "silent"),
+                (lambda stream: stream.raw("data: " + "x" * 200), "too large"),
+                (lambda stream: stream.cut(), "has gone"),
+            ):
+                async with client.events(SESSION, None) as stream:
+                    act(await daemon.streams.get())
+                    with pytest.raises(errors.StreamLostError, match=words):
+                        await anext(stream.frames)
+
+    faked(test)
+
+
+def test_the_parts_of_a_prompt():
+    assert prompt.text("a") == {"type": "text", "text": "a"}
+    assert prompt.mention("/w/a b.py") == {"type": "resource_link", "uri": "file:///w/a b.py", "name": "a b.py"}
+    assert prompt.excerpt("file:///x", "y")["resource"] == {"uri": "file:///x", "text": "y", "mimeType": "text/plain"}
+    assert prompt.picture(b"\0", "image/png") == {"type": "image", "mimeType": "image/png", "data": "AA=="}

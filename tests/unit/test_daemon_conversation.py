@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from companion.daemon.answers import history
+from companion.daemon.conversation import START, Choices, Conversation, Cursor, History
+from companion.daemon.events import Frame, read_frame
+from companion.daemon.view import Choice, Connection, Message, Notice, Queued, Tool, Turn, Window
+
+from .test_daemon_events import HISTORIES, SESSION
+
+FRAMES = [read_frame(line) for line in SESSION]
+NUMBERED = [frame for frame in FRAMES if frame.id is not None]
+
+
+def told(frames: list[Frame]) -> Conversation:
+    conversation = Conversation()
+    assert conversation.begin("e")
+    for frame in frames:
+        assert conversation.apply(frame)
+    return conversation
+
+
+WHOLE = told(FRAMES)
+
+
+def texts(turn: Turn) -> list[tuple[str, str]]:
+    return [(item.speaker, item.text) for item in turn.items if isinstance(item, Message)]
+
+
+def say(text: str, prompt: str | None = "p", kind: str = "agent_message_chunk", **more: Any) -> Frame:
+    update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}, **more}
+    return read_frame({"type": "session_update", "promptId": prompt, "data": {"update": update}})
+
+
+def update(kind: str, /, **fields: Any) -> Frame:
+    return read_frame(
+        {"type": "session_update", "promptId": "p", "data": {"update": {"sessionUpdate": kind, **fields}}}
+    )
+
+
+def event(kind: str, /, prompt: str | None = "p", **data: Any) -> Frame:
+    return read_frame({"type": kind, "promptId": prompt, "data": data})
+
+
+def request(number: int = 1, **call: Any) -> Frame:
+    options = [{"optionId": "once", "name": "Allow", "kind": "allow_once"}]
+    return event(
+        "permission_request", requestId=f"r{number}", toolCall={"toolCallId": f"t{number}", **call}, options=options
+    )
+
+
+def test_the_recorded_session():
+    turns = WHOLE.turns
+    assert [turn.state for turn in turns] == ["done"] * 7 + ["failed", "cancelled", "done", "cancelled"]
+    assert turns[0].items[1:] == (Message("thought", "Let me think."), Message("answer", "The answer is 42."))
+    assert [attachment.name for attachment in turns[1].items[0].attachments] == ["target.txt", "new.py"]  # type: ignore[union-attr]
+    tools = [item for turn in turns for item in turn.items if isinstance(item, Tool)]
+    assert [(tool.name, tool.status, tool.permission.state if tool.permission else None) for tool in tools] == [
+        ("read_file", "completed", None),
+        ("edit", "completed", "selected"),
+        ("write_file", "failed", "selected"),
+        ("run_shell_command", "completed", "selected"),
+        ("ask_user_question", "completed", "selected"),
+        ("run_shell_command", "failed", "cancelled"),
+    ]
+    assert [(diff.old, diff.new) for diff in tools[1].diffs] == [("alpha beta\n", "ALPHA beta\n")]
+    assert tools[1].places[0].path.endswith("target.txt")
+    assert tools[4].permission
+    assert tools[4].permission.questions[0].answers == (("Red", "warm"), ("Blue", "cold"))
+    assert "says no" in turns[7].error
+    status = WHOLE.status
+    assert (status.model, status.mode, status.title) == ("scripted-b(openai)", "default", "A name")
+    assert (status.queue, status.permissions, status.running) == ((), (), None)
+    assert status.window
+    assert status.window.size > status.window.used > 0
+    assert len(status.commands) == 3
+
+
+@given(st.lists(st.tuples(st.integers(0, len(NUMBERED)), st.integers(0, len(NUMBERED)))))
+def test_any_cut_and_replay_gives_the_same_conversation(cuts: list[tuple[int, int]]):
+    # What has no id is about the stream, and sent anew for each.
+    whole = told(NUMBERED)
+    conversation = Conversation()
+    conversation.begin("e")
+    reached = 0
+    for end, back in [*cuts, (len(NUMBERED), 0)]:
+        # The connection ends somewhere; the daemon sends again from somewhere before.
+        for frame in NUMBERED[max(0, reached - back) : max(end, reached)]:
+            assert conversation.apply(frame)
+        reached = max(end, reached)
+    assert conversation.turns == whole.turns
+    assert conversation.status == whole.status
+    assert conversation.cursor == whole.cursor
+
+
+@given(st.integers(1, len(NUMBERED) - 1), st.integers(1, 5))
+def test_a_gap_is_noticed_and_nothing_is_taken_after_it(begin: int, length: int):
+    conversation = told(NUMBERED[:begin])
+    before = conversation.turns, conversation.cursor
+    left = NUMBERED[begin + length :]
+    assert not any(conversation.apply(frame) for frame in left)
+    assert (conversation.turns, conversation.cursor) == before
+
+
+@given(st.lists(st.integers(1, len(FRAMES))))
+def test_looks_add_up_to_the_conversation(looks: list[int]):
+    conversation = Conversation()
+    seen: dict[str, object] = {}
+    for number, frame in enumerate(FRAMES):
+        conversation.apply(frame)
+        if number in looks:
+            view = conversation.look()
+            seen |= {turn.key: turn for turn in view.changed}
+            assert set(view.order) == set(seen)
+    view = conversation.look()
+    seen |= {turn.key: turn for turn in view.changed}
+    assert tuple(seen[key] for key in view.order) == WHOLE.turns
+    assert view.status == WHOLE.status
+    assert conversation.look().changed == ()
+    assert conversation.look_anew().changed == WHOLE.turns
+
+
+@pytest.mark.parametrize("answer", HISTORIES)
+def test_the_history_says_the_same_as_the_events(answer: dict[str, Any]):
+    conversation = Conversation()
+    conversation.rebuild(history(answer, ()))
+    assert conversation.cursor == Cursor(answer["eventEpoch"], answer["lastEventId"])
+    for shown, live in zip(conversation.turns, WHOLE.turns, strict=False):
+        assert shown.key == live.key
+        # A history from disk has no answers to questions, no texts that came with a prompt, and nothing of the daemon.
+        kinds = [type(item) for item in live.items if not isinstance(item, Notice)]
+        assert [type(item) for item in shown.items if not isinstance(item, Notice)] == kinds
+        assert texts(shown) == texts(live)
+    assert conversation.status.running is None
+
+
+def test_the_live_history_is_equal_in_all():
+    conversation = Conversation()
+    conversation.rebuild(history(HISTORIES[0], ()))
+    assert conversation.turns == WHOLE.turns
+
+
+def test_one_call_for_many_changes():
+    conversation = Conversation()
+    calls: list[int] = []
+    conversation.on_change = lambda: calls.append(1)
+    for _ in range(3):
+        conversation.apply(say("x"))
+    assert calls == [1]
+    revision = conversation.look().revision
+    conversation.apply(say("", kind="agent_message_chunk"))
+    assert calls == [1]
+    conversation.apply(say("y"))
+    assert calls == [1, 1]
+    assert conversation.revision > revision
+
+
+def test_what_somebody_says_is_one_message_until_something_comes_between():
+    conversation = Conversation()
+    for frame in (
+        say("a"),
+        say("b"),
+        say("t", kind="agent_thought_chunk"),
+        say("c"),
+        say("d", _meta={"parentToolCallId": "k"}),
+    ):
+        conversation.apply(frame)
+    [turn] = conversation.turns
+    assert turn.items == (
+        Message("answer", "ab"),
+        Message("thought", "t"),
+        Message("answer", "c"),
+        Message("answer", "d", parent="k"),
+    )
+
+
+def test_what_names_no_prompt_belongs_to_the_last_turn():
+    conversation = Conversation()
+    conversation.apply(say("before", prompt=None))
+    conversation.apply(say("asked"))
+    conversation.apply(say(" more", prompt=None))
+    assert [(turn.key, turn.state) for turn in conversation.turns] == [(START, "done"), ("p", "running")]
+    assert conversation.turns[1].items == (Message("answer", "asked more"),)
+    assert conversation.status.running == "p"
+
+
+@pytest.mark.parametrize(
+    ("frame", "notice"),
+    [
+        (event("auth_device_flow_started"), "Unsupported: a sign-in: finish it in the terminal of Qwen Code."),
+        (update("agent_message_chunk", content={"type": "audio"}), "Unsupported: audio in the answer."),
+        (
+            event("session_recording_degraded"),
+            "Qwen Code can't write this conversation to disk: it can't be resumed later.",
+        ),
+        (event("history_truncated"), "What came before is left out here; an export has it."),
+        (event("model_switch_failed", requestedModelId="m", error="no"), "The model could not be switched to m: no."),
+        (event("user_shell_result", exitCode=3), "The command has ended with 3."),
+    ],
+)
+def test_notices(frame: Frame, notice: str):
+    conversation = Conversation()
+    conversation.apply(frame)
+    assert conversation.turns[0].items == (Notice(notice),)
+
+
+def test_what_is_unknown_goes_to_the_log_alone(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG)
+    conversation = Conversation()
+    conversation.apply(event("something_new", secret="hidden"))
+    assert conversation.turns == ()
+    assert "something_new with secret" in caplog.text
+    assert "hidden" not in caplog.text
+
+
+def test_other_things_that_are_shown():
+    conversation = Conversation()
+    for frame in (
+        update("user_message_chunk", content={"type": "image"}),
+        event("user_shell_command", command="ls"),
+        update("shell_output", output="a.txt"),
+        event("user_shell_result", exitCode=0),
+        event("mid_turn_message_injected", messages=["left"]),
+        update("tool_call", toolCallId="t", title="T", kind="other", content=[
+            {"type": "content", "content": {"type": "text", "text": "one"}},
+            {"type": "content", "content": {"type": "resource_link", "uri": "file:///l"}},
+            {"type": "content", "content": {"type": "resource", "resource": {"uri": "file:///r"}}},
+            {"type": "content", "content": {"type": "image"}},
+            {"type": "terminal"},
+        ]),
+    ):  # fmt: skip
+        conversation.apply(frame)
+    picture, shell, user, tool = conversation.turns[0].items
+    assert isinstance(picture, Message)
+    assert picture.attachments[0].name == "image"
+    assert shell == Message("shell", "$ ls\na.txt")
+    assert user == Message("user", "left")
+    assert isinstance(tool, Tool)
+    assert tool.text == "one\nfile:///l\nfile:///r\nUnsupported: image.\nUnsupported: terminal."
+
+
+def test_the_status():
+    conversation = Conversation()
+    conversation.apply(update("plan", entries=[{"content": "Do", "status": "pending"}]))
+    conversation.apply(update("current_mode_update", currentModeId="plan"))
+    conversation.apply(update("session_info_update", title="T"))
+    conversation.apply(event("followup_suggestion", suggestion="Go on"))
+    conversation.apply(event("session_snapshot", currentModelId="m"))
+    conversation.window_known(Window(10, 1))
+    conversation.chosen(Choices("", "", (Choice("m", "M"),), ()))
+    conversation.connected(Connection("live"))
+    status = conversation.status
+    assert (status.plan[0].text, status.mode, status.title, status.model) == ("Do", "plan", "T", "m")
+    assert (status.window, status.models, status.suggestion) == (Window(10, 1), (Choice("m", "M"),), "Go on")
+    conversation.apply(say("x", kind="user_message_chunk"))
+    assert conversation.status.suggestion == ""
+
+
+def test_a_question_is_open_until_it_is_answered_anywhere():
+    conversation = told([request(1, title="One"), request(2, kind="execute")])
+    assert [permission.id for permission in conversation.status.permissions] == ["r1", "r2"]
+    outcome = {"outcome": "selected", "optionId": "once"}
+    conversation.apply(event("permission_resolved", requestId="r1", outcome=outcome, voterClientId="other"))
+    [left] = conversation.status.permissions
+    assert left.id == "r2"
+    first = conversation.turns[0].items[0]
+    assert isinstance(first, Tool)
+    assert first.permission
+    assert (first.permission.state, first.permission.voter) == ("selected", "other")
+    assert first.permission.chosen
+    assert first.permission.chosen.kind == "allow_once"
+    conversation.apply(event("permission_already_resolved", requestId="r1", outcome={"outcome": "cancelled"}))
+    assert conversation.turns[0].items[0] == first
+    conversation.apply(event("turn_complete", stopReason="end_turn"))
+    second = conversation.turns[0].items[1]
+    assert isinstance(second, Tool)
+    assert second.permission
+    assert second.permission.state == "cancelled"
+    assert conversation.status.permissions == ()
+
+
+def test_a_turn_that_is_being_cancelled():
+    conversation = told([say("x"), event("prompt_cancelled")])
+    assert conversation.turns[0].cancelling
+    conversation.apply(event("turn_complete", stopReason="cancelled"))
+    assert (conversation.turns[0].state, conversation.turns[0].cancelling) == ("cancelled", False)
+    conversation.apply(event("prompt_cancelled"))
+    assert not conversation.turns[0].cancelling
+
+
+def test_the_end_of_a_prompt_that_had_no_turn_shows_nothing_but_an_error():
+    conversation = told(
+        [event("turn_complete", stopReason="cancelled"), event("pending_prompt_completed", promptId="q")]
+    )
+    assert conversation.turns == ()
+    conversation.apply(event("turn_error", message=""))
+    assert (conversation.turns[0].state, conversation.turns[0].error) == ("failed", "The turn has failed.")
+
+
+def test_another_bus_counts_anew():
+    conversation = told([])
+    assert not conversation.begin("other")
+    assert conversation.begin("e")
+
+
+def test_a_rebuild_takes_the_place_of_all():
+    conversation = told([say("x", prompt="a"), event("turn_complete", prompt="a"), say("y"), request()])
+    conversation.look()
+    frames = (say("x", prompt="a"), say("y, and more"))
+    conversation.rebuild(History(frames, Cursor("f", 7), True, (Queued("q", "Next"),)))
+    view = conversation.look()
+    assert [(turn.key, turn.state) for turn in view.changed] == [("a", "done"), ("p", "running")]
+    assert (view.status.permissions, view.status.queue) == ((), (Queued("q", "Next"),))
+    conversation.rebuild(History(frames, Cursor("g", 7)))
+    assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
+    conversation.rebuild(History((), Cursor("h", 0)))
+    assert conversation.look().order == ()

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from companion.daemon import agent, events
+from companion.daemon.conversation import Conversation
+from companion.daemon.events import read_frame
+from companion.daemon.sse import MAX_EVENT, Decoder, EventTooLargeError
+
+RECORDINGS = Path(__file__).parent / "recordings"
+SESSION = (RECORDINGS / "session.jsonl").read_text(encoding="utf-8").splitlines()
+DIED = (RECORDINGS / "died.jsonl").read_text(encoding="utf-8").splitlines()
+HISTORIES = [
+    json.loads((RECORDINGS / name).read_text(encoding="utf-8")) for name in ("history-live.json", "history-disk.json")
+]
+HISTORY = [event for history in HISTORIES for event in (*history["compactedReplay"], *history["liveJournal"])]
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def event(kind: str, /, **data: Any) -> events.Event:
+    return read_frame({"type": kind, "data": data}).event
+
+
+def update(kind: str, /, **fields: Any) -> events.Event:
+    return event("session_update", update={"sessionUpdate": kind, **fields})
+
+
+@pytest.mark.parametrize("line", [*SESSION, *DIED, *HISTORY])
+def test_every_recorded_event_is_understood(line: str | dict[str, Any]):
+    frame = read_frame(line)
+    assert not isinstance(frame.event, agent.Unknown | agent.Unsupported), frame
+    wire = json.loads(line) if isinstance(line, str) else line
+    assert frame.id == wire.get("id")
+    if "promptId" in wire:
+        assert frame.prompt == wire["promptId"]
+
+
+def test_the_recordings_hold_what_a_chat_is_made_of():
+    seen = {type(read_frame(line).event) for line in [*SESSION, *DIED]}
+    assert seen >= {
+        agent.UserChunk, agent.AnswerChunk, agent.ThoughtChunk, agent.ToolStart, agent.ToolUpdate, agent.UsageUpdate,
+        agent.CommandsUpdate, agent.PermissionRequest, events.PermissionResolved, events.TurnCompleted,
+        events.TurnFailed, events.CancelRequested, events.PromptQueued, events.PromptStarted, events.PromptDequeued,
+        events.ModelSwitched, events.ModelSwitchFailed, events.ApprovalModeChanged, events.SessionRenamed,
+        events.SessionClosed, events.SessionDied, events.SettingChanged, events.SessionSnapshot, events.ReplayComplete,
+    }  # fmt: skip
+
+
+def test_every_event_has_its_place_in_the_conversation():
+    assert set(Conversation._TAKES) == set(get_args(events.Event))
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "model"),
+    [
+        ("plan", {"entries": [{"content": "Do", "status": "pending", "priority": "medium"}]}, agent.PlanUpdate),
+        ("current_mode_update", {"currentModeId": "plan"}, agent.ModeUpdate),
+        ("session_info_update", {"title": None}, agent.InfoUpdate),
+        ("shell_output", {"output": "x"}, agent.ShellChunk),
+        ("agent_message_chunk", {"content": {"type": "image", "data": ""}}, agent.AnswerChunk),
+        ("tool_call_update", {"toolCallId": "1", "content": [{"type": "terminal"}]}, agent.ToolUpdate),
+        ("tool_call_update", {}, agent.Unsupported),
+        ("agent_message_chunk", {}, agent.Unsupported),
+        ("something_new", {"a": 1}, agent.Unknown),
+    ],
+)
+def test_updates(kind: str, fields: dict[str, Any], model: type):
+    assert type(update(kind, **fields)) is model
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "model"),
+    [
+        ("state_resync_required", {"reason": "epoch_reset"}, events.ResyncRequired),
+        ("client_evicted", {"reason": "queue_overflow"}, events.ClientEvicted),
+        ("stream_error", {"error": None}, events.StreamFailed),
+        ("history_truncated", {}, events.HistoryTruncated),
+        ("slow_client_warning", {}, events.SlowClientWarning),
+        ("session_rewound", {"targetTurnIndex": 1}, events.Rewound),
+        ("session_recording_degraded", {}, events.RecordingDegraded),
+        ("mid_turn_message_injected", {"messages": ["a", 1]}, events.MessagesInjected),
+        ("user_shell_command", {"command": "ls"}, events.ShellStarted),
+        ("user_shell_result", {"exitCode": 1}, events.ShellEnded),
+        ("followup_suggestion", {"suggestion": "Go on"}, events.Suggestion),
+        ("mcp_server_added", {}, events.Aside),
+        ("auth_device_flow_started", {}, agent.Unsupported),
+        ("pending_prompt_added", {}, agent.Unsupported),
+        ("permission_request", {"requestId": "1"}, agent.Unsupported),
+        ("something_new", {"a": 1}, agent.Unknown),
+    ],
+)
+def test_events(kind: str, data: dict[str, Any], model: type):
+    assert type(event(kind, **data)) is model
+
+
+def test_what_is_unknown_tells_its_names_and_not_its_values():
+    assert event("something_new", secret="hidden") == agent.Unknown(kind="event something_new", keys=("secret",))
+
+
+def test_the_questions_of_a_request():
+    question = {"question": "Which?", "header": None, "options": [{"label": "A", "description": None}]}
+    options = [{"optionId": "proceed_once", "name": "Submit", "kind": "allow_once"}]
+    for call in ({"_meta": {"qwenQuestions": [question]}}, {"rawInput": {"questions": [question]}}):
+        request = agent.read_permission("1", {"toolCallId": "t", **call}, options)
+        assert isinstance(request, agent.PermissionRequest)
+        [asked] = request.questions
+        assert (asked.question, asked.options[0].label) == ("Which?", "A")
+    assert isinstance(
+        agent.read_permission("1", {"toolCallId": "t", "rawInput": {"questions": [1]}}, options), agent.Unsupported
+    )
+    assert isinstance(agent.read_permission("1", None, options), agent.Unsupported)
+
+
+@pytest.mark.parametrize("data", ["", "{", "[]", "null", "[" * 100_000])
+def test_what_is_no_event_is_said(data: str):
+    assert isinstance(read_frame(data).event, agent.Unsupported)
+
+
+@given(JSON)
+def test_no_event_makes_the_reader_fail(value: Any):
+    read_frame(json.dumps(value))
+    for kind in (*events._MODELS, "permission_request", "session_update"):
+        read_frame({"type": kind, "data": value, "id": value, "promptId": value})
+    for kind in agent._UPDATES:
+        fields = value if isinstance(value, dict) else {"content": value}
+        read_frame({"type": "session_update", "data": {"update": {**fields, "sessionUpdate": kind}}})
+
+
+def encoded(lines: list[str], end: str) -> bytes:
+    frames = [f"id: {number}{end}event: x{end}data: {line}{end}{end}" for number, line in enumerate(lines)]
+    return f"retry: 3000{end}{end}: heartbeat{end}{end}{''.join(frames)}".encode()
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), min_size=1)), st.data())
+def test_any_cut_of_the_bytes_gives_the_same_events(lines: list[str], data: st.DataObject):
+    lines = [f"x{line}" for line in lines]
+    received = encoded(lines, data.draw(st.sampled_from(["\n", "\r\n"])))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(received)))))
+    decoder = Decoder()
+    parts = [received[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(received)], strict=True)]
+    assert [found for part in parts for found in decoder.feed(part)] == lines
+
+
+def test_data_of_several_lines_are_one_event():
+    assert Decoder().feed(b"data: a\ndata:b\n\ndata\n\n") == ["a\nb"]
+
+
+def test_an_event_without_an_end_is_given_up():
+    decoder = Decoder()
+    piece = b"x" * (MAX_EVENT // 4)
+    for _ in range(4):
+        decoder.feed(piece)
+    with pytest.raises(EventTooLargeError):
+        decoder.feed(piece)
