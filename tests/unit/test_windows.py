@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import socket
-import time
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
