@@ -104,8 +104,9 @@ def test_a_file_that_says_nothing_is_written_anew(files: dict[str, Path], text: 
 def test_a_pipe_in_a_files_place_keeps_nobody_waiting(files: dict[str, Path]):
     """B1: somebody else may put one into the temporary folder."""
     before = read(files["shared"])
-    files["shared"].unlink()
-    os.mkfifo(files["shared"])
+    pipe = files["shared"].with_name("pipe")
+    os.mkfifo(pipe)
+    pipe.replace(files["shared"])  # at once: else the file may be back before it
     until(lambda: files["shared"].is_file() and read(files["shared"]) == before)
 
 
