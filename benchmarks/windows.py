@@ -49,6 +49,7 @@ def figures() -> dict[str, float]:
         editor.wait(lambda: cli.active.get("path") == str(Path(folder, f"{VIEWS - 1}.txt")))
         editor.take_stall_ms()
         view = window.active_view()
+        assert view
         for point in range(1, 4):
             view.sel().clear()
             view.sel().add(point)

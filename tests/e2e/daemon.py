@@ -18,8 +18,9 @@ from companion.daemon.chat import Chat
 from companion.daemon.client import Client, Scope
 from companion.daemon.view import Message, Permission, Turn
 
+from .cli import STEP
 from .model import Model, Script
-from .qwen import STEP, Home, pinned_command, settings
+from .qwen import Home, pinned_command, settings
 
 T = TypeVar("T")
 MODELS = ("scripted", "scripted-b")

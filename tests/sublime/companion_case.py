@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 import sublime
-from unittesting import DeferrableTestCase
+from unittesting import DeferrableTestCase  # pyright: ignore[reportMissingImports] - the package UnitTesting has it
 
 from .cli import Cli, discovery_file
 from .screen import Screen

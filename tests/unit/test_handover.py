@@ -110,7 +110,7 @@ def test_an_unknown_session_is_still_unknown(start: Callable[[], Running]) -> No
     first = start()
     cli, _ = first.listening()
     reload(first, start)
-    assert cli.ask("tools/list", **{"mcp-session-id": "f" * 32}).status_code == 404
+    assert cli.ask("tools/list", mcp_session_id="f" * 32).status_code == 404
 
 
 def test_a_resumed_session_can_take_its_leave(start: Callable[[], Running]) -> None:
