@@ -258,7 +258,7 @@ class Reviews:
     async def _await_write(self, review: Review, content: str, before: object) -> None:
         """A CLI that has stopped in between leaves the person without the file and without the text."""
         for _ in range(int(WRITE_LIMIT / WRITE_LOOK)):
-            if await asyncio.to_thread(stamp, review.file_path) != before:
+            if await asyncio.to_thread(stamp, review.file_path) not in (None, before):
                 break
             if (await asyncio.to_thread(read_file, review.file_path)).source.source == content:
                 break

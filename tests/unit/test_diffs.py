@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from companion import review as review_module
+from companion.companion import Companion
 from companion.editor import Settings
 
 from .conftest import Running, until
@@ -351,6 +352,24 @@ class TestWritten:
         [(window, title, text, why)] = until(lambda: running.editor.kept)
         assert (window, title, text) == (1, "a.txt", "mine\n")
         assert "has not written a.txt" in why
+
+    def test_a_file_that_somebody_removes_meanwhile_has_not_been_written(
+        self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
+    ):
+        """D3: its stamp has changed, and the accepted text is nowhere."""
+        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.05)
+        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
+        Path(path).write_text("old\n", "utf-8")
+        cli.open_diff(path, "new\n")
+        number = running.diff(path).review.number
+
+        def accept(companion: Companion) -> None:
+            companion.reviews.accept(number, "new\n")
+            Path(path).unlink()
+
+        running.do(accept)
+        [(_, _, text, _)] = until(lambda: running.editor.kept)
+        assert text == "new\n"
 
 
 class TestOnDisk:
