@@ -12,38 +12,13 @@ import anyio.from_thread
 import httpx2
 import mcp_types as types
 from mcp.client.client import Client
-from mcp.client.extension import ClientExtension, NotificationBinding
 from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
-from pydantic import BaseModel, ConfigDict
 
-NOTIFICATIONS = ("ide/contextUpdate", "ide/diffAccepted", "ide/diffRejected", "ide/diffClosed")
+from ..listening import Listening
+
 #: Seconds for one answer or one notification.
 STEP = 30.0
-
-
-class Params(BaseModel):
-    """The parameters of a notification, as they came."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class Listening(ClientExtension):
-    """Collects the companion's notifications."""
-
-    identifier = "io.github.qwencompanion/tests"
-
-    def __init__(self) -> None:
-        self.received: list[tuple[str, dict[str, Any]]] = []
-
-    def notifications(self) -> list[NotificationBinding[Any]]:
-        return [
-            NotificationBinding(method=method, params_type=Params, handler=partial(self._take, method))
-            for method in NOTIFICATIONS
-        ]
-
-    async def _take(self, method: str, params: Params) -> None:
-        self.received.append((method, params.model_dump()))
 
 
 class McpClient:

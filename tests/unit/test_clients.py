@@ -13,40 +13,13 @@ import httpx2
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
-from mcp.client.extension import ClientExtension, NotificationBinding
 from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from pydantic import BaseModel, ConfigDict
 
+from ..listening import Listening
 from .conftest import Running, until
 from .wire import LIMIT
-
-METHODS = ("ide/contextUpdate", "ide/diffAccepted", "ide/diffRejected")
-
-
-class Params(BaseModel):
-    """The parameters of a notification, as they came."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class Listening(ClientExtension):
-    """Writes down the companion's notifications."""
-
-    identifier = "io.github.qwencompanion/tests"
-
-    def __init__(self) -> None:
-        self.received: list[tuple[str, dict[str, Any]]] = []
-
-    def notifications(self) -> list[NotificationBinding[Any]]:
-        return [
-            NotificationBinding(method=method, params_type=Params, handler=partial(self._take, method))
-            for method in METHODS
-        ]
-
-    async def _take(self, method: str, params: Params) -> None:
-        self.received.append((method, params.model_dump()))
 
 
 class Sdk:
