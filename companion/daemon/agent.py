@@ -169,6 +169,8 @@ class ToolStart(ToolUpdate):
 
 class _ChunkMeta(Wire):
     prompt_id: str | None = None
+    record_id: str | None = Field(default=None, alias="qwen.session.recordId")
+    """What the history on disk calls the message."""
     usage: Object = {}
     parent_tool_call_id: str | None = None
 

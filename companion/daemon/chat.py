@@ -7,9 +7,10 @@ has the time. However slow that is, nothing piles up but the conversation itself
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Sequence
 
-from . import events
+from . import agent, events
 from .answers import Session
 from .client import Client
 from .conversation import Conversation
@@ -107,13 +108,29 @@ class Chat:
             if self.client.has("session_context"):
                 self.conversation.chosen(await self.client.choices(self.session))
             self.conversation.connected(Connection("live"))
-            async for frame in stream.frames:
-                self._check(frame.event)
-                if not self.conversation.apply(frame):
-                    raise _StaleError
-                if frame.id is not None:
-                    self._tries = 0
+            measuring = asyncio.create_task(self._measure())
+            try:
+                is_measured = False
+                async for frame in stream.frames:
+                    self._check(frame.event)
+                    if not self.conversation.apply(frame):
+                        raise _StaleError
+                    if frame.id is not None:
+                        self._tries = 0
+                    is_measured |= isinstance(frame.event, agent.UsageUpdate)
+                    # 0.21.2 doesn't tell by itself.
+                    if isinstance(frame.event, events.TurnCompleted) and not is_measured:
+                        measuring.cancel()
+                        measuring = asyncio.create_task(self._measure())
+            finally:
+                measuring.cancel()
         raise StreamLostError("The daemon has ended the stream of events.")
+
+    async def _measure(self) -> None:
+        """Ask how full the context window is; the history doesn't tell."""
+        with contextlib.suppress(DaemonError):
+            if window := await self.client.window(self.session):
+                self.conversation.window_known(window)
 
     def _check(self, event: events.Event) -> None:
         """What an event says about the stream and the session."""

@@ -136,7 +136,8 @@ class Conversation:
 
     def rebuild(self, history: History) -> None:
         """Begin anew with what the daemon says the conversation is. Nobody sees it half done."""
-        ran = {turn.key for turn in self._turns.values() if turn.state == "running"}
+        # The history of 0.21.2 on disk has other keys than the events.
+        ran = {name for turn in self._turns.values() if turn.state == "running" for name in (turn.key, turn.asked)}
         self._turns.clear()
         self._queue.clear()
         self._open.clear()
@@ -148,7 +149,7 @@ class Conversation:
         for turn in self._turns.values():
             if turn.state == "running" and not (history.is_running and turn.key == last):
                 # History from disk has no ends of turns. What was seen running hasn't come to one.
-                self._end(turn, "interrupted" if turn.key in ran and turn.key == last else "done")
+                self._end(turn, "interrupted" if turn.key == last and ran & {turn.key, turn.asked} else "done")
         self._queue.update({queued.id: queued for queued in history.queue})
         self._dirty.update(self._turns)
         self._changed()

@@ -305,8 +305,11 @@ def read_frame(data: str | Mapping[str, Any]) -> Frame:
     prompt: object = frame.get("promptId")
     event = _event(frame.get("type"), about)
     if not isinstance(prompt, str):
-        # History that was read from disk has it with the prompt itself.
-        prompt = event.meta.prompt_id if isinstance(event, agent.UserChunk) else about.get("promptId")
+        # History that was read from disk has it with the prompt itself; that of 0.21.2 knows only the prompt's record.
+        if isinstance(event, agent.UserChunk):
+            prompt = event.meta.prompt_id or event.meta.record_id
+        else:
+            prompt = about.get("promptId")
     return Frame(
         event,
         number if type(number) is int else None,

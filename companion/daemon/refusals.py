@@ -47,6 +47,9 @@ def _by_status(status: int, headers: Mapping[str, str], body: Mapping[str, Any],
             return ForbiddenError(reason)
         case HTTPStatus.TOO_MANY_REQUESTS | HTTPStatus.SERVICE_UNAVAILABLE | HTTPStatus.GATEWAY_TIMEOUT:
             return BusyError(reason, _seconds(headers.get("retry-after")))
+        # 0.21.2 doesn't give it a code; a vote that comes too late names its request, too.
+        case HTTPStatus.NOT_FOUND if code is None and "sessionId" in body and "requestId" not in body:
+            return SessionGoneError()
         case _:
             return RefusedError(status, reason, code if isinstance(code, str) else None)
 

@@ -56,6 +56,12 @@ class Turn:
                     items.append(item)
         return ShownTurn(self.key, self.state, tuple(items), self.client, self.stop_reason, self.error, self.cancelling)
 
+    @property
+    def asked(self) -> str:
+        """The text that the turn began with; empty if nobody has asked anything."""
+        first = self._items[0] if self._items else None
+        return first.show().text if isinstance(first, _Said) and first.speaker == "user" else ""
+
     def note(self, text: str) -> None:
         """Add a line of the chat's own."""
         self._items.append(Notice(text))

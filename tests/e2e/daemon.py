@@ -19,10 +19,13 @@ from companion.daemon.client import Client, Scope
 from companion.daemon.view import Message, Permission, Turn
 
 from .cli import STEP
+from .clis import NEWEST_QWEN, pinned
 from .model import Model, Script
-from .qwen import Home, pinned_command, settings
+from .qwen import Home, settings
 
 T = TypeVar("T")
+#: The oldest daemon that is supported, and the newest that is pinned.
+VERSIONS = ("0.21.2", NEWEST_QWEN)
 MODELS = ("scripted", "scripted-b")
 
 
@@ -51,9 +54,10 @@ class Place:
 
     home: Home
     model: Model
+    version: str = NEWEST_QWEN
 
     @classmethod
-    def make(cls) -> Place:
+    def make(cls, version: str = NEWEST_QWEN) -> Place:
         home, model = Home.make(), Model()
         providers = [
             {"id": name, "name": name.title(), "baseUrl": model.base_url, "envKey": "OPENAI_API_KEY"}
@@ -62,7 +66,7 @@ class Place:
         ]
         configured = settings() | {"modelProviders": {"openai": providers}}
         (home.qwen_home / "settings.json").write_text(json.dumps(configured), encoding="utf-8")
-        return cls(home, model)
+        return cls(home, model, version)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -73,8 +77,12 @@ class Place:
             QWEN_DISABLE_AUTO_TITLE="1",
         )
 
+    @property
+    def command(self) -> list[str]:
+        return pinned("qwen", self.version)
+
     async def start(self) -> launch.Daemon:
-        return await launch.start(pinned_command(), str(self.home.workspace), self.environment, limit=STEP)
+        return await launch.start(self.command, str(self.home.workspace), self.environment, limit=STEP)
 
     def close(self) -> None:
         self.model.close()

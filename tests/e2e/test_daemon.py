@@ -22,10 +22,11 @@ from companion.daemon.conversation import Conversation
 from companion.daemon.errors import AlreadyAnsweredError, UnauthorizedError, UnreachableError, WorkspaceMismatchError
 from companion.daemon.view import Tool
 
-from .daemon import Place, Proxy, processes, run, said, talk, until
+from .daemon import VERSIONS, Place, Proxy, processes, run, said, talk, until
 from .model import Call
 
-WORDS = tuple(f"word {number}, " for number in range(60))
+#: 0.21.2 trims what it writes on the disk.
+WORDS = ("word 0", *(f", word {number}" for number in range(1, 60)))
 
 
 @dataclass
@@ -41,9 +42,9 @@ class Served:
         return talk(address or self.daemon.address, self.folder, scope)
 
 
-@pytest.fixture(scope="module")
-def served(programs: None) -> Iterator[Served]:
-    place = Place.make()
+@pytest.fixture(scope="module", params=VERSIONS)
+def served(programs: None, request: pytest.FixtureRequest) -> Iterator[Served]:
+    place = Place.make(request.param)
     try:
         daemon = run(place.start())
         yield Served(place, daemon)
@@ -60,9 +61,8 @@ def test_thoughts_and_an_answer_stream(served: Served):
             assert (said(turn, "thought"), said(turn)) == ("Let me think.", "The answer is 42.")
             assert said(turn, "user") == f"Please {script.tag}"
             assert (turn.state, turn.stop_reason, turn.client) == ("done", "end_turn", here.chat.session.client_id)
+            await until(lambda: (window := here.chat.conversation.status.window) and window.used)
             status = here.chat.conversation.status
-            assert status.window
-            assert status.window.used > 0
             assert {command.name for command in status.commands} >= {"clear", "compress"}
             assert (await here.client.window(here.chat.session)) == status.window
 
@@ -221,7 +221,8 @@ def test_nothing_is_lost_or_twice_when_the_connection_is_cut(served: Served):
     run(test())
 
 
-def test_a_killed_daemon_is_said_and_its_conversation_is_resumed(programs: None):
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_killed_daemon_is_said_and_its_conversation_is_resumed(programs: None, version: str):
     async def test(place: Place) -> None:
         daemon = await place.start()
         again: launch.Daemon | None = None
@@ -240,8 +241,9 @@ def test_a_killed_daemon_is_said_and_its_conversation_is_resumed(programs: None)
                     here.chat.reconnect(client)
                     await until(lambda: here.live)
                     resumed, interrupted = here.chat.conversation.turns
-                    assert (resumed.key, resumed.items) == (first.key, first.items)
-                    assert (interrupted.key, interrupted.state) == (key, "interrupted")
+                    assert resumed.items == first.items
+                    assert said(interrupted, "user") == said(first, "user").replace("1", "2")
+                    assert interrupted.state == "interrupted"
                     turn = await here.done(await here.ask(place.model.speech("Third.")))
                     assert said(turn) == "Third."
         finally:
@@ -249,7 +251,7 @@ def test_a_killed_daemon_is_said_and_its_conversation_is_resumed(programs: None)
             if again:
                 launch.stop_now(again)
 
-    place = Place.make()
+    place = Place.make(version)
     try:
         run(test(place))
     finally:
@@ -369,7 +371,8 @@ def test_a_slow_view_neither_holds_the_reader_up_nor_fills_the_memory(served: Se
     run(test())
 
 
-def test_a_daemon_is_found_again_and_ends_with_all_that_it_has_started(programs: None):
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_daemon_is_found_again_and_ends_with_all_that_it_has_started(programs: None, version: str):
     async def test(place: Place) -> None:
         daemon = await place.start()
         try:
@@ -382,7 +385,7 @@ def test_a_daemon_is_found_again_and_ends_with_all_that_it_has_started(programs:
         assert not launch.is_running(daemon)
         assert [process for process in started if process.is_running() and process.status() != "zombie"] == []
 
-    place = Place.make()
+    place = Place.make(version)
     try:
         run(test(place))
     finally:

@@ -10,7 +10,7 @@ import pytest
 from companion.daemon.answers import Session
 from companion.daemon.chat import Chat
 from companion.daemon.client import Client
-from companion.daemon.view import Message, View
+from companion.daemon.view import Message, View, Window
 
 from .fake_daemon import FEATURES, FakeDaemon, Request, faked, until
 
@@ -52,7 +52,7 @@ class Person:
 
 @contextlib.asynccontextmanager
 async def opened(daemon: FakeDaemon, session: Session, backoff: tuple[float, ...]) -> AsyncGenerator[Person]:
-    daemon.capabilities("/w", features=[*FEATURES, "session_context"])
+    daemon.capabilities("/w", features=[*FEATURES, "session_context", "session_context_usage"])
     models = {"currentModelId": "m", "availableModels": [{"modelId": "m", "name": "M"}]}
     modes = {"currentModeId": "default", "availableModes": [{"id": "default", "name": None}]}
     daemon.routes["GET /session/s/context"] = 200, {"state": {"models": models, "modes": modes}}
@@ -303,3 +303,29 @@ def test_a_daemon_without_a_context_tells_nothing_of_models():
             await asyncio.wait([task])
 
     faked(test)
+
+
+def test_how_full_the_window_is_is_asked_for_where_the_daemon_does_not_tell():
+    """Issue 5: the meter with 0.21.2."""
+
+    def used(daemon: FakeDaemon, tokens: int) -> None:
+        usage = {"usage": {"totalTokens": tokens, "contextWindowSize": 100}}
+        daemon.routes["GET /session/s/context-usage"] = 200, usage
+
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        stream = await person.stream()
+        # It can't say before the first turn.
+        await until(lambda: daemon.asked("GET /session/s/context-usage"))
+        used(daemon, 10)
+        stream.say(1, "a")
+        stream.send("turn_complete", 2, "p", stopReason="end_turn")
+        await until(lambda: person.chat.conversation.status.window == Window(100, 10))
+        stream.send("session_update", 3, "q", update={"sessionUpdate": "usage_update", "size": 100, "used": 20})
+        asked = len(daemon.asked("GET /session/s/context-usage"))
+        stream.send("turn_complete", 4, "q", stopReason="end_turn")
+        stream.say(5, "b", "r")
+        await person.text("ab")
+        assert person.chat.conversation.status.window == Window(100, 20)
+        assert len(daemon.asked("GET /session/s/context-usage")) == asked
+
+    chatting(test)

@@ -197,6 +197,7 @@ def test_a_daemon_that_hangs_or_hangs_up(monkeypatch: pytest.MonkeyPatch):
         (503, {"error": "x", "code": "prompt_queue_full"}, errors.QueueFullError, "queue is full"),
         (503, {"error": "session limit", "code": "session_limit_exceeded"}, errors.BusyError, "session limit"),
         (404, {"error": "x", "code": "session_not_found"}, errors.SessionGoneError, "doesn't run this session"),
+        (404, {"error": "No session", "sessionId": "s"}, errors.SessionGoneError, "doesn't run this session"),
         (404, b"<html>Cannot POST</html>", errors.MissingFeatureError, "can't do that"),
         (409, {"error": "There.", "code": "conflict"}, errors.RefusedError, "409\\): There\\."),
         (500, {"error": "Internal", "code": -32603, "data": {"details": "no model"}}, errors.RefusedError, "no model"),

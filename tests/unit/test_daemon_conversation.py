@@ -321,3 +321,17 @@ def test_a_rebuild_takes_the_place_of_all():
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
     conversation.rebuild(History((), Cursor("h", 0)))
     assert conversation.look().order == ()
+
+
+def test_the_history_of_old_daemons_names_no_prompts_but_their_records():
+    """Issue 5: 0.21.2."""
+
+    def recorded(number: int, text: str, kind: str = "user_message_chunk") -> Frame:
+        return say(text, None, kind, _meta={"qwen.session.recordId": f"record {number}"})
+
+    conversation = told([say("One?", "a", "user_message_chunk"), event("turn_complete", "a")])
+    conversation.apply(say("Two?", "b", "user_message_chunk"))
+    frames = (recorded(1, "One?"), recorded(2, "1", "agent_message_chunk"), recorded(3, "Two?"))
+    conversation.rebuild(History(frames, Cursor("f", 3)))
+    assert [texts(turn) for turn in conversation.turns] == [[("user", "One?"), ("answer", "1")], [("user", "Two?")]]
+    assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
