@@ -228,10 +228,28 @@ def end_processes(processes: Sequence[psutil.Process]) -> None:
             process.terminate()
         except psutil.NoSuchProcess:
             continue
-    _, alive = psutil.wait_procs(processes, timeout=ENDING_GRACE)
+    alive = _left(processes)
     for process in alive:
         try:
             process.kill()
         except psutil.NoSuchProcess:
             continue
-    psutil.wait_procs(alive, timeout=ENDING_GRACE)
+    _left(alive)
+
+
+def _left(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """Those that have not ended within `ENDING_GRACE`.
+
+    One that has ended counts as such even while nobody has heard of it: who inherits it may take seconds for that.
+    """
+    end = time.monotonic() + ENDING_GRACE
+    while (left := [process for process in processes if _runs(process)]) and time.monotonic() < end:
+        time.sleep(0.02)
+    return left
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
