@@ -83,12 +83,12 @@ def _same_words(old_line: str, new_line: str) -> list[tuple[int, int, int]]:
 
 
 def _same_ends(old: str, new: str) -> list[tuple[int, int, int]]:
-    head = _common_head(old, new)
-    tail = _common_head(old[head:][::-1], new[head:][::-1])
+    head = common_head(old, new)
+    tail = common_head(old[head:][::-1], new[head:][::-1])
     return [(0, 0, head), (len(old) - tail, len(new) - tail, tail)]
 
 
-def _common_head(old: str, new: str) -> int:
+def common_head(old: str, new: str) -> int:
     """How many characters both lines start with."""
     low, high = 0, min(len(old), len(new))
     while low < high:

@@ -1,0 +1,63 @@
+"""A text that is being written, and what is where in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from .frame import Ask, Code, Fold, Link
+
+
+@dataclass(slots=True)
+class Places:
+    """What is where in a text."""
+
+    folds: list[Fold] = field(default_factory=list[Fold])
+    links: list[Link] = field(default_factory=list[Link])
+    codes: list[Code] = field(default_factory=list[Code])
+    asks: list[Ask] = field(default_factory=list[Ask])
+
+    def add(self, others: Iterable[Places], by: int = 0) -> None:
+        """Add others, moved by so many characters."""
+        for other in others:
+            if by:
+                self.folds += [Fold(each.key, each.start + by, each.end + by) for each in other.folds]
+                self.links += [Link(each.start + by, each.end + by, each.path, each.line) for each in other.links]
+                self.codes += [Code(each.key, each.start + by, each.end + by, each.language) for each in other.codes]
+                self.asks += [Ask(each.permission, each.at + by) for each in other.asks]
+            else:
+                self.folds += other.folds
+                self.links += other.links
+                self.codes += other.codes
+                self.asks += other.asks
+
+
+class Writer:
+    """A text that is written from its beginning to its end, with what is where in it."""
+
+    def __init__(self, text: str = "") -> None:
+        self.places = Places()
+        self.length = len(text)
+        self._parts = [text]
+
+    @property
+    def text(self) -> str:
+        """What has been written."""
+        return "".join(self._parts)
+
+    def write(self, text: str) -> None:
+        """Go on."""
+        self._parts.append(text)
+        self.length += len(text)
+
+    def link(self, text: str, path: str, line: int | None = None) -> None:
+        """Go on with the name of a file."""
+        start = self.length
+        self.write(text)
+        if path:
+            self.places.links.append(Link(start, self.length, path, line))
+
+    def fold(self, key: str, start: int) -> None:
+        """Let what has been written from `start` on be folded away."""
+        if start < self.length:
+            self.places.folds.append(Fold(key, start, self.length))

@@ -1,0 +1,359 @@
+"""The lines of a chat that are its own: what its tools do, what is asked, how a turn ended, where it all happens.
+
+What comes from a model or a tool is flattened or indented in them, so that it can't pass as a line of the chat. The
+answer itself is as the model wrote it and may hold any line; but buttons and keys belong to an `Ask` alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+from ..changes import changes, lines_of, tally
+from .frame import Ask, Locality
+from .pieces import presentable
+from .places import Writer
+from .view import Attachment, Diff, Permission, Status, Step, Tool, Turn
+
+INDENT = "    "
+_SIGNS = {"pending": "○", "in_progress": "◐", "completed": "✓", "failed": "✗"}
+_VERBS = {"read": "Read", "edit": "Edit", "delete": "Delete", "move": "Move", "execute": "Run", "fetch": "Fetch"}
+_MOST_LINES = 60
+"""Of one text among a tool call's details."""
+_LONGEST = 500
+"""Characters of a line among them."""
+_SHORT = 100
+"""Characters of a line that stands for something longer."""
+_SHOWN_ELSEWHERE = frozenset({
+    "absolute_path", "command", "content", "edits", "file_path", "new_string", "old_string", "path", "questions",
+})  # fmt: skip
+"""Arguments that the line of the call, its diffs or its questions show."""
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""With those that turn the direction of the text around."""
+_BREAK = re.compile(r"\s*[\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a line's words depend on beside what it says."""
+
+    folder: str
+    """The chat's, as the daemon calls it."""
+    own_clients: Container[str]
+
+
+def vote_keys(permission: Permission) -> Mapping[str, str]:
+    """The keys that answer a permission, by the ids of its options: y allows, n rejects, a allows from now on.
+
+    A kind of option that is there twice has no key where it would be a guess which one is meant.
+    """
+    kinds = [option.kind for option in permission.options]
+    keys = {"allow_once": "y", "reject_once": "n", "allow_always": "a"}
+    return {
+        each.id: keys[each.kind] for each in permission.options if each.kind in keys and kinds.count(each.kind) == 1
+    }
+
+
+# Texts
+
+
+def flat(text: str, most: int | None = None) -> str:
+    """A text on one line, without what a terminal would take for a command."""
+    text = " ".join(_CONTROL.sub("", _BREAK.sub(" ↵ ", clean(text).strip())).replace("\t", " ").split(" "))
+    return text if most is None or len(text) <= most else f"{text[: most - 1]}…"
+
+
+def clean(text: str) -> str:
+    """A text without the commands for a terminal that are in it."""
+    return _CONTROL.sub("", _ESCAPE.sub("", presentable(text)))
+
+
+def sentence(text: str) -> str:
+    """A text on one line that ends like a sentence."""
+    text = flat(text)
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def relative(path: str, folder: str) -> str:
+    """A path as short as it can be said in a folder."""
+    path = flat(path)
+    folder = folder.rstrip("/\\")
+    return path[len(folder) + 1 :] if folder and path.startswith((f"{folder}/", f"{folder}\\")) else path
+
+
+# Tool calls
+
+
+def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_running: bool) -> None:
+    """A tool call: its line, its details folded away, and what is or was asked about it."""
+    margin = "  " if tool.parent else ""
+    status = tool.status if is_running or tool.status != "in_progress" else "pending"
+    writer.write(f"{margin}{_SIGNS.get(status, '◐')} ")
+    _write_target(writer, tool, context)
+    if reason := _failure(tool):
+        writer.write(f" — {reason}")
+    start = writer.length
+    asked = tool.permission
+    for line in _details(tool, context):
+        writer.write(f"\n{margin}{INDENT}{line}")
+    writer.fold(key, start)
+    if asked and asked.state == "open":
+        writer.write("\n")
+        write_ask(writer, asked, context)
+    elif asked:
+        writer.write(f"\n{margin}{_answered(asked, context.own_clients)}")
+
+
+def _write_target(writer: Writer, tool: Tool, context: Context) -> None:
+    """What a tool does, on one line."""
+    verb = _VERBS.get(tool.kind, "")
+    if tool.name == "write_file":
+        verb = "Write"
+    title = flat(tool.title or tool.name or tool.kind, _SHORT)
+    if tool.kind == "execute" and (command := _text(tool.input, "command")):
+        writer.write(f"{verb} {flat(command, _SHORT)}")
+        return
+    places = tool.places if verb else ()
+    if not places:
+        writer.write(title)
+        return
+    writer.write(verb)
+    for number, place in enumerate(places[:5]):
+        writer.write(", " if number else " ")
+        name = relative(place.path, context.folder)
+        writer.link(f"{name}:{place.line}" if place.line else name, place.path, place.line)
+    if len(places) > 5:
+        writer.write(f" and {len(places) - 5} more")
+    if tool.diffs:
+        inserted, deleted = map(sum, zip(*(_diff(diff)[:2] for diff in tool.diffs), strict=True))
+        writer.write(f" +{inserted} −{deleted}")
+
+
+def _failure(tool: Tool) -> str:
+    """Why a call has failed, in short; empty if the person knows."""
+    asked = tool.permission
+    if tool.status != "failed" or (asked and _is_rejected(asked)):
+        return ""
+    return next((line[:_SHORT] for line in map(flat, tool.text.splitlines()) if line), "")
+
+
+def _details(tool: Tool, context: Context) -> Iterable[str]:
+    """What a call is about in full, as lines."""
+    command = _text(tool.input, "command") if tool.kind == "execute" else ""
+    if command:
+        first, *more = clean(command).split("\n")
+        yield f"$ {first}"
+        yield from (f"  {line}" for line in more)
+    shown = _SHOWN_ELSEWHERE if command or tool.diffs or tool.places else frozenset({"questions"})
+    for name, value in tool.input.items():
+        if name not in shown and value not in (None, "", False):  # noqa: PLR6201 (a value may have no hash)
+            yield from _cut(f"{flat(str(name))}: {value if isinstance(value, str) else _json(value)}")
+    said = _said(tool)
+    if said.strip() and said.strip() != _failure(tool):
+        yield from _cut(said.strip("\r\n"))
+    for diff in tool.diffs:
+        inserted, deleted, lines = _diff(diff)
+        yield f"{relative(diff.path, context.folder)} +{inserted} −{deleted}"
+        yield from lines
+
+
+def _said(tool: Tool) -> str:
+    """What a tool says. Of a command's result its output is enough."""
+    output: object = tool.output
+    if not isinstance(output, dict):
+        return tool.text
+    result = cast("dict[str, object]", output)
+    printed, code = result.get("output"), result.get("exitCode")
+    if result.get("type") != "shell_result" or not isinstance(printed, str):
+        return tool.text
+    return f"{printed.rstrip()}\nexit code {code}" if code else printed
+
+
+def _cut(text: str) -> Iterable[str]:
+    lines = clean(text).split("\n")
+    yield from (line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…" for line in lines[:_MOST_LINES])
+    if len(lines) > _MOST_LINES:
+        yield f"… {len(lines) - _MOST_LINES} more lines"
+
+
+@lru_cache(maxsize=16)  # a call is shown anew with each of its news
+def _diff(diff: Diff) -> tuple[int, int, tuple[str, ...]]:
+    """How many lines a change inserts and deletes, and those lines, cut."""
+    old, new = lines_of(clean(diff.old)), lines_of(clean(diff.new))
+    found = changes(old, new)
+    counts = tally(found, old, new)
+    lines: list[str] = []
+    for change in found:
+        lines += [f"- {line}" for line in old[change.old_start : change.old_end]] if counts.deleted else []
+        lines += [f"+ {line}" for line in new[change.new_start : change.new_end]] if counts.inserted else []
+    return counts.inserted, counts.deleted, tuple(_cut("\n".join(lines))) if lines else ()
+
+
+# Permissions
+
+
+def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
+    """What is asked, what would be done, and how it can be answered. All but the first line is indented."""
+    writer.write(f"? Qwen Code asks: {flat(permission.title or permission.kind, 300)}")
+    for line in _proposal(permission, context):
+        writer.write(f"\n{INDENT}{line}")
+    keys = vote_keys(permission)
+    options = [
+        f"[{keys[option.id]}] {flat(option.name)}" if option.id in keys else flat(option.name)
+        for option in permission.options
+    ]
+    writer.write(f"\n{INDENT}{' · '.join(options)}")
+    writer.places.asks.append(Ask(permission, writer.length))
+
+
+def _proposal(permission: Permission, context: Context) -> Iterable[str]:
+    """What would be done, in full: nobody should allow what isn't there to be read."""
+    for question in permission.questions:
+        yield flat(question.text)
+        for label, description in question.answers:
+            yield f"· {flat(label)}" + (f" — {flat(description)}" if description else "")
+    for diff in permission.diffs:
+        inserted, deleted, _ = _diff(diff)
+        yield f"{relative(diff.path, context.folder)} +{inserted} −{deleted}"
+    if permission.diffs:
+        yield "The diff is open beside." if len(permission.diffs) == 1 else "The diffs are open beside."
+        return
+    if command := _text(permission.input, "command"):
+        first, *more = clean(command).split("\n")
+        yield f"$ {first}"
+        yield from (f"  {line}" for line in more)
+    for name, value in permission.input.items():
+        if name not in {"command", "questions", "description"}:
+            lines = clean(value if isinstance(value, str) else _json(value)).split("\n")
+            yield f"{flat(str(name))}: {lines[0]}"
+            yield from (f"  {line}" for line in lines[1:])
+
+
+def _is_rejected(permission: Permission) -> bool:
+    chosen = permission.chosen
+    return permission.state == "cancelled" or (chosen is not None and chosen.kind.startswith("reject"))
+
+
+def _answered(permission: Permission, own_clients: Container[str]) -> str:
+    chosen, is_rejected = permission.chosen, _is_rejected(permission)
+    if permission.state == "cancelled":
+        words = "Cancelled before an answer"
+    elif chosen is None or permission.questions:
+        words = "Not answered" if is_rejected else "Answered"
+    else:
+        name = flat(chosen.name, _SHORT)
+        words = {"allow_once": "Allowed once", "reject_once": "Rejected"}.get(chosen.kind) or (
+            f"Rejected: {name}"
+            if is_rejected
+            else f"Allowed: {name}"
+            if "allow" in chosen.kind
+            else f"Answered: {name}"
+        )
+    by = " by another client" if permission.voter is not None and permission.voter not in own_clients else ""
+    return f"{'✗' if is_rejected else '✓'} {words}{by}"
+
+
+# Turns
+
+
+def write_attachments(writer: Writer, attachments: Iterable[Attachment]) -> None:
+    """What came with a message, a line each."""
+    for attachment in attachments:
+        writer.write("\n  @ ")
+        path = attachment.uri.removeprefix("file://") if attachment.uri.startswith("file://") else ""
+        writer.link(flat(attachment.name or attachment.uri), path)
+
+
+def write_shell(writer: Writer, text: str) -> None:
+    """A command of the person with its output."""
+    writer.write(INDENT + f"\n{INDENT}".join(_cut(text.strip("\r\n"))))
+
+
+def ending(turn: Turn) -> str:
+    """How a turn ended, if not well, or that it is about to; empty if there is nothing to say."""
+    match turn.state:
+        case "running":
+            return "— Cancelling … —" if turn.cancelling else ""
+        case "cancelled":
+            return "— Cancelled —"
+        case "failed":
+            return f"— Failed: {sentence(turn.error or 'it is not said why')} —"
+        case "interrupted":
+            return "— Interrupted: Qwen Code ended before this was through. —"
+        case "done":
+            return _stopped(turn.stop_reason)
+
+
+def _stopped(reason: str) -> str:
+    if reason in {"", "end_turn", "cancelled"}:
+        return ""
+    known = {
+        "max_tokens": "the answer has reached its longest",
+        "max_turn_requests": "the turn has reached its most requests",
+        "refusal": "the model refuses to go on",
+    }
+    return f"— Stopped: {sentence(known.get(reason, reason))} —"
+
+
+# Before and after the turns
+
+
+def header(locality: Locality) -> str:
+    """Where it all happens: no word that isn't known to be true."""
+    program = f"Qwen Code {flat(locality.version)}".rstrip()
+    host = f" on {flat(locality.host)}" if locality.host else ""
+    folder = f", in {flat(locality.folder)}" if locality.folder else ""
+    lines = [program + host + folder]
+    if locality.host and locality.is_local:
+        lines.append(f"Files, commands and keys are those of {flat(locality.host)}.")
+    elif locality.host:
+        lines.append(f"Files, commands and keys are those of {flat(locality.host)}, not of this editor’s computer.")
+    if locality.warning:
+        lines.append(f"⚠ {sentence(locality.warning)}")
+    return "\n".join(lines)
+
+
+def tail(status: Status) -> str:
+    """What is above the prompt: the plan, what waits, how the connection is."""
+    parts = (_plan(status.plan, is_running=status.running is not None), _queue(status), _connection(status))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _plan(plan: Iterable[Step], *, is_running: bool) -> str:
+    steps = tuple(plan)
+    if not steps or not (is_running or any(step.status != "completed" for step in steps)):
+        return ""
+    return "\n".join(["Plan", *(f"  {_SIGNS.get(step.status, '○')} {flat(step.text)}" for step in steps)])
+
+
+def _queue(status: Status) -> str:
+    return "\n".join(f"⏳ {flat(queued.text, _SHORT)} — waits" for queued in status.queue)
+
+
+def _connection(status: Status) -> str:
+    connection = status.connection
+    match connection.state:
+        case "live":
+            return ""
+        case "connecting":
+            return f"⚠ {sentence(connection.message)}" if connection.message else "◌ Connecting …"
+        case "waiting":
+            again = f" The next try is in {connection.retry_in:.0f} s." if connection.retry_in is not None else ""
+            return f"⚠ {sentence(connection.message or 'The connection is lost')}{again}"
+        case "lost" | "ended":
+            return f"⚠ {sentence(connection.message or 'The connection is lost')}"
+
+
+def _text(values: Mapping[str, Any], name: str) -> str:
+    value = values.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _json(value: object) -> str:
+    dumps: Callable[..., str] = json.dumps
+    return dumps(value, ensure_ascii=False, default=str)
