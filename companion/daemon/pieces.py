@@ -129,7 +129,7 @@ class MessagePiece(Piece):
                 self.places.add((places,), body)
         edits += self._finish(end + suffix.text)
         self.places.add((suffix.places,), body + self._size + len(end))
-        if self._is_quoted:
+        if self._is_quoted and self._size:
             self.places.folds = [Fold(self._key, body, self.start + self.length)]
         return edits
 

@@ -11,14 +11,11 @@ from itertools import chain
 
 from ..changes import Edit
 from . import wording
-from .frame import Frame, Locality
+from .frame import MARK, Frame, Locality
 from .pieces import Piece
 from .places import Writer
 from .turn_text import TurnText
 from .view import View
-
-MARK = "\n❯ "
-"""What a chat's text ends with; behind it is what the person writes."""
 
 
 class Transcript:

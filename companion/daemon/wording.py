@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -64,7 +64,7 @@ def vote_keys(permission: Permission) -> Mapping[str, str]:
 
 def flat(text: str, most: int | None = None) -> str:
     """A text on one line, without what a terminal would take for a command."""
-    text = " ".join(_CONTROL.sub("", _BREAK.sub(" ↵ ", clean(text).strip())).replace("\t", " ").split(" "))
+    text = clean(_BREAK.sub(" ↵ ", text.strip())).replace("\t", " ")
     return text if most is None or len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -146,19 +146,18 @@ def _details(tool: Tool, context: Context) -> Iterable[str]:
     """What a call is about in full, as lines."""
     command = _text(tool.input, "command") if tool.kind == "execute" else ""
     if command:
-        first, *more = clean(command).split("\n")
-        yield f"$ {first}"
-        yield from (f"  {line}" for line in more)
+        yield from _whole(f"$ {command}")
     shown = _SHOWN_ELSEWHERE if command or tool.diffs or tool.places else frozenset({"questions"})
     for name, value in tool.input.items():
-        if name not in shown and value not in (None, "", False):  # noqa: PLR6201 (a value may have no hash)
+        if name not in shown and value not in (None, "", False):
             yield from _cut(f"{flat(str(name))}: {value if isinstance(value, str) else _json(value)}")
     said = _said(tool)
     if said.strip() and said.strip() != _failure(tool):
         yield from _cut(said.strip("\r\n"))
     for diff in tool.diffs:
         inserted, deleted, lines = _diff(diff)
-        yield f"{relative(diff.path, context.folder)} +{inserted} −{deleted}"
+        if len(tool.diffs) > 1:
+            yield f"{relative(diff.path, context.folder)} +{inserted} −{deleted}"
         yield from lines
 
 
@@ -224,14 +223,17 @@ def _proposal(permission: Permission, context: Context) -> Iterable[str]:
         yield "The diff is open beside." if len(permission.diffs) == 1 else "The diffs are open beside."
         return
     if command := _text(permission.input, "command"):
-        first, *more = clean(command).split("\n")
-        yield f"$ {first}"
-        yield from (f"  {line}" for line in more)
+        yield from _whole(f"$ {command}")
     for name, value in permission.input.items():
-        if name not in {"command", "questions", "description"}:
-            lines = clean(value if isinstance(value, str) else _json(value)).split("\n")
-            yield f"{flat(str(name))}: {lines[0]}"
-            yield from (f"  {line}" for line in lines[1:])
+        if name not in {"command", "questions", "description"} and value not in (None, "", False):
+            yield from _whole(f"{name}: {value if isinstance(value, str) else _json(value)}")
+
+
+def _whole(text: str) -> Iterable[str]:
+    """A text to the last character; those that an editor wouldn't show are spelled out."""
+    first, *more = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], presentable(text)).split("\n")
+    yield first
+    yield from (f"  {line}" for line in more)
 
 
 def _is_rejected(permission: Permission) -> bool:
@@ -355,5 +357,4 @@ def _text(values: Mapping[str, Any], name: str) -> str:
 
 
 def _json(value: object) -> str:
-    dumps: Callable[..., str] = json.dumps
-    return dumps(value, ensure_ascii=False, default=str)
+    return json.dumps(value, ensure_ascii=False, default=str)
