@@ -11,9 +11,11 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
+from .chats import Chats
 from .cli import FAMILIES
+from .daemon import launch
 from .discovery import EnvironmentVariables, clear_leftovers
-from .editor import Editor, Settings, Window, WindowStatus
+from .editor import DaemonSettings, Editor, Settings, Window, WindowStatus
 from .endpoint import Endpoint
 from .handover import Inheritance
 from .process import wrote
@@ -39,6 +41,7 @@ class Companion:
         self.reviews = Reviews(editor, self._background)
         self.reviews.settings_of = self._settings_of
         self.reviews.on_change = self._status_changed
+        self.chats = Chats(editor, self.reviews, self._background)
         self._editor = editor
         self._settings = settings
         self._window_settings: Mapping[int, Settings] = {}
@@ -52,23 +55,30 @@ class Companion:
         self._servers: dict[int, asyncio.Task[None]] = {}
         self._tick: asyncio.Task[object] | None = None
 
-    def start(self, endpoints: Sequence[Endpoint]) -> None:
-        """Serve the endpoints that are open already, the first of them for the window in front."""
+    def start(self, endpoints: Sequence[Endpoint], chats: Mapping[int, Mapping[str, Any]] | None = None) -> None:
+        """Serve the endpoints that are open already, the first of them for the window in front.
+
+        `chats` is what the instance before this one has left of its chats, by window.
+        """
         for endpoint in reversed(endpoints):
             self._serve(endpoint)
         if endpoints:
             self._front = endpoints[0].window
+        self.chats.inherit(chats or {}, self._windows)
         self._background(self._clear_leftovers())
         self._tick = self._background(self._look_again())
 
-    async def stop(self) -> dict[int, Inheritance]:
-        """Reject what is open, say so to the CLIs, and end everything.
+    async def stop(self, *, hand_over: bool = False) -> dict[int, Inheritance]:
+        """Reject what is open, say so to the CLIs, and end everything; with `hand_over` all but the private daemons.
 
         Returns what the next instance needs to go on, by window; it has to be taken or given up.
         """
         if self._tick:
             self._tick.cancel()
+        # A question of a chat stays a question.
+        self.chats.dismiss()
         self.reviews.reject_all()
+        ending = asyncio.create_task(self.chats.stop(hand_over=hand_over))
         left = {number: window.endpoint.bequeath(window.session_ids()) for number, window in self._windows.items()}
         self._variables.remove()
         for window in self._windows.values():
@@ -78,6 +88,11 @@ class Companion:
             async with asyncio.timeout(FLUSH):
                 await asyncio.gather(*(session.flushed() for session in sessions))
         await asyncio.gather(*(window.close() for window in self._windows.values()))
+        for number, chat in (await ending).items():
+            if number in left:
+                left[number].chat.update(chat)
+            else:
+                await asyncio.to_thread(self.chats.end_inherited, chat)
         for ended in await asyncio.gather(*self._servers.values(), return_exceptions=True):
             if isinstance(ended, BaseException):
                 logger.error("A server did not end well", exc_info=ended)
@@ -95,6 +110,7 @@ class Companion:
 
     def window_closed(self, window: int) -> None:
         """A window closes: its diffs are rejected, its sessions end."""
+        self.chats.window_closed(window)
         self.reviews.reject_window(window)
         self._statuses.pop(window, None)
         if server := self._windows.pop(window, None):
@@ -142,9 +158,17 @@ class Companion:
         if server := self._windows.get(window):
             server.touched()
 
-    def configure(self, settings: Settings, windows: Mapping[int, Settings] | None = None) -> None:
+    def configure(
+        self,
+        settings: Settings,
+        windows: Mapping[int, Settings] | None = None,
+        daemon: DaemonSettings | None = None,
+    ) -> None:
         """The settings have changed; `windows` names those whose project has settings of its own."""
+        # Those of the daemon are in no log: an address may hold a secret, too.
         logger.debug("The settings are %s", settings)
+        if daemon:
+            self.chats.configure(daemon)
         self._settings = settings
         self._window_settings = windows or {}
         for number, server in self._windows.items():
@@ -224,6 +248,8 @@ class Companion:
     async def _clear_leftovers(self) -> None:
         for path in await asyncio.to_thread(clear_leftovers, FAMILIES, wrote):
             logger.info("Removed %s, which a crashed editor left behind", path)
+        for pid in await asyncio.to_thread(launch.end_leftovers):
+            logger.info("Ended the daemon %d, which a crashed editor left behind", pid)
 
     async def _look_again(self) -> None:
         while True:

@@ -7,13 +7,15 @@ This module is imported before the libraries are, so it needs the standard libra
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .changes import Edit
+    from .daemon.frame import Frame
+    from .daemon.prompt import Draft
     from .marks import Marks
     from .review import Review
 
@@ -32,6 +34,20 @@ class Settings:
     """A text with more characters opens without marks."""
     max_marked_lines: int = 100_000
     """A text with more lines opens without marks."""
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonSettings:
+    """The settings of the chat, as they stand in the file; the environment fills what they leave empty (F1)."""
+
+    enabled: bool = False
+    managed: bool = True
+    """Whether a private `qwen serve` is started where neither the settings nor the environment name an address."""
+    url: str = ""
+    token: str = field(default="", repr=False)
+    """Never to be shown or logged (F7)."""
+    command: str | tuple[str, ...] = ("qwen",)
+    """What runs Qwen Code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +152,17 @@ class Editor(Protocol):
 
     def keep_text(self, window: int, title: str, text: str, why: str) -> None:
         """Show text that would be lost in a view of its own, and say why it is there."""
+        ...
+
+    async def show_chat(self, window: int, frame: Frame) -> bool:
+        """Bring a window's chat up to date. Returns False if the window shows none.
+
+        It is awaited before the next frame is made, so that a busy editor gets fewer of them.
+        """
+        ...
+
+    def return_draft(self, window: int, draft: Draft, why: str) -> None:
+        """Put what the person has written back into the chat's prompt, and say why."""
         ...
 
     def mention(self, message: str, window: int) -> None:

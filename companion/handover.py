@@ -11,10 +11,13 @@ from __future__ import annotations
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
+from typing import Any
 
 HOLDER = "_qwen_companion_handover"
+EndChat = Callable[[dict[str, Any]], object]
 LIMIT = 30.0
 """Seconds until what nobody has taken is given up: the package was removed, not reloaded."""
 
@@ -30,21 +33,23 @@ class Inheritance:
     """From the ids of sessions, as their CLIs know them, to the names of the families."""
     folders_since: dict[str, float] = field(default_factory=dict[str, float])
     """Since when each folder is told to CLIs, as a Unix time in seconds."""
+    chat: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    """What its chat needs to go on (`WindowChat.stop`); empty without one."""
 
 
 class _Holder(ModuleType):
-    windows: dict[int, tuple[socket.socket, dict[str, str], dict[str, str], dict[str, float]]]
+    windows: dict[int, tuple[Any, ...]]
     timer: threading.Timer
 
 
-def leave(left: dict[int, Inheritance]) -> None:
-    """Leave the places of some windows to the next instance."""
-    give_up(take())
+def leave(left: dict[int, Inheritance], end_chat: EndChat = lambda _: None) -> None:
+    """Leave the places of some windows to the next instance. `end_chat` ends what is left of a chat to nobody."""
+    give_up(take(), end_chat)
     holder = _Holder(HOLDER)
     holder.windows = {
-        window: (one.listener, one.tokens, one.sessions, one.folders_since) for window, one in left.items()
+        window: (one.listener, one.tokens, one.sessions, one.folders_since, one.chat) for window, one in left.items()
     }
-    holder.timer = threading.Timer(LIMIT, lambda: give_up(take()))
+    holder.timer = threading.Timer(LIMIT, lambda: give_up(take(), end_chat))
     holder.timer.daemon = True
     holder.timer.start()
     sys.modules[HOLDER] = holder
@@ -59,7 +64,9 @@ def take() -> dict[int, Inheritance]:
     return {window: Inheritance(*one) for window, one in holder.windows.items()}
 
 
-def give_up(left: dict[int, Inheritance]) -> None:
+def give_up(left: dict[int, Inheritance], end_chat: EndChat = lambda _: None) -> None:
     """Close what is left to nobody."""
     for one in left.values():
         one.listener.close()
+        if one.chat:
+            end_chat(one.chat)

@@ -35,8 +35,24 @@ EMPTY_REFUSED = (
 )
 
 
+NOT_EDITABLE = "{cli} writes {name} as it proposes: accept or reject the whole."
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A chat asks before it changes a file (companion-spec.md F3).
+
+    The person alone answers; the chat's daemon takes a yes or a no, but no other text.
+    """
+
+    old: str
+    """What the file holds now, as the daemon says."""
+    is_here: bool = True
+    """Whether the file is on this machine. If it isn't, none is read."""
+
+
 class Owner(Protocol):
-    """The session that opened a diff, and alone hears of its outcome."""
+    """The session or the chat that opened a diff, and alone hears of its outcome."""
 
     @property
     def window(self) -> int:
@@ -67,6 +83,18 @@ class Review:
     """The file has been read and the diff is, or is about to be, on the screen."""
     orphaned: bool = False
     """The session is gone: nobody waits for the outcome."""
+    request: Request | None = None
+    """What a chat asks; None for a CLI's proposal, which the person may edit."""
+
+    @property
+    def is_editable(self) -> bool:
+        """Whether the person may change the proposal."""
+        return self.request is None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the file is on this machine."""
+        return self.request is None or self.request.is_here
 
     @property
     def name(self) -> str:
@@ -99,11 +127,11 @@ class Reviews:
     def __iter__(self) -> Iterator[Review]:
         return iter(list(self._open.values()))
 
-    def open(self, owner: Owner, file_path: str, content: str) -> Review:
-        """A CLI proposes a change. An open review of the same session and path is superseded, silently."""
+    def open(self, owner: Owner, file_path: str, content: str, request: Request | None = None) -> Review:
+        """A CLI or a chat proposes a change. An open one of the same owner and path is superseded, silently."""
         if old := self._open.pop((owner, file_path), None):
             self._background(self._close_views(old, "was proposed anew"))
-        review = self._open[owner, file_path] = Review(owner, file_path, SourceText(content))
+        review = self._open[owner, file_path] = Review(owner, file_path, SourceText(content), request=request)
         logger.debug("%s opens a diff of %s", owner.cli, file_path)
         self.on_change()
         self._background(self._show(review))
@@ -117,6 +145,11 @@ class Reviews:
         """The person accepts, with the text of the proposal's view."""
         review = self.find(number)
         if review is None:
+            return
+        if review.request:
+            self._settle(review)
+            review.owner.notify(_accepted(review, review.proposed.source))
+            self._editor.dismiss_review(review)
             return
         content = review.proposed.restore(text, review.disk.source)
         if not content and review.proposed.source:
@@ -160,6 +193,13 @@ class Reviews:
         keep = not (is_answered and cli.keeps_edits(owner.cli))
         return await self._close_views(review, "was answered in the terminal", keep=keep)
 
+    def withdraw(self, owner: Owner) -> None:
+        """The owner needs no answer any more: its diffs close, and nobody is told."""
+        for review in self:
+            if review.owner is owner:
+                self._settle(review)
+                self._editor.dismiss_review(review)
+
     def orphan(self, owner: Owner) -> None:
         """A session is gone for good."""
         for review in self:
@@ -174,12 +214,12 @@ class Reviews:
 
     def revert(self, number: int, text: str, line: int, version: int) -> None:
         """Take the original's lines for the change at a line of the proposal, which counts from 0."""
-        if review := self.find(number):
+        if review := self._editable(number):
             self._background(self._edit(review, "new", text, line, version))
 
     def restore(self, number: int, text: str, line: int, version: int) -> None:
         """Take the proposal's own lines again, as the CLI proposed them, for the change at a line."""
-        if review := self.find(number):
+        if review := self._editable(number):
             self._background(self._edit(review, "old", text, line, version))
 
     async def look(self) -> None:
@@ -189,21 +229,22 @@ class Reviews:
         diffs all the same, and wait for them (peers.md §4).
         """
         for review in self:
-            if review.is_shown and await asyncio.to_thread(stamp, review.file_path) != review.disk.stamp:
+            is_watched = review.is_shown and review.is_here
+            if is_watched and await asyncio.to_thread(stamp, review.file_path) != review.disk.stamp:
                 disk = await asyncio.to_thread(read_file, review.file_path)
                 if self.find(review.number) is not review or review.orphaned:
                     continue
-                if disk.exists and disk.source == review.proposed:
+                if review.is_editable and disk.exists and disk.source == review.proposed:
                     await self._done_on_disk(review)
-                elif disk.source != review.disk.source:
+                elif _differs(disk, review):
                     self._editor.review_changed_on_disk(review)
 
     async def _show(self, review: Review) -> None:
         try:
-            review.disk = await asyncio.to_thread(read_file, review.file_path)
+            review.disk = await self._before(review)
             if self.find(review.number) is not review:
                 return
-            if review.disk.exists and review.disk.source == review.proposed:
+            if review.is_editable and review.disk.exists and review.disk.source == review.proposed:
                 await self._done_on_disk(review)
                 return
             found = await self._marks(review, review.shown)
@@ -212,9 +253,28 @@ class Reviews:
                 await self._editor.show_review(review, found)
         except Exception:
             logger.exception("Can't show the diff of %s", review.name)
-            self._editor.say(f"The diff of {review.name} could not be shown, so it is rejected.", review.owner.window)
+            then = ": answer in the chat" if review.request else ", so it is rejected"
+            self._editor.say(f"The diff of {review.name} could not be shown{then}.", review.owner.window)
             if self.find(review.number) is review:
-                self._reject(review)
+                if review.request:
+                    self.withdraw(review.owner)
+                else:
+                    self._reject(review)
+
+    async def _before(self, review: Review) -> DiskFile:
+        """The file as the diff shows it."""
+        if review.request is None:
+            return await asyncio.to_thread(read_file, review.file_path)
+        seen = await asyncio.to_thread(stamp, review.file_path) if review.is_here else None
+        return DiskFile(SourceText(review.request.old), exists=bool(review.request.old or seen), stamp=seen)
+
+    def _editable(self, number: int) -> Review | None:
+        """The open review of that number; if it can't be edited, the person hears why."""
+        review = self.find(number)
+        if review and not review.is_editable:
+            self._editor.mention(NOT_EDITABLE.format(cli=review.owner.cli, name=review.name), review.owner.window)
+            return None
+        return review
 
     async def _marks(self, review: Review, text: str) -> Marks | None:
         return await asyncio.to_thread(marks, review.original, text) if self._is_comparable(review, text) else None
@@ -294,6 +354,13 @@ class Reviews:
             why = f"The diff of {review.name} {what}. Your edits are kept here: the CLI may not write them."
             self._editor.keep_text(review.owner.window, review.name, shown, why)
         return review.proposed.restore(shown, review.disk.source)
+
+
+def _differs(disk: DiskFile, review: Review) -> bool:
+    """Whether a file is no longer what the diff shows. A daemon says nothing of the ends of the lines."""
+    if review.request:
+        return disk.source.shown != review.original
+    return disk.source != review.disk.source
 
 
 def _accepted(review: Review, content: str) -> DiffAccepted:

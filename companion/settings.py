@@ -7,15 +7,16 @@ imports this.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
-from .editor import Settings
+from .editor import DaemonSettings, Settings
 
 FILE = "QwenCompanion.sublime-settings"
 PROJECT_KEY = "QwenCompanion"
 """In the `settings` of a project: the package's settings for the windows of that project."""
 _DEFAULTS = Settings()
+_DAEMON = DaemonSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Setting:
     """The type of its values, where the default doesn't tell."""
     or_text: bool = False
     """Whether a text will do as well."""
+    is_secret: bool = False
+    """Whether no message may say what it is."""
 
     @property
     def type(self) -> type:
@@ -85,6 +88,11 @@ TABLE = (
     # Never in a project: opening somebody's folder must not decide what is run.
     Setting("qwen_command", ["qwen"], or_text=True),
     Setting("gemini_command", ["gemini"], or_text=True),
+    # Never in a project: it must not decide what is started, nor where a token goes.
+    Setting("daemon.enabled", _DAEMON.enabled),
+    Setting("daemon.managed", _DAEMON.managed),
+    Setting("daemon.url", _DAEMON.url, is_secret=True),
+    Setting("daemon.token", _DAEMON.token, is_secret=True),
     Setting("show_status", True),
     Setting("legacy_discovery_files", _DEFAULTS.legacy_discovery_files),
     Setting("debug", False),
@@ -108,13 +116,26 @@ class Problem:
 class Values:
     """The values of all settings, for the package or for one window, and what was wrong in the files."""
 
-    by_name: Mapping[str, Any]
+    by_name: Mapping[str, Any] = field(repr=False)
+    """The daemon's token is among them."""
     problems: tuple[Problem, ...] = ()
 
     @property
     def settings(self) -> Settings:
         """Those that the companion itself needs."""
-        return Settings(**{field.name: self.by_name[field.name] for field in fields(Settings)})
+        return Settings(**{each.name: self.by_name[each.name] for each in fields(Settings)})
+
+    @property
+    def daemon(self) -> DaemonSettings:
+        """Those of the chat."""
+        command: str | list[str] = self.by_name["qwen_command"]
+        return DaemonSettings(
+            enabled=self.by_name["daemon.enabled"],
+            managed=self.by_name["daemon.managed"],
+            url=self.by_name["daemon.url"],
+            token=self.by_name["daemon.token"],
+            command=command if isinstance(command, str) else tuple(command),
+        )
 
 
 def read(get: Callable[[str], object]) -> Values:
@@ -153,7 +174,8 @@ def overridden(base: Values, project: object, file: str) -> Values:
 
 
 def _wrong(setting: Setting, value: object, instead: str) -> str:
-    return f"“{setting.name}” must be {setting.expected}, not {_shown(value)}; {instead}."
+    but = "" if setting.is_secret else f", not {_shown(value)}"
+    return f"“{setting.name}” must be {setting.expected}{but}; {instead}."
 
 
 def _shown(value: object) -> str:

@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import handover
 from .discovery import EnvironmentVariables
@@ -51,6 +51,7 @@ class CompanionThread:
         self._asleep = False
         self._running: tuple[asyncio.AbstractEventLoop, Companion, asyncio.Event] | None = None
         self._endpoints: list[Endpoint] = []
+        self._chats: dict[int, dict[str, Any]] = {}
 
     def start(self) -> None:
         """Begin; returns at once."""
@@ -102,6 +103,8 @@ class CompanionThread:
 
     def _open_endpoints(self) -> None:
         left = handover.take()
+        # They need the libraries to go on, and to end.
+        self._chats |= {window: one.chat for window, one in left.items() if one.chat}
         for window in self._windows():
             try:
                 endpoint = Endpoint.open(window, left.pop(window.id, None))
@@ -129,7 +132,8 @@ class CompanionThread:
 
         async def main() -> None:
             stop = asyncio.Event()
-            companion.start(self._endpoints)
+            chats, self._chats = self._chats, {}
+            companion.start(self._endpoints, chats)
             with self._lock:
                 self._running = asyncio.get_running_loop(), companion, stop
                 waiting, self._waiting = self._waiting, []
@@ -140,9 +144,9 @@ class CompanionThread:
             await stop.wait()
             with self._lock:
                 self._running = None
-            left = await companion.stop()
+            left = await companion.stop(hand_over=self._hand_over)
             if self._hand_over:
-                handover.leave(left)
+                handover.leave(left, companion.chats.end_inherited)
             else:
                 handover.give_up(left)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from . import agent, events
 from .answers import Session
@@ -34,11 +34,21 @@ class _EndedError(Exception):
 class Chat:
     """A session and its conversation. `run` it as a task; to end it, cancel the task."""
 
-    def __init__(self, client: Client, session: Session, *, backoff: Sequence[float] = BACKOFF) -> None:
-        """Take a session that `client` has created or wants to resume; a new one needs no history."""
+    def __init__(
+        self,
+        client: Client,
+        session: Session,
+        conversation: Conversation | None = None,
+        *,
+        backoff: Sequence[float] = BACKOFF,
+    ) -> None:
+        """Take a session that `client` has created or wants to resume; a new one needs no history.
+
+        `conversation` is one that is shown already and has no turns yet.
+        """
         self.client = client
         self.session = session
-        self.conversation = Conversation()
+        self.conversation = conversation or Conversation()
         # A session that was there before may have begun long before its oldest event.
         self._stale = session.attached or not session.client_id
         self._backoff = backoff
@@ -82,19 +92,9 @@ class Chat:
         self._tries = 0
         self._again.set()
 
-    async def views(self, per_second: float = FRAMES_PER_SECOND) -> AsyncIterator[View]:
-        """What there is to show, the first time at once and then after changes, never more often than that.
-
-        The next one is made when it is asked for, so who takes long gets fewer of them. There is one for each chat.
-        """
-        changed = asyncio.Event()
-        self.conversation.on_change = changed.set
-        yield self.conversation.look_anew()
-        while True:
-            await changed.wait()
-            changed.clear()
-            yield self.conversation.look()
-            await asyncio.sleep(1 / per_second)
+    def views(self, per_second: float = FRAMES_PER_SECOND) -> AsyncIterator[View]:
+        """See `views`."""
+        return views(self.conversation, per_second)
 
     async def _read(self) -> None:
         if self._stale:
@@ -163,3 +163,18 @@ class Chat:
         except TimeoutError:
             pass
         self.conversation.connected(Connection("connecting"))
+
+
+async def views(conversation: Conversation, per_second: float = FRAMES_PER_SECOND) -> AsyncGenerator[View]:
+    """What there is to show, the first time at once and then after changes, never more often than that.
+
+    The next one is made when it is asked for, so who takes long gets fewer of them. There is one for each conversation.
+    """
+    changed = asyncio.Event()
+    conversation.on_change = changed.set
+    yield conversation.look_anew()
+    while True:
+        await changed.wait()
+        changed.clear()
+        yield conversation.look()
+        await asyncio.sleep(1 / per_second)

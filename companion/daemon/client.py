@@ -31,6 +31,7 @@ from .errors import (
     SessionGoneError,
     StreamLostError,
     UnreachableError,
+    UnsendableError,
     WorkspaceMismatchError,
 )
 from .events import Frame, read_frame
@@ -54,6 +55,8 @@ SILENCE_LIMIT = 45.0
 """Seconds without a byte of the events: the daemon's heart beats every 15."""
 BOOT_LIMIT = 10.0
 """Seconds until a daemon that answers knows its workspaces."""
+MAX_BODY = 10 * 1024 * 1024
+"""Bytes of a request; the daemon takes no more."""
 MAX_QUEUED = 2048
 """Events that the daemon may hold for us; its own choice is 256."""
 
@@ -135,6 +138,19 @@ class Client:
     async def page(self, route: str) -> Mapping[str, Any]:
         """What a route of the workspace says, for example `/workspace/env`: for the page on locality (F6)."""
         return await self._json("GET", route)
+
+    async def is_file(self, path: str) -> bool:
+        """Whether the daemon's folder has a file; `path` is relative to it or absolute."""
+        try:
+            answer = await self._json("GET", f"/stat?path={quote(path, safe='')}")
+        except (MissingFeatureError, RefusedError):
+            return False
+        return answer.get("type") == "file"
+
+    async def glob(self, pattern: str, limit: int) -> list[str]:
+        """The files and folders that match a pattern, relative to the daemon's folder."""
+        answer = await self._json("GET", f"/glob?pattern={quote(pattern, safe='')}&maxResults={limit}")
+        return [match for match in cast("list[object]", answer.get("matches") or []) if isinstance(match, str)]
 
     # Sessions
 
@@ -340,6 +356,11 @@ class Client:
         if body is not None:
             # Unpaired surrogates, which an editor's text may hold, are escaped and so go through.
             content = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
+            if len(content) > MAX_BODY:
+                raise UnsendableError(
+                    f"This has {len(content) / 1024 / 1024:.1f} MB, and the daemon takes no more than 10.",
+                    "Send less at once.",
+                )
             headers["Content-Type"] = "application/json"
         request = self._http.build_request(
             method,

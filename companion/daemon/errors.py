@@ -191,3 +191,34 @@ class NotListeningError(DaemonError):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"`qwen serve` didn't listen within {seconds:.0f} s.")
+
+
+class DaemonEndedError(DaemonError):
+    """The private daemon has ended, and not because we wanted it to."""
+
+    remedy = "Reconnect to start it again and to resume the conversation."
+
+    def __init__(self) -> None:
+        super().__init__("`qwen serve` has ended unexpectedly.")
+
+
+class DisabledError(DaemonError):
+    """The chat is off, as it is unless the person wants it."""
+
+    remedy = "Set “daemon.enabled” to true in the settings, then reconnect."
+
+    def __init__(self) -> None:
+        super().__init__("The chat is off.")
+
+
+class NotConnectedError(DaemonError):
+    """The person wants something that only a connected chat can do."""
+
+    remedy = "Wait until it is, or reconnect."
+
+    def __init__(self) -> None:
+        super().__init__("The chat isn't connected.")
+
+
+class UnsendableError(DaemonError):
+    """What the person has written can't be sent like this."""

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from ..changes import Edit
 from .view import Permission, Status
 
+MARK = "\n❯ "
+"""What a chat's text ends with; behind it is what the person writes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fold:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 import psutil
 
 from ..cli import FAMILIES
+from ..shell import usual_shell
+from . import records
 from .address import TOKEN_VARIABLE, Address, Token
 from .errors import NodeTooOldError, NoQwenError, NotListeningError, StartFailedError
 
@@ -57,17 +59,27 @@ class Daemon:
 
 
 def find(command: str | Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """The command that runs Qwen Code: from the setting, a program with its arguments or a path, or on the PATH.
+    """The command that runs Qwen Code: from the setting, a program with its arguments, a path, or a line for a shell.
 
     Raises:
         NoQwenError: there is no such program.
     """
-    words = [command] if isinstance(command, str) else list(command)
-    program = words[0] if words else "qwen"
+    program = command if isinstance(command, str) else command[0] if command else "qwen"
     found = shutil.which(os.path.expanduser(program), path=environment.get("PATH"))
+    if found is None and isinstance(command, str) and len(command.split()) > 1:
+        return _in_shell(command, environment)
     if found is None:
         raise NoQwenError(program)
-    return [os.path.abspath(found), *words[1:]]
+    return [os.path.abspath(found), *([] if isinstance(command, str) else command[1:])]
+
+
+def _in_shell(line: str, environment: Mapping[str, str]) -> list[str]:
+    """What runs a line of the person's shell; the arguments that follow go to the last program in it."""
+    if sys.platform == "win32":
+        return ["cmd.exe", "/c", *line.split()]
+    shell = usual_shell(environment)
+    is_fish = os.path.basename(shell) == "fish"
+    return [shell, "-l", "-c", f"{line} $argv"] if is_fish else [shell, "-l", "-c", f'{line} "$@"', shell]
 
 
 async def start(
@@ -93,6 +105,9 @@ async def start(
         with os.fdopen(output, "wb") as printed:
             process = _spawn(command, folder, _environment(environment, token), printed.fileno())
         try:
+            # Before it listens, for it outlives an editor that is killed meanwhile.
+            with contextlib.suppress(psutil.Error):
+                records.write(process.pid, psutil.Process(process.pid).create_time())
             url = await _listening(process, path, limit, command, environment)
             started = psutil.Process(process.pid).create_time()
         except BaseException:
@@ -110,6 +125,11 @@ def is_running(daemon: Daemon) -> bool:
     return _process(daemon.pid, daemon.started) is not None
 
 
+def serves(daemon: Daemon, folder: str) -> bool:
+    """Whether a daemon was started for a folder, however its path is spelled."""
+    return daemon.folder == _real(folder)
+
+
 async def stop(daemon: Daemon, *, limit: float = STOP_LIMIT) -> None:
     """End a daemon and all that it has started; after `limit` seconds without asking."""
     await asyncio.to_thread(_end, daemon.pid, daemon.started, limit)
@@ -118,6 +138,22 @@ async def stop(daemon: Daemon, *, limit: float = STOP_LIMIT) -> None:
 def stop_now(daemon: Daemon) -> None:
     """End a daemon and all that it has started at once, for when there is no time left."""
     _end(daemon.pid, daemon.started, 0)
+
+
+def end_leftovers() -> list[int]:
+    """End the daemons whose editor is gone, for example because it was killed. Returns their pids. Blocks."""
+    ended: list[int] = []
+    for pid, started in records.orphans():
+        process = _process(pid, started)
+        words: list[str] = []
+        with contextlib.suppress(psutil.Error):
+            words = process.cmdline() if process else []
+        # Whatever a record says, nothing else is ended.
+        if "serve" in words and "--require-auth" in words:
+            _end(pid, started, 0)
+            ended.append(pid)
+        records.remove(pid)
+    return ended
 
 
 def _real(folder: str) -> str:
@@ -222,6 +258,7 @@ def _process(pid: int, started: float | None) -> psutil.Process | None:
 
 def _end(pid: int, started: float | None, limit: float) -> None:
     """End a process and its descendants; blocks for `limit` seconds and a moment."""
+    records.remove(pid)
     process = _process(pid, started)
     if process is None:
         return

@@ -4,7 +4,32 @@ from __future__ import annotations
 
 import base64
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A selection or an unsaved buffer that goes with a prompt."""
+
+    uri: str
+    name: str
+    """What the person sees, for example "app.py:10-20"."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the person has written, and what goes with it."""
+
+    text: str
+    """With mentions of files as `@path`, blanks in them escaped by a backslash."""
+    excerpts: tuple[Excerpt, ...] = ()
+    pictures: tuple[str, ...] = ()
+    """Paths of files on this machine."""
+    unsaved: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The texts of unsaved buffers by their paths; of those that are mentioned, they go in place of the files."""
 
 
 def text(words: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import sublime
 
-from ..editor import Settings
+from ..editor import DaemonSettings, Settings
 from ..settings import FILE, PROJECT_KEY, Problem, Values, overridden, read
 from .diff_view import Layout
 
@@ -50,6 +50,10 @@ class SettingsFile:
     def read(self) -> Settings:
         """Those that the companion needs, for a window whose project has none of its own."""
         return self._values.settings
+
+    def daemon(self) -> DaemonSettings:
+        """Those of the chat, which no project may set."""
+        return self._values.daemon
 
     def by_window(self) -> Mapping[int, Settings]:
         """The same for each window, as its project has it."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from companion.changes import Edit
+from companion.daemon.frame import Frame
+from companion.daemon.prompt import Draft
 from companion.editor import OpenFile, Selection, Window, WindowState, WindowStatus
 from companion.marks import Marks
 from companion.review import Review
@@ -49,6 +51,15 @@ class MemoryEditor:
     show_fails: Exception | None = None
     asked: list[int] = field(default_factory=list)
     """The limits with which selections were asked for."""
+    frames: dict[int, list[Frame]] = field(default_factory=dict)
+    """What was shown of each window's chat, the latest last."""
+    chats: dict[int, str] = field(default_factory=dict)
+    """The text of each window's chat."""
+    returned: list[tuple[int, Draft, str]] = field(default_factory=list)
+    chat_fails: list[type[Exception]] = field(default_factory=list)
+    """What goes wrong with the next frames."""
+    has_chat: bool = True
+    """Whether the windows show their chats."""
 
     def listed(self) -> list[Window]:
         return [self.window(window) for window in self.windows]
@@ -113,6 +124,22 @@ class MemoryEditor:
 
     def keep_text(self, window: int, title: str, text: str, why: str) -> None:
         self.kept.append((window, title, text, why))
+
+    async def show_chat(self, window: int, frame: Frame) -> bool:
+        if self.chat_fails:
+            raise self.chat_fails.pop(0)
+        if not self.has_chat:
+            return False
+        text = "" if frame.anew else self.chats[window]
+        for edit in (replace(frame.edits[0], start=0, end=0),) if frame.anew else frame.edits:
+            text = edit.apply(text)
+        assert len(text) == frame.length
+        self.chats[window] = text
+        self.frames.setdefault(window, []).append(frame)
+        return True
+
+    def return_draft(self, window: int, draft: Draft, why: str) -> None:
+        self.returned.append((window, draft, why))
 
     def mention(self, message: str, window: int) -> None:
         self.mentioned.append((message, window))

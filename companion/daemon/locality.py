@@ -1,0 +1,136 @@
+"""Where all of it happens (F6), in words: nothing here implies that this editor's files or keys are available there."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from .address import Address
+from .answers import Capabilities, objects
+from .client import Client
+from .errors import DaemonError
+from .frame import Locality
+
+ROUTES = ("/workspace/mcp", "/workspace/skills", "/workspace/providers", "/workspace/env", "/workspace/preflight")
+NOT_TOLD = "Not told by this daemon."
+
+_CREDENTIALS = re.compile(r"//[^/@\s]*@")
+
+
+def where(address: Address, capabilities: Capabilities | None, folder: str, *, is_private: bool) -> Locality:
+    """The daemon's place in a few words; `folder` as the daemon calls it."""
+    host = urlsplit(address.url).hostname or ""
+    return Locality(
+        host="this computer" if address.is_loopback else host,
+        folder=folder,
+        version=capabilities.version if capabilities else "",
+        is_local=address.is_loopback,
+        is_private=is_private,
+        warning=address.warning or "",
+    )
+
+
+async def page(client: Client, place: Locality) -> str:
+    """The page on the daemon: see `text`."""
+
+    async def ask(route: str) -> Mapping[str, Any]:
+        try:
+            return await client.page(route)
+        except DaemonError:
+            return {}
+
+    answers = await asyncio.gather(*(ask(route) for route in ROUTES))
+    return text(place, client.address.url, dict(zip(ROUTES, answers, strict=True)))
+
+
+def text(place: Locality, url: str, told: Mapping[str, Mapping[str, Any]]) -> str:
+    """The page, from what each route has told; an empty answer is one that the daemon doesn't have."""
+    kind = "a private one of this window, which ends with it" if place.is_private else "one that was there before"
+    same = "" if place.is_local else " Nothing of this computer is available to it."
+    lines = [
+        "# The chat's daemon",
+        "",
+        f"- Host: {place.host}",
+        f"- Folder: {place.folder}",
+        f"- Address: {url}",
+        f"- Qwen Code: {place.version or NOT_TOLD}",
+        f"- Daemon: {kind}",
+        "",
+        f"Files, commands, MCP servers, skills and keys are those of {place.host}, as the daemon sees them.{same}",
+        "What you have open here and not saved goes to it only with a prompt that names it.",
+    ]
+    if place.warning:
+        lines += ["", f"**{place.warning}**"]
+    for title, route, read in _SECTIONS:
+        answer = told.get(route, {})
+        lines += ["", f"## {title}", "", *((read(answer) or ["None."]) if answer else [NOT_TOLD])]
+    return "\n".join(lines) + "\n"
+
+
+def _servers(answer: Mapping[str, Any]) -> list[str]:
+    return [
+        _item(_word(server, "name"), _word(server, "status") or _word(server, "mcpStatus"), _word(server, "error"))
+        for server in objects(answer.get("servers"))
+    ]
+
+
+def _skills(answer: Mapping[str, Any]) -> list[str]:
+    return [
+        _item(_word(skill, "name"), _word(skill, "level"), _word(skill, "status", "ok"))
+        for skill in objects(answer.get("skills"))
+    ]
+
+
+def _providers(answer: Mapping[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for provider in objects(answer.get("providers")):
+        models = [
+            (_word(model, "name") or _word(model, "modelId")) + (" (current)" if model.get("isCurrent") is True else "")
+            for model in objects(provider.get("models"))
+        ]
+        lines.append(_item(_word(provider, "authType"), ", ".join(models), _word(provider, "status", "ok")))
+    return lines
+
+
+def _environment(answer: Mapping[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for cell in objects(answer.get("cells")):
+        kind, name = _word(cell, "kind"), _word(cell, "name")
+        # What a variable holds is nobody's business here, whatever the daemon says of it.
+        value = "" if kind == "env_var" else _word(cell, "value")
+        state = "set" if cell.get("present") is True else "not set" if cell.get("present") is False else ""
+        lines.append(_item(name or kind, value or state, _word(cell, "status", "ok", "disabled")))
+    return lines
+
+
+def _checks(answer: Mapping[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for cell in objects(answer.get("cells")):
+        detail: object = cell.get("detail")
+        told = cast("dict[str, Any]", detail) if isinstance(detail, dict) else {}
+        shown = [str(told[name]) for name in ("version", "path", "count", "source") if name in told]
+        about = ", ".join([*shown, *filter(None, (_word(cell, "error"), _word(cell, "hint")))])
+        lines.append(_item(_word(cell, "kind").replace("_", " "), _word(cell, "status"), about))
+    return lines
+
+
+_SECTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], list[str]]], ...] = (
+    ("MCP servers", ROUTES[0], _servers),
+    ("Skills", ROUTES[1], _skills),
+    ("Providers and models", ROUTES[2], _providers),
+    ("Environment", ROUTES[3], _environment),
+    ("Checks", ROUTES[4], _checks),
+)
+
+
+def _item(name: str, *about: str) -> str:
+    said = ", ".join(_CREDENTIALS.sub("//…@", word) for word in about if word)
+    return f"- {name}: {said}" if said else f"- {name}"
+
+
+def _word(fields: Mapping[str, Any], name: str, *unless: str) -> str:
+    value = fields.get(name)
+    return " ".join(value.split()) if isinstance(value, str) and value not in unless else ""
