@@ -9,6 +9,29 @@ for _name in [name for name in sys.modules if name.startswith(f"{__package__}.co
     del sys.modules[_name]
 
 from .companion.sublime_text import package  # noqa: E402
+from .companion.sublime_text.chat_commands import (  # noqa: E402
+    QwenCompanionChatAnswerCommand,
+    QwenCompanionChatCancelCommand,
+    QwenCompanionChatCommand,
+    QwenCompanionChatEditCommand,
+    QwenCompanionChatFollowCommand,
+    QwenCompanionChatHomeCommand,
+    QwenCompanionChatNewCommand,
+    QwenCompanionChatRecallCommand,
+    QwenCompanionChatReconnectCommand,
+    QwenCompanionChatSendCommand,
+    QwenCompanionChatTypeCommand,
+)
+from .companion.sublime_text.chat_completions import QwenCompanionChatCompleteCommand  # noqa: E402
+from .companion.sublime_text.chat_listener import QwenCompanionChatListener  # noqa: E402
+from .companion.sublime_text.chat_pickers import (  # noqa: E402
+    QwenCompanionChatAddCommand,
+    QwenCompanionChatModeCommand,
+    QwenCompanionChatModelCommand,
+    QwenCompanionChatPictureCommand,
+    QwenCompanionChatSessionsCommand,
+    QwenCompanionDaemonCommand,
+)
 from .companion.sublime_text.commands import (  # noqa: E402
     QwenCompanionAcceptAllCommand,
     QwenCompanionAcceptDiffCommand,
@@ -40,8 +63,27 @@ from .companion.sublime_text.terminal_commands import (  # noqa: E402
 __all__ = (
     "QwenCompanionAcceptAllCommand",
     "QwenCompanionAcceptDiffCommand",
+    "QwenCompanionChatAddCommand",
+    "QwenCompanionChatAnswerCommand",
+    "QwenCompanionChatCancelCommand",
+    "QwenCompanionChatCommand",
+    "QwenCompanionChatCompleteCommand",
+    "QwenCompanionChatEditCommand",
+    "QwenCompanionChatFollowCommand",
+    "QwenCompanionChatHomeCommand",
+    "QwenCompanionChatListener",
+    "QwenCompanionChatModeCommand",
+    "QwenCompanionChatModelCommand",
+    "QwenCompanionChatNewCommand",
+    "QwenCompanionChatPictureCommand",
+    "QwenCompanionChatRecallCommand",
+    "QwenCompanionChatReconnectCommand",
+    "QwenCompanionChatSendCommand",
+    "QwenCompanionChatSessionsCommand",
+    "QwenCompanionChatTypeCommand",
     "QwenCompanionCopyEnvironmentCommand",
     "QwenCompanionCopyReportCommand",
+    "QwenCompanionDaemonCommand",
     "QwenCompanionEditDiffCommand",
     "QwenCompanionListener",
     "QwenCompanionNextChangeCommand",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headless import diff
+from headless import classify, diff
+from headless.api.flags import PointClassification
 from headless.builtin import text_command
+from headless.host import not_offered
 
 if TYPE_CHECKING:
     from headless.app import Application
@@ -83,6 +85,51 @@ def move_to(app: Application, view: ViewState, to: str, extend: bool = False) ->
     }
     ends = [(a, places[to](b)) for a, b in view.selection]
     view.select(ends if extend else [(b, b) for _, b in ends])
+    app.selection_changed(view)
+
+
+@text_command
+def noop(app: Application, view: ViewState) -> None:
+    """Do nothing."""
+
+
+@text_command
+def delete_word(app: Application, view: ViewState, forward: bool = True) -> None:
+    """Delete what is selected, or up to the word's end or beginning from each caret."""
+    separators = str(view.settings.get("word_separators", classify.DEFAULT_SEPARATORS))
+    classes = PointClassification.WORD_END if forward else PointClassification.WORD_START
+
+    def reach(point: int) -> int:
+        return classify.find(view.buffer.text, point, forward, classes, separators, "_")
+
+    spans = [(a, b) if a != b else (reach(a), b) for a, b in view.selection]
+    app.change_text(view, "delete_word", [((min(s), max(s)), "") for s in spans])
+
+
+@text_command
+def run_macro_file(app: Application, view: ViewState, file: str) -> None:
+    """Not offered; a listener may run something else instead."""
+    raise not_offered("the command run_macro_file")
+
+
+@text_command
+def drag_select(
+    app: Application,
+    view: ViewState,
+    event: dict[str, Any] | None = None,
+    by: str = "",
+    extend: bool = False,
+    additive: bool = False,
+) -> None:
+    """What a click does: put the caret where it is in the window; `by` "words" selects the word there."""
+    left, top = view.scroll
+    at = event or {}
+    point = app.metrics.point(view, left + float(at.get("x", 0)), top + float(at.get("y", 0)))
+    separators = str(view.settings.get("word_separators", classify.DEFAULT_SEPARATORS))
+    span = classify.word(view.buffer.text, point, point, separators) if by == "words" else (point, point)
+    if extend and view.selection:
+        span = (view.selection[-1][0], point)
+    view.select([*view.selection, span] if additive else [span])
     app.selection_changed(view)
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from headless.view import ViewState
 
 _MODIFIERS = ("ctrl", "alt", "shift", "super")
+ANY_CHARACTER = "<character>"
+"""A binding to whichever character is typed, which the command gets as `character`."""
 _ALIASES = {"control": "ctrl", "option": "alt", "command": "super", "return": "enter"}
 OPERATORS = {
     "equal": QueryOperator.EQUAL,
@@ -61,14 +63,26 @@ def press(app: Application, view: ViewState, keys: list[str]) -> str | None:
     wanted = [normalized(key, mac) for key in keys]
     for binding in reversed(bindings(app)):
         have = [normalized(key, mac) for key in binding.get("keys", [])]
-        if have == wanted and matches(app, view, binding.get("context") or []):
-            app.commands.run(binding["command"], binding.get("args"), view, view.window)
+        if have == [ANY_CHARACTER] and len(keys) == 1 and _character(keys[0]):
+            args = {**(binding.get("args") or {}), "character": _character(keys[0])}
+        elif have == wanted:
+            args = binding.get("args")
+        else:
+            continue
+        if matches(app, view, binding.get("context") or []):
+            app.commands.run(binding["command"], args, view, view.window)
             return str(binding["command"])
     for key in keys:
-        text = {"enter": "\n", "tab": "\t", "space": " "}.get(key, key)
-        if len(text) == 1:
+        text = {"enter": "\n", "tab": "\t"}.get(key) or _character(key)
+        if text:
             app.commands.run("insert", {"characters": text}, view, view.window)
     return None
+
+
+def _character(key: str) -> str | None:
+    """What a key types, None if it is no character."""
+    text = " " if key == "space" else key
+    return text if len(text) == 1 else None
 
 
 def matches(app: Application, view: ViewState, contexts: list[dict[str, Any]]) -> bool:

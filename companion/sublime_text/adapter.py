@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
 
@@ -13,6 +13,7 @@ from ..editor import OpenFile, Selection, Window, WindowState
 from ..log import Log
 from ..thread import CompanionThread
 from .bridge import UiBridge
+from .chats import ChatViews
 from .diffs import Diffs
 from .settings import SettingsFile
 from .status_bar import StatusBar
@@ -20,8 +21,12 @@ from .status_view import StatusReport, editor_facts
 from .windows import Focus, GroupContents, find_window, is_code
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ..changes import Edit
     from ..companion import Companion
+    from ..daemon.frame import Frame
+    from ..daemon.prompt import Draft
     from ..editor import WindowStatus
     from ..marks import Marks
     from ..review import Review
@@ -54,6 +59,13 @@ class Adapter:
             lambda call: self.thread.post(lambda companion: call(companion.reviews)),
             self.settings.layout,
         )
+        self.chats = ChatViews(
+            self.focus,
+            lambda call: self.thread.post(lambda companion: call(companion.chats)),
+            lambda: self.settings.value("daemon.enabled"),
+        )
+        self._questions: set[asyncio.Task[None]] = set()
+        """Those that are being answered. Lives on the companion thread."""
         self.status_bar = StatusBar(is_wanted=self.settings.value("show_status"))
 
     def start(self) -> None:
@@ -69,6 +81,7 @@ class Adapter:
             if view := window.active_view():
                 self.focus.activated(window, view)
                 self._seen(window, view, _now())
+        self.chats.adopt_visible()
 
     def _seen(self, window: sublime.Window, view: sublime.View, at: int) -> None:
         identifier, number = window.id(), view.id()
@@ -76,8 +89,8 @@ class Adapter:
 
     def _configure(self) -> None:
         """The settings have changed, or are there."""
-        settings, windows = self.settings.read(), self.settings.by_window()
-        self.thread.post(lambda companion: companion.configure(settings, windows))
+        settings, windows, daemon = self.settings.read(), self.settings.by_window(), self.settings.daemon()
+        self.thread.post(lambda companion: companion.configure(settings, windows, daemon))
         self.status_bar.want(is_wanted=self.settings.value("show_status"))
         self._log.set_debug(debug=self.settings.value("debug"))
 
@@ -98,6 +111,39 @@ class Adapter:
 
         self.thread.post(put)
 
+    def ask_later(
+        self,
+        window: sublime.Window,
+        question: Callable[[Companion], Coroutine[Any, Any, T]],
+        answer: Callable[[T], object],
+        failed: Callable[[str], object] | None = None,
+    ) -> None:
+        """Ask the companion something that takes it a while.
+
+        What keeps it from answering goes to `failed`, and is said in the window without.
+        """
+        identifier = window.id()
+
+        async def put(companion: Companion) -> None:
+            from ..daemon.errors import DaemonError  # noqa: PLC0415 - its package is the companion thread's
+
+            try:
+                told = await question(companion)
+            except DaemonError as error:
+                why, tell = str(error), failed or (lambda why: self.say(why, identifier))
+                self._bridge.post(lambda: tell(why))
+            else:
+                self._bridge.post(lambda: answer(told))
+
+        def begin(companion: Companion) -> None:
+            import asyncio  # noqa: PLC0415 - it would stall the UI thread
+
+            task = asyncio.get_running_loop().create_task(put(companion))
+            self._questions.add(task)
+            task.add_done_callback(self._questions.discard)
+
+        self.thread.post(begin)
+
     def stop(self, *, hand_over: bool = False) -> None:
         """End the companion: the CLIs hear that their diffs are rejected, the discovery files go. Waits for that."""
         self._bridge.close()
@@ -110,6 +156,7 @@ class Adapter:
         self.settings.close()
         self.status_bar.close()
         self.diffs.close_all()
+        self.chats.close_all()
 
     def activated(self, view: sublime.View) -> None:
         """A view got the focus."""
@@ -119,6 +166,7 @@ class Adapter:
         self.focus.activated(window, view)
         self.settings.look(window)
         self.status_bar.activated(window, view)
+        self.chats.activated(window, view)
         identifier, number, now = window.id(), view.id(), _now()
         if is_code(view):
             view.settings().set(FOCUSED_SETTING, now)
@@ -135,6 +183,7 @@ class Adapter:
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
         self.diffs.view_closed(view)
+        self.chats.closed(view)
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(number))
 
@@ -154,6 +203,7 @@ class Adapter:
         self.focus.forget(window)
         self.settings.forget(window)
         self.status_bar.forget(window)
+        self.chats.window_closed(window)
         identifier = window.id()
         self.thread.post(lambda companion: companion.window_closed(identifier))
 
@@ -205,6 +255,14 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._keep_text(window, title, text, why))
 
+    async def show_chat(self, window: int, frame: Frame) -> bool:
+        """See Editor."""
+        return await self._bridge.call(lambda: self.chats.show(window, frame))
+
+    def return_draft(self, window: int, draft: Draft, why: str) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._return_draft(window, draft, why))
+
     def mention(self, message: str, window: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: _mention(message, window))
@@ -213,6 +271,12 @@ class Adapter:
         """See Editor."""
         self._messages.append((time.time(), message))
         self._bridge.post(lambda: _say(message, window))
+
+    def _return_draft(self, window: int, draft: Draft, why: str) -> None:
+        if self.chats.take_back(window, draft):
+            self.say(why, window)
+        else:
+            self._keep_text(window, "Prompt", draft.text, why)
 
     def _show_status(self, window: int, status: WindowStatus) -> None:
         if target := find_window(window):

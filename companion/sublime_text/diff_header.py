@@ -49,7 +49,7 @@ def original_header(title: str, warnings: Sequence[str]) -> str:
     return f'<span class="quiet">{html.escape(title)}</span>{warned}'
 
 
-def proposal_header(cli: str, counts: Tally | None, note: str = "") -> str:
+def proposal_header(cli: str, counts: Tally | None, note: str = "", *, is_editable: bool = True) -> str:
     """The content over the proposal."""
     what = "a proposal"
     if counts:
@@ -57,7 +57,8 @@ def proposal_header(cli: str, counts: Tally | None, note: str = "") -> str:
         inserted = f'<span class="inserted">+{counts.inserted}</span>'
         what = f'{inserted} <span class="deleted">−{counts.deleted}</span> in {changes}'
     said = f' &nbsp; <span class="warning">{html.escape(note)}</span>' if note else ""
-    return f"{ANSWERS} &nbsp; {html.escape(cli)}: {what}{said}"
+    fixed = "" if is_editable else ' &nbsp; <span class="quiet">written as it is, not to be edited</span>'
+    return f"{ANSWERS} &nbsp; {html.escape(cli)}: {what}{fixed}{said}"
 
 
 def orphaned_header(cli: str) -> str:

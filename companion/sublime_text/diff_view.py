@@ -29,7 +29,7 @@ CHUNK = 500_000
 
 
 class DiffView:
-    """The views of a review: the editable proposal and, side by side with it, the file on disk.
+    """The views of a review: the proposal, editable unless a chat asks, and, side by side with it, the file on disk.
 
     `act` is called with what the person clicks: accept, reject, next, previous, or revert:INDEX of a change.
     """
@@ -43,7 +43,7 @@ class DiffView:
         self.layout: Layout = layout
         self._act = act
         self._before = GroupContents(window, group)
-        self._like = window.find_open_file(review.file_path)
+        self._like = window.find_open_file(review.file_path) if review.is_here else None
         self._marks: Marks | None = None
         self._note = "Too large or no text: changes are not marked."
         self._is_filled = False
@@ -58,7 +58,7 @@ class DiffView:
             self.original = self._new_original()
         self.proposal = self._new_view("proposal", f"{review.name} ← {review.owner.cli}")
         self._proposal_header = Header(self.proposal, act)
-        self._proposal_marks = SideMarks(self.proposal, "markup.inserted", act)
+        self._proposal_marks = SideMarks(self.proposal, "markup.inserted", act if review.is_editable else None)
         self._fill(self.proposal, review.shown, self._filled)
 
     @property
@@ -225,6 +225,7 @@ class DiffView:
 
     def _filled(self) -> None:
         self._is_filled = True
+        self.proposal.set_read_only(not self.review.is_editable)
         self.proposal.set_reference_document(self.review.original)
         self._draw()
 
@@ -255,7 +256,12 @@ class DiffView:
             self.proposal.sel().add_all(carets)
 
     def _show_headers(self) -> None:
-        content = proposal_header(self.review.owner.cli, self.counts, "" if self._marks else self._note)
+        content = proposal_header(
+            self.review.owner.cli,
+            self.counts,
+            "" if self._marks else self._note,
+            is_editable=self.review.is_editable,
+        )
         if self.review.orphaned:
             content = orphaned_header(self.review.owner.cli)
         warnings = self._warned = self._warnings()
@@ -269,10 +275,10 @@ class DiffView:
 
     def _warnings(self) -> list[str]:
         warnings: list[str] = []
-        own = self.window.find_open_file(self.review.file_path)
+        own = self.window.find_open_file(self.review.file_path) if self.review.is_here else None
         if own and own.is_dirty():
             warnings.append("open with unsaved edits")
-        folders = self.window.folders()
+        folders = self.window.folders() if self.review.is_here else []
         if folders and not any(_is_below(self.review.file_path, folder) for folder in folders):
             warnings.append("outside this window's folders")
         if self._is_changed_on_disk:

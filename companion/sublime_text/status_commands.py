@@ -6,7 +6,8 @@ import sublime
 import sublime_plugin
 
 from . import package
-from .status_view import StatusView, shareable
+from .page import Page
+from .status_view import SETTING, TITLE, shareable
 
 
 class QwenCompanionStatusCommand(sublime_plugin.WindowCommand):
@@ -15,8 +16,8 @@ class QwenCompanionStatusCommand(sublime_plugin.WindowCommand):
     def run(self) -> None:
         """The view opens at once and is filled as the facts come in."""
         if adapter := package.adapter():
-            view = StatusView(self.window)
-            adapter.report(self.window, lambda text, _: view.show(text))
+            page = Page(self.window, SETTING, TITLE)
+            adapter.report(self.window, lambda text, _: page.show(text))
 
 
 class QwenCompanionCopyReportCommand(sublime_plugin.WindowCommand):

@@ -1,4 +1,4 @@
-"""The status report: what the editor adds to it, and the view that shows it."""
+"""The status report: what the editor adds to it."""
 
 from __future__ import annotations
 
@@ -89,31 +89,6 @@ def shareable(text: str) -> str:
     except (OSError, KeyError, ImportError):
         user = ""
     return without_secrets(text, str(Path.home()), user)
-
-
-class StatusView:
-    """The tab of the report: scratch and read-only, one for each window."""
-
-    def __init__(self, window: sublime.Window) -> None:
-        found = [view for view in window.views() if view.settings().get(SETTING)]
-        self._view = found[0] if found else window.new_file()
-        self._view.set_name(TITLE)
-        self._view.set_scratch(True)
-        self._view.settings().update({SETTING: True, "word_wrap": True, "wrap_width": 0, "line_numbers": False})
-        window.focus_view(self._view)
-
-    def show(self, text: str) -> None:
-        """Replace the text; the caret stays at its line."""
-        view = self._view
-        if not view.is_valid():
-            return
-        rows = [view.rowcol(region.b)[0] for region in view.sel()] or [0]
-        view.set_read_only(False)
-        view.run_command("qwen_companion_edit_diff", {"start": 0, "end": view.size(), "text": text})
-        view.set_read_only(True)
-        view.clear_undo_stack()
-        view.sel().clear()
-        view.sel().add(view.text_point(rows[0], 0))
 
 
 def _shown(window: sublime.Window) -> ShownWindow:

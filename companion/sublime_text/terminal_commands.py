@@ -13,6 +13,7 @@ import sublime_plugin
 from ..cli import FAMILIES, CliFamily
 from ..shell import Lines, Shell, environment_commands, mention
 from . import package, terminal
+from .panels import choose, say
 from .terminal import Terminal
 from .windows import is_code
 
@@ -31,7 +32,7 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         family = terminal.family_of(cli)
         if family is None:
             names = ", ".join(f"“{each.launch.key}”" for each in FAMILIES)
-            _say(self.window, f"There is no CLI “{cli}”. Those that can be run: {names}.")
+            say(self.window, f"There is no CLI “{cli}”. Those that can be run: {names}.")
         elif not terminal.is_installed():
             self._without_terminus(family)
         elif running := [one for one in terminal.running(self.window) if one.family == family]:
@@ -40,10 +41,10 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
             self._run(family, resume=resume)
 
     def _without_terminus(self, family: CliFamily) -> None:
-        _say(self.window, NO_TERMINUS)
+        say(self.window, NO_TERMINUS)
         install = "Needed to run a CLI here: “Package Control: Install Package”, then Terminus"
         copy = f"To run {family.name} in a terminal outside Sublime Text"
-        _choose(
+        choose(
             self.window,
             [
                 ("Install Terminus…", install, self._install_terminus),
@@ -64,7 +65,7 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
     def _ask_again(self, family: CliFamily, running: Sequence[Terminal], *, resume: bool) -> None:
         shows = [(f"Show {one.title}", one.folder, partial(terminal.show, one, self.window)) for one in running]
         again = (f"Run Another {family.name}", "", lambda: self._run(family, resume=resume))
-        _choose(self.window, [*shows, again], f"{family.name} is running in this window")
+        choose(self.window, [*shows, again], f"{family.name} is running in this window")
 
     def _run(self, family: CliFamily, *, resume: bool) -> None:
         def answered(folders: tuple[str, ...], variables: dict[str, str]) -> None:
@@ -72,12 +73,12 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
                 self._start(family, folder, variables, resume=resume)
 
             if not folders:
-                _say(self.window, NO_FOLDER)
+                say(self.window, NO_FOLDER)
             elif len(folders) == 1:
                 start(folders[0])
             else:
                 items = [(PurePath(folder).name or folder, folder, partial(start, folder)) for folder in folders]
-                _choose(self.window, items, f"The folder to run {family.name} in")
+                choose(self.window, items, f"The folder to run {family.name} in")
 
         _ask(self.window, answered, own_terminal=True)
 
@@ -88,7 +89,7 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         try:
             command = terminal.command_of(family, adapter.settings.value(f"{family.launch.key}_command"), resume=resume)
         except LookupError as missing:
-            _say(self.window, str(missing))
+            say(self.window, str(missing))
             return
         location = adapter.settings.of(self.window, "terminal_location")
         terminal.open_terminal(self.window, family, folder, variables, command, location)
@@ -134,11 +135,11 @@ class _SendCommand(sublime_plugin.TextCommand):
         view = self.view if is_code(self.view) else adapter.focus.last_code(window)
         path = view.file_name() if view else None
         if view is None or path is None:
-            _say(window, "This tab has no file yet. Save it first: a CLI reads files from the disk.")
+            say(window, "This tab has no file yet. Save it first: a CLI reads files from the disk.")
             return
         lines = self.lines(view)
         if lines is None:
-            _say(window, "Nothing is selected.")
+            say(window, "Nothing is selected.")
             return
 
         def send(target: Terminal) -> None:
@@ -168,7 +169,7 @@ class _SendCommand(sublime_plugin.TextCommand):
                 for family in FAMILIES
             ]
         why = "No CLI was started in this window" if nothing_runs else "The CLI to send it to"
-        _choose(window, items, why)
+        choose(window, items, why)
 
 
 class QwenCompanionSendFileCommand(_SendCommand):
@@ -219,16 +220,16 @@ class QwenCompanionCopyEnvironmentCommand(sublime_plugin.WindowCommand):
             self._copy(chosen)
         elif shell is None:
             items = [(name, "", partial(self._copy, key)) for key, name in SHELL_NAMES.items()]
-            _choose(self.window, items, "The shell of your terminal")
+            choose(self.window, items, "The shell of your terminal")
         else:
             names = ", ".join(f"“{key}”" for key in SHELL_NAMES)
-            _say(self.window, f"There is no environment for the shell “{shell}”, only for {names}.")
+            say(self.window, f"There is no environment for the shell “{shell}”, only for {names}.")
 
     def _copy(self, kind: Shell) -> None:
         def answered(folders: tuple[str, ...], variables: dict[str, str]) -> None:
             sublime.set_clipboard(environment_commands(variables, kind))
             where = f" a folder of this window ({PurePath(folders[0]).name})" if folders else " the terminal"
-            _say(self.window, f"Copied for {SHELL_NAMES[kind]}. Paste it into a terminal, and start the CLI in{where}.")
+            say(self.window, f"Copied for {SHELL_NAMES[kind]}. Paste it into a terminal, and start the CLI in{where}.")
 
         _ask(self.window, answered)
 
@@ -247,14 +248,14 @@ def _ask(
             return
         waiting.clear()
         if told is None:
-            _say(window, "This window is not served. Restart Sublime Text if that stays so.")
+            say(window, "This window is not served. Restart Sublime Text if that stays so.")
         else:
             answered(*told)
 
     def late() -> None:
         if waiting:
             waiting.clear()
-            _say(window, "The companion doesn't answer. Sublime's console says why (View → Show Console).")
+            say(window, "The companion doesn't answer. Sublime's console says why (View → Show Console).")
 
     identifier = window.id()
     adapter.ask(lambda companion: companion.terminal_environment(identifier, own=own_terminal), answer)
@@ -264,27 +265,8 @@ def _ask(
 def _send(window: sublime.Window, target: Terminal, view: sublime.View, path: str, lines: Sequence[Lines]) -> None:
     text = mention(path, target.folder, target.family.launch if target.family else None, lines)
     if text is None:
-        _say(window, "The name of this file has control characters, which would press keys in the terminal.")
+        say(window, "The name of this file has control characters, which would press keys in the terminal.")
         return
     terminal.send(target, window, text)
     if view.is_dirty():
-        _say(window, f"{PurePath(path).name} has unsaved changes: the CLI reads it as it is on the disk.")
-
-
-Choice = tuple[str, str, Callable[[], object]]
-
-
-def _choose(window: sublime.Window, choices: Sequence[Choice], placeholder: str) -> None:
-    """Ask in a quick panel; a choice is its caption, a detail, and what it does."""
-    items = [sublime.QuickPanelItem(caption, details) for caption, details, _ in choices]
-
-    def chosen(index: int) -> None:
-        if index >= 0:
-            # When the panel has closed, which moves the focus: another may open, a terminal may get it.
-            sublime.set_timeout(choices[index][2])
-
-    window.show_quick_panel(items, chosen, placeholder=placeholder)
-
-
-def _say(window: sublime.Window, message: str) -> None:
-    window.status_message(message if message.startswith("QwenCompanion") else f"QwenCompanion: {message}")
+        say(window, f"{PurePath(path).name} has unsaved changes: the CLI reads it as it is on the disk.")

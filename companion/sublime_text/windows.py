@@ -6,6 +6,8 @@ import sublime
 
 DIFF_SETTING = "qwen_companion.diff"
 """On the views of a diff: "original" or "proposal"."""
+CHAT_SETTING = "qwen_companion.chat"
+"""On the view of a chat."""
 
 
 def find_window(identifier: int) -> sublime.Window | None:
@@ -19,9 +21,16 @@ def is_terminal(view: sublime.View) -> bool:
     return bool(view.settings().get("terminus_view"))
 
 
+def is_chat(view: sublime.View) -> bool:
+    """Whether a view is a chat's."""
+    return bool(view.settings().get(CHAT_SETTING))
+
+
 def is_code(view: sublime.View) -> bool:
-    """Whether a view is a tab of the person's own: no panel, no input, no terminal, no diff."""
-    return view.element() is None and not is_terminal(view) and not view.settings().get(DIFF_SETTING)
+    """Whether a view is a tab of the person's own: no panel, no input, no terminal, no diff, no chat."""
+    if view.element() is not None or is_terminal(view) or is_chat(view):
+        return False
+    return not view.settings().get(DIFF_SETTING)
 
 
 def is_visible(view: sublime.View) -> bool:

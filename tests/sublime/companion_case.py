@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import shutil
 import tempfile
@@ -36,6 +37,23 @@ def loaded(name: str) -> ModuleType:
     return importlib.import_module(f"{(__package__ or '').partition('.')[0]}.companion.{name}")
 
 
+def writes_forgotten() -> Future[None]:
+    """Have the companion wait no longer for a CLI to write what was accepted; done when it has ended that."""
+    ended: Future[None] = Future()
+
+    async def end(tasks: list[asyncio.Task[object]]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        ended.set_result(None)
+
+    def begin(companion: Any) -> None:
+        companion._background(end([task for task in companion._tasks if "_await_write" in repr(task.get_coro())]))
+
+    loaded("sublime_text.package").adapter().thread.post(begin)
+    return ended
+
+
 class CompanionCase(DeferrableTestCase):
     """A window on a folder with `app.py`, and a CLI that is connected to it."""
 
@@ -61,6 +79,8 @@ class CompanionCase(DeferrableTestCase):
     def tearDown(self) -> Steps:
         for cli in self.clis:
             cli.close()
+        # While the window is there: what is kept on account of them opens in it, and not in the next test's.
+        yield from self.done(writes_forgotten())
         if self.window.is_valid():
             for view in self.window.views():
                 view.set_scratch(True)

@@ -1,0 +1,146 @@
+"""The text of a chat's view: the transcript, which nobody edits, and behind it the prompt, which is the person's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import sublime
+import sublime_plugin
+
+from ..daemon.frame import MARK
+
+if TYPE_CHECKING:
+    from ..daemon.frame import Frame
+
+LENGTH_SETTING = "qwen_companion.chat_length"
+"""On the view of a chat while the package is reloaded: where the prompt begins."""
+
+
+class _Guard(sublime_plugin.TextChangeListener):
+    """Tells what changes in a buffer. Attached by hand, to the chats' alone."""
+
+    @classmethod
+    def is_applicable(cls, buffer: sublime.Buffer) -> bool:  # noqa: ARG003
+        """Never by itself."""
+        return False
+
+    def __init__(self, changed: Callable[[Sequence[sublime.TextChange]], object]) -> None:
+        super().__init__()
+        self._changed = changed
+
+    def on_text_changed(self, changes: list[sublime.TextChange]) -> None:
+        """The text has changed."""
+        self._changed(changes)
+
+
+class ChatText:
+    """Edits the transcript, and sees to it that nobody else does. `damaged` is called if somebody has."""
+
+    def __init__(self, view: sublime.View, damaged: Callable[[], object]) -> None:
+        self.view = view
+        self.length = _prompt_start(view)
+        """Of the transcript."""
+        self.is_damaged = False
+        """Whether the transcript isn't what the frames have made of it. One that begins anew mends it."""
+        self._damaged = damaged
+        self._is_editing = False
+        self._remember()
+        self._guard = _Guard(self._changed)
+        self._guard.attach(view.buffer())
+        self.protect()
+
+    def close(self) -> None:
+        """Let go of the view, which stays as it is, for a next instance to go on with it."""
+        if self._guard.is_attached():
+            self._guard.detach()
+        if self.view.is_valid():
+            self.view.settings().set(LENGTH_SETTING, self.length)
+            self.view.set_read_only(True)
+
+    @property
+    def prompt(self) -> str:
+        """What the person is writing."""
+        return self.view.substr(sublime.Region(self.length, self.view.size()))
+
+    @property
+    def is_in_prompt(self) -> bool:
+        """Whether the carets are all in the prompt, with what is selected."""
+        return bool(self.view.sel()) and all(region.begin() >= self.length for region in self.view.sel())
+
+    def apply(self, frame: Frame) -> None:
+        """Bring the transcript up to date. What the person writes, and the carets in it, stay where they are."""
+        before = [region.to_tuple() for region in self.view.sel()]
+        edits = [(edit.start, edit.end, edit.text) for edit in frame.edits]
+        if frame.anew:
+            edits = [(0, self.length, "".join(text for _, _, text in edits))]
+        end, reaches_prompt = self.length, frame.anew
+        for start, stop, text in edits:
+            reaches_prompt |= stop >= end
+            end += len(text) - (stop - start)
+        if edits:
+            self.edit(edits)
+            self.view.clear_undo_stack()  # else the person would undo the transcript
+        if reaches_prompt:
+            move = lambda point: point - self.length + end if point >= self.length else min(point, end)  # noqa: E731
+            self._select([sublime.Region(move(a), move(b)) for a, b in before])
+        self.length = end
+        self.is_damaged = False
+        self._remember()
+        self.protect()
+
+    def edit(self, edits: Sequence[tuple[int, int, str]]) -> None:
+        """Edit the view in one step, wherever the carets are."""
+        self._is_editing = True
+        try:
+            self.view.set_read_only(False)
+            self.view.run_command("qwen_companion_chat_edit", {"edits": [list(edit) for edit in edits]})
+        finally:
+            self._is_editing = False
+
+    def write(self, text: str, start: int | None = None) -> None:
+        """Replace the prompt, or what of it begins at a point, and put the caret behind it."""
+        self.edit([(self.length if start is None else start, self.view.size(), text)])
+        self.to_prompt()
+
+    def to_prompt(self) -> None:
+        """Put the caret at the end of the prompt."""
+        self._select([sublime.Region(self.view.size())])
+        self.protect()
+        self.view.show(self.view.size(), False)
+
+    def protect(self) -> None:
+        """Let the person edit where the carets are, or not."""
+        is_protected = any(region.begin() < self.length for region in self.view.sel())
+        if self.view.is_read_only() != is_protected:
+            self.view.set_read_only(is_protected)
+
+    def _select(self, regions: Sequence[sublime.Region]) -> None:
+        if list(self.view.sel()) != list(regions):
+            self.view.sel().clear()
+            self.view.sel().add_all(list(regions))
+
+    def _remember(self) -> None:
+        self._marked = self.view.change_id(), self.length
+        self._count = self.view.change_count()
+
+    def _changed(self, changes: Sequence[sublime.TextChange]) -> None:
+        if self._is_editing or self.view.change_count() == self._count:
+            return
+        if self.is_damaged or any(change.a.pt < self.length for change in changes):
+            mark, length = self._marked
+            self.length = self.view.transform_region_from(sublime.Region(length), mark).b
+            if not self.is_damaged:
+                self.is_damaged = True
+                self._damaged()
+
+
+def _prompt_start(view: sublime.View) -> int:
+    """Where the prompt begins in a view that another instance has left, perhaps before the editor was restarted."""
+    text = view.substr(sublime.Region(0, view.size()))
+    length = view.settings().get(LENGTH_SETTING)
+    view.settings().erase(LENGTH_SETTING)
+    if isinstance(length, int) and length <= len(text) and text[:length].endswith(MARK):
+        return length
+    found = text.rfind(MARK)
+    return found + len(MARK) if found >= 0 else 0

@@ -1,0 +1,30 @@
+"""A text to read in a tab of its own."""
+
+from __future__ import annotations
+
+import sublime
+
+
+class Page:
+    """A tab with a text: scratch and read-only, one of each kind for each window. `setting` is on its view."""
+
+    def __init__(self, window: sublime.Window, setting: str, title: str) -> None:
+        found = [view for view in window.views() if view.settings().get(setting)]
+        self._view = found[0] if found else window.new_file()
+        self._view.set_name(title)
+        self._view.set_scratch(True)
+        self._view.settings().update({setting: True, "word_wrap": True, "wrap_width": 0, "line_numbers": False})
+        window.focus_view(self._view)
+
+    def show(self, text: str) -> None:
+        """Replace the text; the caret stays at its line."""
+        view = self._view
+        if not view.is_valid():
+            return
+        rows = [view.rowcol(region.b)[0] for region in view.sel()] or [0]
+        view.set_read_only(False)
+        view.run_command("qwen_companion_edit_diff", {"start": 0, "end": view.size(), "text": text})
+        view.set_read_only(True)
+        view.clear_undo_stack()
+        view.sel().clear()
+        view.sel().add(view.text_point(rows[0], 0))

@@ -1,0 +1,165 @@
+"""What the tests of the chat share: a chat on the screen, and no daemon. What the companion is told is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, loaded, text_of
+
+MARK = "\n❯ "
+
+
+class Recorder:
+    """Stands in for the companion's chats: keeps every call, answers the questions with what a test has put there."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.answers: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*args: Any, **named: Any) -> Any:
+            self.calls.append((name, *args, *([named] if named else [])))
+            if name in ("sessions", "rename", "delete", "export", "files", "locality", "stop"):
+                return self._answer(name)
+            return {} if name == "bequeath" else None
+
+        return call
+
+    async def _answer(self, name: str) -> Any:
+        answer = self.answers.get(name)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def of(self, name: str) -> list[tuple[Any, ...]]:
+        """The arguments of the calls of one method."""
+        return [call[1:] for call in self.calls if call[0] == name]
+
+
+class ChatCase(CompanionCase):
+    """A window with a chat that has shown one frame."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.chats = Recorder()
+        yield from self.on_companion(self._replace)
+        self.set_setting("daemon.enabled", True)
+        self.view_values, self.frames, self.prompts = (
+            loaded("daemon.view"),
+            loaded("daemon.frame"),
+            loaded("daemon.prompt"),
+        )
+        self.transcript = loaded("daemon.transcript").Transcript()
+        self.adapter = loaded("sublime_text.package").adapter()
+        yield from self.open_chat()
+
+    def on_companion(self, call: Callable[[Any], object]) -> Steps:
+        """Do something with the companion on its own thread, and wait for that."""
+        done: Future[Any] = Future()
+        self.adapter = loaded("sublime_text.package").adapter()
+        self.adapter.thread.post(lambda companion: done.set_result(call(companion)))
+        yield from self.done(done)
+
+    def _replace(self, companion: Any) -> None:
+        own, companion.chats = companion.chats, self.chats
+        thread = self.adapter.thread
+        self.addCleanup(lambda: thread.post(lambda companion: setattr(companion, "chats", own)))
+
+    def open_chat(self) -> Steps:
+        """Open the window's chat, and show it empty: self.chat, the package's own, and self.view."""
+        self.window.run_command("qwen_companion_chat")
+        yield lambda: self.adapter.chats.of(self.window)
+        self.chat = self.adapter.chats.of(self.window)
+        self.code, self.view = self.view, self.chat.view
+        yield from self.told("open")
+        self.show()
+
+    def told(self, name: str) -> Steps:
+        """Wait until the companion has been told something."""
+        yield {"condition": lambda: self.chats.of(name), "timeout": 20_000}
+
+    def show(self, *items: Any, state: str = "running", anew: bool = False, **status: Any) -> Any:
+        """Show a conversation of one turn with these items."""
+        values = self.view_values
+        turns = (values.Turn("turn", state, items),) if items else ()
+        status = {"connection": values.Connection("live"), **status}
+        if anew:
+            self.transcript.begin_anew()
+        view = values.View(1, tuple(turn.key for turn in turns), turns, values.Status(**status))
+        frame = self.transcript.update(view, self.locality(), "session-1")
+        self.assertTrue(self.adapter.chats.show(self.window.id(), frame))
+        return frame
+
+    def locality(self) -> Any:
+        """This computer, in the folder."""
+        return self.frames.Locality("this computer", str(self.folder), "0.24.4", is_private=True)
+
+    def message(self, text: str, speaker: str = "answer") -> Any:
+        """Something said."""
+        return self.view_values.Message(speaker, text)
+
+    def permission(self, *kinds: str, **more: Any) -> Any:
+        """A permission that offers options of these kinds; their ids tell nothing."""
+        options = tuple(self.view_values.Option(f"id{at}", f"Option {at}", kind) for at, kind in enumerate(kinds))
+        return self.view_values.Permission("p1", "turn", "tool", "Run it?", "execute", options, **more)
+
+    def tool(self, permission: Any = None, **more: Any) -> Any:
+        """A tool call."""
+        values = {"id": "tool", "name": "run", "title": "Run it", "kind": "execute", "status": "pending", **more}
+        return self.view_values.Tool(**values, permission=permission)
+
+    def ask(self, *kinds: str, **more: Any) -> Any:
+        """Show a permission that waits."""
+        permission = self.permission(*kinds, **more)
+        self.show(self.tool(permission), permissions=(permission,))
+        return permission
+
+    @property
+    def shown(self) -> str:
+        """The transcript."""
+        return text_of(self.view)[: self.chat.text.length]
+
+    @property
+    def prompt(self) -> str:
+        """What is in the input."""
+        return text_of(self.view)[self.chat.text.length :]
+
+    def type(self, text: str) -> None:
+        """Type at the carets."""
+        self.view.run_command("insert", {"characters": text})
+
+    def put_caret(self, *points: int) -> None:
+        """Put the carets at points, negative ones from the end, as a click does."""
+        self.view.sel().clear()
+        self.view.sel().add_all([point if point >= 0 else self.view.size() + 1 + point for point in points])
+
+    def settled(self) -> Steps:
+        """Wait until the listeners have heard of the carets."""
+        yield 60
+
+    def applies(self, key: str) -> bool:
+        """Whether the context of a key binding holds."""
+        listener = loaded("sublime_text.chat_listener").QwenCompanionChatListener()
+        answer = listener.on_query_context(self.view, key, sublime.QueryOperator.EQUAL, True, False)
+        self.assertIsNotNone(answer)
+        return bool(answer)
+
+    def press(self, key: str) -> str:
+        """Run what this package binds a key to where its own contexts hold; a later binding goes before an earlier.
+
+        Returns the command's name, nothing if none applies.
+        """
+        package = (__package__ or "").partition(".")[0]
+        keymap = sublime.load_resource(f"Packages/{package}/Default.sublime-keymap")
+        bindings: Any = sublime.decode_value(keymap)
+        for binding in reversed(bindings):
+            own = [each["key"] for each in binding["context"] if each["key"].startswith("qwen_companion.chat")]
+            if binding["keys"] == [key] and own and all(self.applies(each) for each in own):
+                self.window.focus_view(self.view)
+                self.window.run_command(binding["command"], binding.get("args"))
+                return str(binding["command"])
+        return ""
