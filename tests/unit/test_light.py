@@ -7,14 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-HEAVY = {"asyncio", "mcp", "psutil", "pydantic", "starlette", "uvicorn"}
+HEAVY = {"asyncio", "httpx2", "mcp", "psutil", "pydantic", "starlette", "uvicorn"}
 PROGRAM = """
 import importlib, json, sys
 from headless import modules
 modules.install()
 before = set(sys.modules)
-for name in ("package", "commands", "listeners", "terminal_commands", "status_commands"):
-    importlib.import_module("companion.sublime_text." + name)
+import companion.sublime_text, pkgutil
+for module in pkgutil.iter_modules(companion.sublime_text.__path__):
+    importlib.import_module("companion.sublime_text." + module.name)
 print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
 """
 
