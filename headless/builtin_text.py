@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headless import classify, diff
+from headless import classify, completions, diff
 from headless.api.flags import PointClassification
 from headless.builtin import text_command
 from headless.host import not_offered
@@ -22,6 +22,25 @@ def insert(app: Application, view: ViewState, characters: str = "") -> None:
     app.change_text(view, "insert", [(s, characters) for s in spans], {"characters": characters})
     view.select([(max(span), max(span)) for span in view.selection])
     app.tell_selection(view)
+    completions.typed(app, view, characters)
+
+
+@text_command
+def auto_complete(app: Application, view: ViewState, **_: Any) -> None:
+    """Ask for completions and show them."""
+    completions.ask(app, view)
+
+
+@text_command
+def commit_completion(app: Application, view: ViewState) -> None:
+    """Take the first completion that is shown."""
+    completions.commit(app, view)
+
+
+@text_command
+def hide_auto_complete(app: Application, view: ViewState) -> None:
+    """Show no completions any more."""
+    view.completions = None
 
 
 @text_command

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headless import jsonc, scopes
+from headless import completions, jsonc, scopes
 from headless.api.flags import QueryOperator
 from headless.loop import report_exception
 from headless.syntaxes import syntax_by_path
@@ -141,7 +141,7 @@ def _values(app: Application, view: ViewState, key: str) -> list[Any] | None:
         "panel_has_focus": lambda: question is not None and question.view is view,
         "panel_visible": lambda: bool(window and window.active_panel),
         "popup_visible": lambda: view.popup is not None,
-        "auto_complete_visible": lambda: False,
+        "auto_complete_visible": lambda: bool(completions.shown(view)),
         "has_next_field": lambda: False,
         "has_prev_field": lambda: False,
     }

@@ -149,6 +149,27 @@ class Listeners:
                 return bool(answer)
         return None
 
+    def query_completions(self, view: ViewState, prefix: str, locations: list[int]) -> list[Any]:
+        """What the listeners complete a prefix with; those that give None have nothing to say."""
+        handle = self._app.view_handle(view)
+        answers = [
+            self._call(listener, "on_query_completions", handle, prefix, list(locations))
+            for listener in list(self.global_)
+        ]
+        answers += [
+            self._call(listener, "on_query_completions", prefix, list(locations))
+            for listener in list(self.by_view.get(view.id, ()))
+        ]
+        return [answer for answer in answers if answer is not None]
+
+    def hover(self, view: ViewState, point: int, zone: int) -> None:
+        """Tell on_hover."""
+        handle = self._app.view_handle(view)
+        for listener in list(self.global_):
+            self._call(listener, "on_hover", handle, point, zone)
+        for listener in list(self.by_view.get(view.id, ())):
+            self._call(listener, "on_hover", point, zone)
+
     # -- registering --------------------------------------------------------------------------
 
     def attach(self, view: ViewState) -> None:

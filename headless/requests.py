@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headless import keymap, links, render, state
+from headless import completions, keymap, links, render, state
+from headless.api.flags import HoverZone
 
 if TYPE_CHECKING:
     from headless.app import Application
@@ -53,12 +54,18 @@ class Requests:
         self._app.documents.load(view)
         return {"view": view.id}
 
-    def new_file(self, window: int | None = None) -> dict[str, Any]:
-        """Open an empty tab."""
+    def new_file(
+        self, window: int | None = None, text: str = "", settings: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Open an empty tab; with a text and settings of its own it is one as from before a restart."""
         target = self._window(window)
         self._app.commands.run("new_file", None, None, target)
-        assert target.active_view is not None
-        return {"view": target.active_view.id}
+        view = target.active_view
+        assert view is not None
+        view.settings.own.update(settings or {})
+        if text:
+            self._app.replace_text(view, text)
+        return {"view": view.id}
 
     def close_view(self, view: int) -> dict[str, Any]:
         """Close a view's tab; unsaved changes are discarded if no answer has been prepared."""
@@ -167,6 +174,14 @@ class Requests:
     def click(self, view: int, href: str) -> None:
         """Click a link in a view."""
         links.click(self._app, self._view(view), href)
+
+    def hover(self, view: int, point: int) -> None:
+        """Rest the mouse on a place in the text."""
+        self._app.listeners.hover(self._view(view), point, int(HoverZone.TEXT))
+
+    def complete(self, view: int, index: int = 0) -> None:
+        """Take one of the completions that are shown."""
+        completions.commit(self._app, self._view(view), index)
 
     def close_annotations(self, view: int, key: str) -> None:
         """Close the annotations of a key of regions, as with their ×."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headless import completions
 from headless.api.flags import PhantomLayout
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def view_state(view: ViewState, text: bool, group: int | None) -> dict[str, Any]
             for key, regions in view.regions.items()
         },
         "folds": [list(span) for span in sorted(view.folds)],
+        "completions": [item.trigger for item in completions.shown(view)],
         "popup": view.popup.html if view.popup else None,
         "inline_diff": view.inline_diff,
         "status": dict(view.status),

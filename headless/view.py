@@ -12,6 +12,7 @@ from headless.settings import SettingsState
 from headless.undo import Step
 
 if TYPE_CHECKING:
+    from headless.completions import Completions
     from headless.window import SheetState, WindowState
 
 NO_UNDO = 8192
@@ -48,6 +49,7 @@ class ViewState:
         self.folds: list[Span] = []
         self.status: dict[str, str] = {}
         self.popup: Popup | None = None
+        self.completions: Completions | None = None
         self.scroll: tuple[float, float] = (0.0, 0.0)
         self.inline_diff = False
         self.overwrite = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from headless import minihtml, schemes
+from headless import completions, minihtml, schemes
 from headless.api.flags import PhantomLayout, PopupFlags, RegionFlags
 from headless.api.region import Region
 from headless.api.types import DIP, Point
@@ -133,8 +133,8 @@ class ViewMarks:
             popup.on_hide()
 
     def is_auto_complete_visible(self) -> bool:
-        """Whether completions are shown: never."""
-        return False
+        """Whether completions are shown."""
+        return bool(completions.shown(self._state()))
 
     # -- styles --------------------------------------------------------------------------------
 

@@ -1,0 +1,110 @@
+"""Completions: asked from the listeners, shown as far as they fit what is typed, and put into the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headless import classify, jsonc, scopes
+from headless.api.flags import AutoCompleteFlags, CompletionFormat, CompletionItemFlags
+from headless.api.items import CompletionItem, CompletionList
+from headless.syntaxes import syntax_by_path
+
+if TYPE_CHECKING:
+    from headless.app import Application
+    from headless.view import ViewState
+
+
+@dataclass
+class Completions:
+    """The lists that a view has been given for a place in its text; they may still be empty."""
+
+    start: int
+    lists: list[CompletionList]
+
+
+def _prefix_start(view: ViewState, point: int) -> int:
+    separators = str(view.settings.get("word_separators", classify.DEFAULT_SEPARATORS))
+    start = point
+    while start and not view.buffer.text[start - 1].isspace() and view.buffer.text[start - 1] not in separators:
+        start -= 1
+    return start
+
+
+def ask(app: Application, view: ViewState) -> None:
+    """Ask all listeners for completions at the carets."""
+    carets = [max(span) for span in view.selection]
+    if not carets:
+        return
+    start = _prefix_start(view, carets[0])
+    answers = app.listeners.query_completions(view, view.buffer.text[start : carets[0]], carets)
+    view.completions = Completions(start, [_listed(answer) for answer in answers])
+
+
+def _listed(answer: Any) -> CompletionList:
+    if isinstance(answer, CompletionList):
+        return answer
+    items, flags = answer if isinstance(answer, tuple) else (answer, AutoCompleteFlags.NONE)
+    return CompletionList(items, flags)
+
+
+def shown(view: ViewState) -> list[CompletionItem]:
+    """The completions that fit what is typed; nothing if there are none or the caret has gone elsewhere."""
+    asked, caret = view.completions, max(view.selection[0]) if view.selection else -1
+    if asked is None or _prefix_start(view, caret) != asked.start:
+        return []
+    prefix = view.buffer.text[asked.start : caret]
+    items = [_item(item) for each in asked.lists for item in each.completions or ()]
+    return [item for item in items if _fits(prefix.lower(), item.trigger.lower())]
+
+
+def _item(value: Any) -> CompletionItem:
+    if isinstance(value, CompletionItem):
+        return value
+    trigger, text = (value, value) if isinstance(value, str) else value
+    trigger, _, annotation = trigger.partition("\t")
+    return CompletionItem(trigger, annotation, text.partition("\t")[0])
+
+
+def _fits(prefix: str, trigger: str) -> bool:
+    """Whether the letters of the prefix are in the trigger, in their order."""
+    rest = iter(trigger)
+    return all(letter in rest for letter in prefix)
+
+
+def commit(app: Application, view: ViewState, index: int = 0) -> None:
+    """Put one of the completions that are shown into the text, in the place of what is typed."""
+    asked, items = view.completions, shown(view)
+    if asked is None or index >= len(items):
+        return
+    item, caret = items[index], max(view.selection[0])
+    view.completions = None
+    start = caret if item.flags & CompletionItemFlags.KEEP_PREFIX else asked.start
+    is_command = item.completion_format == CompletionFormat.COMMAND
+    text = "" if is_command else item.completion or item.trigger
+    if start < caret or text:
+        app.change_text(view, "commit_completion", [((start, caret), text)])
+        view.select([(start + len(text), start + len(text))])
+        app.tell_selection(view)
+    if is_command:
+        name, _, args = item.completion.partition(" ")
+        app.commands.run(name, jsonc.loads(args) if args else None, view, view.window)
+
+
+def typed(app: Application, view: ViewState, text: str) -> None:
+    """A text was typed: one of the view's triggers opens the completions, others may have to be asked for anew."""
+    asked = view.completions
+    is_dynamic = asked is not None and any(each.flags & AutoCompleteFlags.DYNAMIC_COMPLETIONS for each in asked.lists)
+    if is_dynamic or (view.settings.get("auto_complete", True) and _triggers(view, text)):
+        ask(app, view)
+
+
+def _triggers(view: ViewState, text: str) -> bool:
+    syntax = syntax_by_path(str(view.settings.own.get("syntax", "")))
+    scope = syntax.scope if syntax else "text.plain"
+    triggers = view.settings.get("auto_complete_triggers") or []
+    return any(
+        text[-1:] in each.get("characters", "") and scopes.score(scope, each.get("selector", "")) > 0
+        for each in triggers
+        if text
+    )

@@ -1,0 +1,142 @@
+"""Completions, clicks, and keys for any character."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sublime
+
+from headless import keymap
+from headless.app import Application
+from headless.requests import Requests
+
+CODE = """
+class Names(sublime_plugin.EventListener):
+    asked = []
+    later = sublime.CompletionList()
+
+    def on_query_completions(self, view, prefix, locations):
+        self.asked.append((prefix, locations))
+        return [
+            sublime.CompletionItem("apple"),
+            sublime.CompletionItem.command_completion("avocado", "insert", {"characters": "a vo%20cado"}),
+            ("pear\\tfruit", "pears"),
+        ]
+
+class Later(sublime_plugin.ViewEventListener):
+    def on_query_completions(self, prefix, locations):
+        return Names.later
+"""
+
+
+def triggers(app: Application, view: Any) -> list[str]:
+    found = next(each for each in Requests(app).state()["windows"][0]["views"] if each["id"] == view.id())
+    return found["completions"]
+
+
+def test_completions_that_fit_what_is_typed_are_shown(app: Application, view: Any, package: Any):
+    module = package(CODE)
+    view.run_command("insert", {"characters": "x a"})
+    assert not view.is_auto_complete_visible()
+    view.run_command("auto_complete")
+    assert module.Names.asked == [("a", [3])]
+    assert triggers(app, view) == ["apple", "avocado", "pear"]
+    view.run_command("insert", {"characters": "p"})
+    assert triggers(app, view) == ["apple"]
+    view.run_command("hide_auto_complete")
+    assert not view.is_auto_complete_visible()
+
+
+def test_those_that_come_later_are_shown_then(app: Application, view: Any, package: Any):
+    module = package(CODE)
+    view.run_command("auto_complete")
+    module.Names.later.set_completions(["zebra"])
+    assert triggers(app, view)[-1] == "zebra"
+    with pytest.raises(ValueError, match="already"):
+        module.Names.later.set_completions([])
+
+
+def test_a_completion_replaces_what_is_typed(app: Application, view: Any, package: Any):
+    package(CODE)
+    view.run_command("insert", {"characters": "x pr"})
+    view.run_command("auto_complete")
+    view.run_command("commit_completion")
+    assert view.substr(sublime.Region(0, view.size())) == "x pears"
+    assert not view.is_auto_complete_visible()
+
+
+def test_a_completion_may_be_a_command(app: Application, view: Any, package: Any):
+    package(CODE)
+    view.run_command("insert", {"characters": "av"})
+    view.run_command("auto_complete")
+    Requests(app).complete(view.id())
+    assert view.substr(sublime.Region(0, view.size())) == "a vo%20cado"
+
+
+def test_a_trigger_opens_them(view: Any, package: Any):
+    package(CODE)
+    view.settings().set("auto_complete_triggers", [{"selector": "text", "characters": "@"}])
+    view.run_command("insert", {"characters": "a"})
+    assert not view.is_auto_complete_visible()
+    view.run_command("insert", {"characters": "@"})
+    assert view.is_auto_complete_visible()
+
+
+def test_the_caret_elsewhere_hides_them(view: Any, package: Any):
+    package(CODE)
+    view.run_command("insert", {"characters": "one a"})
+    view.run_command("auto_complete")
+    view.sel().clear()
+    view.sel().add(1)
+    assert not view.is_auto_complete_visible()
+
+
+def test_the_mouse_rests_on_a_text(app: Application, view: Any, package: Any):
+    module = package("""
+    class Mouse(sublime_plugin.EventListener):
+        at = []
+        def on_hover(self, view, point, hover_zone):
+            self.at.append((point, hover_zone))
+    """)
+    Requests(app).hover(view.id(), 0)
+    assert module.Mouse.at == [(0, sublime.HoverZone.TEXT)]
+
+
+def test_a_click_puts_the_caret_and_a_double_click_selects_a_word(view: Any):
+    view.run_command("insert", {"characters": "one two\nthree"})
+    view.run_command("drag_select", {"event": {"x": 50, "y": 0, "button": 1}})
+    assert [region.to_tuple() for region in view.sel()] == [(5, 5)]
+    view.run_command("drag_select", {"event": {"x": 50, "y": 0, "button": 1}, "by": "words"})
+    assert [region.to_tuple() for region in view.sel()] == [(4, 7)]
+    view.run_command("drag_select", {"event": {"x": 0, "y": 20, "button": 1}, "additive": True})
+    assert [region.to_tuple() for region in view.sel()] == [(4, 7), (8, 8)]
+
+
+def test_a_key_for_any_character(app: Application, view: Any, package: Any):
+    package(
+        """
+        class ShoutCommand(sublime_plugin.TextCommand):
+            def run(self, edit, character):
+                self.view.insert(edit, 0, character.upper())
+        """,
+        **{
+            "Default.sublime-keymap": '[{"keys": ["<character>"], "command": "shout", "context": [{"key": "setting.loud"}]}]'
+        },
+    )
+    state = app.views[view.id()]
+    keymap.press(app, state, ["a"])
+    view.settings().set("loud", True)
+    for key in ("b", "space", "enter"):
+        keymap.press(app, state, [key])
+    # Enter is no character; it is typed at the caret.
+    assert view.substr(sublime.Region(0, view.size())) == " Ba\n"
+
+
+def test_words_are_deleted(view: Any):
+    view.run_command("insert", {"characters": "one two"})
+    view.run_command("delete_word", {"forward": False})
+    assert view.substr(sublime.Region(0, view.size())) == "one "
+    view.run_command("move_to", {"to": "bof"})
+    view.run_command("delete_word")
+    assert view.substr(sublime.Region(0, view.size())) == " "
