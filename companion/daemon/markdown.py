@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .frame import Code, Link
 from .places import Places
 
-_FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\s`{]*)")
+_FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\s`{]*)")
 _KINDS = (
     "astro bash bat bib c cc cfg cjs clj cmake cmd conf cpp cs csproj css csv cts cxx dart diff dockerfile ejs elm env"
     " erl ex exs fish go gradle graphql groovy h hbs hcl hpp hrl hs htm html hxx ini ipynb java jl js json json5 jsonc"
@@ -90,8 +90,8 @@ class Scanner:
                 self._fence = None
         elif fence:
             start = self._at + len(line) + 1
-            indent = line[: len(line) - len(line.lstrip())]
-            self._fence = _Fence(indent, fence[1], fence[2], start)
+            # Behind the mark of a list, a block is indented by as much.
+            self._fence = _Fence(" " * fence.start(1), fence[1], fence[2], start)
         elif len(line) <= _LONGEST:
             found.links += [self._link(match) for match in _FILE.finditer(line) if _is_meant(line, match)]
         # In a code block as well: nobody sees that it is one.

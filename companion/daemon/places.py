@@ -54,7 +54,7 @@ class Writer:
         """Go on with the name of a file."""
         start = self.length
         self.write(text)
-        if path:
+        if path.strip() and self.length > start:
             self.places.links.append(Link(start, self.length, path, line))
 
     def fold(self, key: str, start: int) -> None:

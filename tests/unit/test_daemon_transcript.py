@@ -1,0 +1,609 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from companion.daemon.conversation import Conversation
+from companion.daemon.frame import Frame, Link, Locality
+from companion.daemon.transcript import MARK, Transcript
+from companion.daemon.view import (
+    Attachment,
+    Connection,
+    Diff,
+    Item,
+    Message,
+    Notice,
+    Option,
+    Permission,
+    Place,
+    Question,
+    Queued,
+    Speaker,
+    Status,
+    Step,
+    Tool,
+    Turn,
+    View,
+)
+
+from .test_daemon_conversation import FRAMES, WHOLE
+
+HERE = Locality("this computer", "/home/ada/shop", "0.24.4")
+LIVE = Status(Connection("live"))
+ALWAYS, ONCE, NO = (
+    Option("always", "Allow All Edits", "allow_always"),
+    Option("once", "Allow", "allow_once"),
+    Option("no", "Reject", "reject_once"),
+)
+ORDERS = "/home/ada/shop/orders.js"
+DIFF = Diff(ORDERS, "one\ntwo\n", "one\n2\nthree\n")
+
+
+class Shown:
+    """A view: it knows the transcript by its frames alone."""
+
+    def __init__(self) -> None:
+        self.transcript = Transcript()
+        self.text = ""
+        self.inserted = 0
+        self.frame: Frame | None = None
+
+    def update(self, view: View, locality: Locality = HERE) -> Frame:
+        self.frame = frame = self.transcript.update(view, locality, "s")
+        if frame.anew:
+            assert len(frame.edits) == 1
+        for edit in frame.edits:
+            assert frame.anew or 0 <= edit.start <= edit.end <= len(self.text)
+            self.text = edit.text if frame.anew else edit.apply(self.text)
+            self.inserted += len(edit.text)
+        assert self.text == self.transcript.text
+        assert frame.length == len(self.text)
+        assert self.text.endswith(MARK)
+        assert (frame.status, frame.locality, frame.session) == (view.status, locality, "s")
+        for fold in frame.folds:
+            assert self.text[fold.start] == self.text[fold.end] == "\n"
+        for link in frame.links:
+            assert link.start < link.end
+            assert "\n" not in self.text[link.start : link.end]
+        for code in frame.codes:
+            assert self.text[code.start - 1] == "\n"
+            assert code.start == code.end or self.text[code.end] == "\n"
+        for ask in frame.asks:
+            assert self.text[ask.at] == "\n"
+        return frame
+
+
+def turn(*items: Item, key: str = "k", **more: Any) -> Turn:
+    return Turn(key, more.pop("state", "done"), items, **more)
+
+
+def view(*turns: Turn, status: Status = LIVE) -> View:
+    return View(1, tuple(each.key for each in turns), turns, status)
+
+
+def shown(*turns: Turn, status: Status = LIVE, locality: Locality = HERE, own: frozenset[str] = frozenset()) -> Shown:
+    made = Shown()
+    made.transcript.own_clients |= own
+    made.update(view(*turns, status=status), locality)
+    return made
+
+
+def lines(*items: Item, **more: Any) -> list[str]:
+    """What a turn shows, without what is around it."""
+    return shown(turn(*items, **more)).text.split("\n")[3:-2]
+
+
+def tool(**more: Any) -> Tool:
+    return replace(Tool("t", "read_file", "ReadFile: orders.js", "read", "completed", places=(Place(ORDERS),)), **more)
+
+
+def asked(**more: Any) -> Permission:
+    return replace(Permission("p", "k", "t", "Writing to orders.js", "edit", (ALWAYS, ONCE, NO)), **more)
+
+
+def links(made: Shown) -> list[tuple[str, str, int | None]]:
+    assert made.frame
+    return [(made.text[link.start : link.end], link.path, link.line) for link in made.frame.links]
+
+
+def codes(made: Shown) -> list[tuple[str, str]]:
+    assert made.frame
+    return [(code.language, made.text[code.start : code.end]) for code in made.frame.codes]
+
+
+# The whole
+
+
+@given(st.sets(st.integers(0, len(FRAMES))), st.integers(0, len(FRAMES)))
+def test_the_frames_of_a_recorded_session_add_up_to_its_text(looks: set[int], anew: int):
+    conversation, made = Conversation(), Shown()
+    conversation.begin("e")
+    for number, frame in enumerate(FRAMES):
+        conversation.apply(frame)
+        if number == anew:
+            made.transcript.begin_anew()
+        if number in looks:
+            made.update(conversation.look())
+    last = made.update(conversation.look())
+    fresh = Shown()
+    whole = fresh.update(conversation.look_anew())
+    assert made.text == fresh.text
+    assert (last.folds, last.links, last.codes, last.asks) == (whole.folds, whole.links, whole.codes, whole.asks)
+
+
+def test_answers_are_in_the_text_to_the_byte():
+    text = shown(*WHOLE.turns).text
+    for each in WHOLE.turns:
+        for item in each.items:
+            if isinstance(item, Message) and item.speaker != "thought":
+                assert item.text in text
+
+
+WORDS = st.sampled_from([
+    "a", " ", "\n", "\n", "\n\n", "\r\n", "\r", "`", "```", "```\n", "~~~", "\ud83d", "\ude00", "ü😀", "> ", "x/y.py:3",
+    "`z.py`", "\n```py\n", "1. ```\n", "❯ You\n", "? Qwen Code asks:", "✓ Run\n", "\x1b[1m", "— it —\n", "\t",
+])  # fmt: skip
+TEXT = st.lists(WORDS, max_size=8).map("".join)
+SPEAKERS: tuple[Speaker, ...] = ("user", "answer", "thought", "shell")
+ATTACHMENTS = st.lists(st.builds(Attachment, st.sampled_from(["", "file:///a b.py"]), TEXT), max_size=2).map(tuple)
+MESSAGES = st.builds(Message, st.sampled_from(SPEAKERS), TEXT, ATTACHMENTS, st.sampled_from([None, None, "t"]))
+DIFFS = st.lists(st.builds(Diff, TEXT, TEXT, TEXT), max_size=2).map(tuple)
+PERMISSIONS = st.builds(
+    Permission, st.just("p"), st.just("k"), st.just("t"), TEXT, st.just("edit"),
+    st.lists(st.builds(Option, st.sampled_from("ab"), TEXT, st.sampled_from(["allow_once", "x"])), max_size=2).map(tuple),
+    st.lists(st.builds(Question, TEXT, TEXT, st.booleans(), st.just((("Red", ""),))), max_size=1).map(tuple),
+    DIFFS, st.dictionaries(TEXT, TEXT, max_size=2), st.sampled_from(["open", "selected", "cancelled"]),
+)  # fmt: skip
+TOOLS = st.builds(
+    Tool, st.just("t"), st.sampled_from(["read_file", "write_file"]), TEXT,
+    st.sampled_from(["read", "edit", "execute", "x"]),
+    st.sampled_from(["pending", "in_progress", "completed", "failed", "newer"]), TEXT, DIFFS,
+    st.lists(st.builds(Place, TEXT, st.sampled_from([None, 3])), max_size=7).map(tuple),
+    st.dictionaries(st.sampled_from(["command", "x"]), TEXT, max_size=2), st.none(), st.none() | PERMISSIONS,
+    st.sampled_from([None, "u"]),
+)  # fmt: skip
+ITEMS = MESSAGES | MESSAGES | TOOLS | st.builds(Notice, TEXT)
+TURNS = st.builds(
+    Turn, st.sampled_from("123"), st.sampled_from(["running", "done", "cancelled", "failed", "interrupted"]),
+    st.lists(ITEMS, max_size=4).map(tuple), st.none(), st.sampled_from(["", "max_tokens", "odd"]), TEXT, st.booleans(),
+)  # fmt: skip
+STATUS = st.builds(
+    Status,
+    st.builds(Connection, st.sampled_from(["connecting", "live", "waiting", "lost"]), TEXT, st.none() | st.just(2.0)),
+    plan=st.lists(st.builds(Step, TEXT, st.sampled_from(["pending", "completed"])), max_size=2).map(tuple),
+    queue=st.lists(st.builds(Queued, st.just("q"), TEXT), max_size=2).map(tuple), running=st.sampled_from([None, "1"]),
+)  # fmt: skip
+
+
+@st.composite
+def steps(draw: st.DrawFn, before: dict[str, Turn]) -> tuple[Turn, ...]:
+    """Turns that change: one grows, one becomes any other, one begins, one goes."""
+    kind = draw(st.sampled_from(["grow", "grow", "add", "any", "remove", "order"]))
+    turns = list(before.values())
+    if kind == "any" or not turns:
+        new = draw(TURNS)
+    elif kind in {"remove", "order"}:
+        return tuple(draw(st.permutations(turns)))[: len(turns) - (kind == "remove")]
+    else:
+        new = draw(st.sampled_from(turns))
+        last = new.items[-1] if new.items else None
+        if kind == "grow" and isinstance(last, Message):
+            new = replace(new, items=(*new.items[:-1], replace(last, text=last.text + draw(TEXT))))
+        else:
+            new = replace(new, items=(*new.items, draw(ITEMS)))
+    return tuple((before | {new.key: new}).values())
+
+
+@given(st.data())
+def test_any_conversation_reads_as_if_it_had_been_seen_at_once(data: st.DataObject):
+    made, before = Shown(), dict[str, Turn]()
+    places = [HERE, Locality(), Locality("build.example", "/srv", is_local=False, warning="Careful")]
+    for _ in range(data.draw(st.integers(1, 6))):
+        now = {each.key: each for each in data.draw(steps(before))}
+        changed = tuple(each for key, each in now.items() if before.get(key) is not each)
+        status, locality = data.draw(STATUS), data.draw(st.sampled_from(places))
+        if data.draw(st.booleans()):
+            made.transcript.own_clients.add("client")
+        frame = made.update(View(1, tuple(now), changed, status), locality)
+        fresh = Shown()
+        fresh.transcript.own_clients |= made.transcript.own_clients
+        whole = fresh.update(View(1, tuple(now), tuple(now.values()), status), locality)
+        assert made.text == fresh.text
+        assert (frame.folds, frame.links, frame.codes, frame.asks) == (
+            whole.folds,
+            whole.links,
+            whole.codes,
+            whole.asks,
+        )
+        before = now
+
+
+@given(TEXT, TEXT)
+def test_an_answer_is_in_the_text_to_the_byte_wherever_it_is_cut(one: str, two: str):
+    text = "".join(each for each in one + two if not "\ud800" <= each <= "\udfff" and each != "\r")
+    made = Shown()
+    for size in range(0, len(text) + 1, 3):
+        made.update(view(turn(Message("answer", text[:size]), state="running")))
+    made.update(view(turn(Message("answer", text))))
+    assert not text.strip() or text in made.text
+
+
+def test_a_frame_that_begins_anew_replaces_all():
+    made = shown(*WHOLE.turns)
+    made.transcript.begin_anew()
+    frame = made.update(View(2, tuple(each.key for each in WHOLE.turns), (), LIVE))
+    assert frame.anew
+    assert [edit.text for edit in frame.edits] == [made.text]
+    assert not made.update(View(3, tuple(each.key for each in WHOLE.turns), (), LIVE)).edits
+
+
+def test_an_answer_that_grows_costs_what_is_new():
+    # Issue 5: 10,000 chunks.
+    made, text, begun = Shown(), "", 0
+    for number in range(10_000):
+        text += f"word {number} in `src/app.py:{number + 1}`\n" if number % 10 == 0 else f"word {number} "
+        frame = made.update(view(turn(Message("user", "Go"), Message("answer", text), state="running")))
+        assert len(frame.edits) <= 1 or number < 1
+        begun = begun or made.inserted
+    assert made.inserted <= len(text) + begun
+    assert made.frame
+    assert len(made.frame.links) == 1000
+
+
+def test_what_is_the_same_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch):
+    items = (Message("user", "Go"), tool(), Message("answer", "a"))
+    made = shown(turn(*items, state="running"))
+    monkeypatch.setattr("companion.daemon.wording.write_tool", lambda *_args, **_more: pytest.fail("again"))
+    made.update(view(turn(*items[:2], Message("answer", "ab"), state="running")))
+    assert "\nab\n" in made.text
+
+
+# Where and who
+
+
+def test_the_header_says_where_it_all_happens():
+    assert shown().text == (
+        "Qwen Code 0.24.4 on this computer, in /home/ada/shop\n"
+        "Files, commands and keys are those of this computer.\n\n❯ "
+    )
+    text = shown(locality=Locality("build.example", "/srv", is_local=False, warning="Anybody can\nread it")).text
+    assert "those of build.example, not of this editor’s computer.\n⚠ Anybody can ↵ read it.\n" in text
+
+
+def test_the_header_says_nothing_that_is_not_known():
+    assert shown(locality=Locality()).text == "Qwen Code\n\n❯ "
+
+
+def test_each_speaker_has_a_heading_once():
+    assert lines(Message("user", "Go"), Message("thought", "Hm"), Message("answer", "Yes"), Message("user", "No")) == [
+        "❯ You", "Go", "", "◆ Qwen Code", "▸ Thought", "> Hm", "", "Yes", "", "❯ You", "No",
+    ]  # fmt: skip
+
+
+def test_a_prompt_shows_its_attachments():
+    made = shown(turn(Message("user", "See", (Attachment("file:///srv/a b.py", "a b.py"), Attachment("", "image")))))
+    assert "See\n  @ a b.py\n  @ image\n" in made.text
+    assert links(made) == [("a b.py", "/srv/a b.py", None)]
+
+
+def test_a_prompt_of_attachments_alone_is_shown():
+    assert lines(Message("user", "", (Attachment("", "image"),)))[1:] == ["", "  @ image"]
+
+
+def test_a_turn_that_runs_without_a_word_says_that_it_does():
+    assert lines(Message("user", "Go"), state="running")[-2:] == ["◆ Qwen Code", "◐ Working …"]
+    assert lines(Message("user", "Go"), state="running", cancelling=True)[-1] == "— Cancelling … —"
+
+
+def test_a_message_without_words_shows_nothing():
+    assert lines(Message("answer", "\n"), Message("thought", " "), Message("user", "")) == []
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ({"state": "cancelled"}, "— Cancelled —"),
+        ({"state": "failed", "error": "400 says\nno"}, "— Failed: 400 says ↵ no. —"),
+        ({"state": "interrupted"}, "— Interrupted: Qwen Code ended before this was through. —"),
+        ({"stop_reason": "max_tokens"}, "— Stopped: the answer has reached its longest. —"),
+        ({"stop_reason": "newer"}, "— Stopped: newer. —"),
+    ],
+)
+def test_a_turn_that_did_not_end_well_says_so(end: dict[str, Any], said: str):
+    assert lines(Message("answer", "a"), **end)[-2:] == ["", said]
+
+
+def test_a_thought_is_folded_and_quoted_from_its_beginning():
+    made = shown(turn(Message("thought", "One\n\nTwo"), state="running"))
+    assert made.frame
+    assert [made.text[fold.start : fold.end] for fold in made.frame.folds] == ["\n> One\n> \n> Two"]
+    assert "▸ Thinking …\n" in made.text
+    key = made.frame.folds[0].key
+    frame = made.update(view(turn(Message("thought", "One\n\nTwo"), Message("answer", "a"), state="running")))
+    assert "▸ Thought\n" in made.text
+    assert frame.folds[0].key == key
+
+
+def test_a_sub_agent_is_folded_away():
+    said = lines(Message("answer", "a", parent="t"), Message("thought", "b", parent="t"), tool(parent="t"))
+    assert said == ["◆ Qwen Code", "▸ A sub-agent says", "> a", "▸ A sub-agent thinks", "> b", "  ✓ Read orders.js"]
+
+
+def test_a_shell_command_of_the_person_shows_its_output_without_commands_for_a_terminal():
+    assert lines(Message("shell", "$ ls\n\x1b[31ma.py\x1b[0m\x1b]0;title\x07\n")) == ["❯ Shell", "    $ ls", "    a.py"]
+
+
+def test_half_a_character_is_not_shown_before_its_other_half():
+    made = shown(turn(Message("answer", "a\ud83d"), state="running"))
+    assert "\na\n" in made.text
+    made.update(view(turn(Message("answer", "a\ud83d\ude00"), state="running")))
+    assert "\na😀\n" in made.text
+    made.update(view(turn(Message("answer", "a\ud83d\ude00\ud83db"), state="running")))
+    assert "\na😀\ufffdb\n" in made.text
+
+
+# Answers
+
+
+def test_a_code_block_has_its_lines_and_its_language():
+    made = shown(
+        turn(
+            Message("answer", "See:\n```py title\none\n\ntwo\n```\n~~~~\n```\n~~~~\n```\n```\n\n1. ```sh\n   x\n   ```")
+        )
+    )
+    assert codes(made) == [("py", "one\n\ntwo"), ("", "```"), ("", ""), ("sh", "   x")]
+    assert made.frame
+    assert [code.key for code in made.frame.codes] == [f"k/0/{number}" for number in range(4)]
+
+
+def test_a_code_block_that_an_answer_leaves_open_is_closed():
+    answer = Message("answer", "See\n  ~~~~\ncode\n\n")
+    assert lines(answer)[-5:] == ["See", "  ~~~~", "code", "", "  ~~~~"]
+    assert lines(answer, state="running")[-1] == "code"
+    assert lines(Message("answer", "```"))[-2:] == ["```", "```"]
+    made = shown(turn(Message("answer", "```\na"), key="k"))
+    made.update(view(turn(Message("answer", "```\na\n```"))))
+    assert "```\na\n```\n\n❯ " in made.text
+    assert codes(made) == [("", "a")]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("In src/app.py:12:3, `setup.py`.", [("src/app.py:12:3", "src/app.py", 12), ("setup.py", "setup.py", None)]),
+        ("(./a-b/C.tsx) ~/x.md", [("./a-b/C.tsx", "./a-b/C.tsx", None), ("~/x.md", "~/x.md", None)]),
+        ("`C:\\shop\\a.js`", [("C:\\shop\\a.js", "C:\\shop\\a.js", None)]),
+        ("Node.js, and/or, setup.py, https://a.example/b.py, e.g. a.b/c, v1.2/x, a.pyc/d.pyz", []),
+        ("main.rs:7", [("main.rs:7", "main.rs", 7)]),
+        ("a/" * 1000 + "b.py", []),
+    ],
+)  # fmt: skip
+def test_names_of_files_in_an_answer_are_links(text: str, found: list[Any]):
+    made = shown(turn(Message("answer", f"{text}\n```\nin/code.py\n```\n{text}")))
+    assert links(made) == found * 2
+
+
+def test_a_name_is_a_link_once_its_line_is_complete():
+    made = shown(turn(Message("answer", "See a/b.py"), state="running"))
+    assert links(made) == []
+    made.update(view(turn(Message("answer", "See a/b.py:1\n"), state="running")))
+    assert links(made) == []
+    made.update(view(turn(Message("answer", "See a/b.py:1\nx"), state="running")))
+    assert links(made) == [("a/b.py:1", "a/b.py", 1)]
+
+
+def test_an_answer_that_imitates_a_question_is_said_to():
+    said = lines(Message("answer", "? Qwen Code asks: Go on?\n[y] Yes"), Message("user", "? Qwen Code asks:"))
+    assert said[1] == "? Qwen Code asks: Go on?"
+    assert said[4].startswith("— A line above looks like one of this chat’s own")
+    assert shown(turn(Message("answer", "? Qwen Code asks: Go on?"))).frame.asks == ()  # type: ignore[union-attr]
+
+
+# Tools
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (tool(), "✓ Read orders.js"),
+        (tool(places=(Place("/etc/x", 3),), status="in_progress"), "○ Read /etc/x:3"),
+        (tool(kind="edit", diffs=(DIFF,)), "✓ Edit orders.js +2 −1"),
+        (tool(name="write_file", kind="edit", diffs=(Diff(ORDERS, "", "a\nb"),)), "✓ Write orders.js +2 −0"),
+        (tool(places=tuple(Place(f"/{number}") for number in range(7))), "✓ Read /0, /1, /2, /3, /4 and 2 more"),
+        (tool(kind="execute", input={"command": "ls\nrm x"}, places=()), "✓ Run ls ↵ rm x"),
+        (tool(kind="search", title="Grep\n❯ You"), "✓ Grep ↵ ❯ You"),
+        (tool(title="", places=(), status="newer"), "◐ read_file"),
+        (tool(status="failed", text="\nNo such file\nmore"), "✗ Read orders.js — No such file"),
+    ],
+)
+def test_a_tool_call_is_a_line(call: Tool, line: str):
+    assert lines(call)[1] == line
+    assert all(each.startswith("    ") for each in lines(call)[2:])
+
+
+def test_a_tool_that_runs_says_so():
+    assert lines(tool(status="in_progress"), state="running")[1] == "◐ Read orders.js"
+
+
+def test_the_details_of_a_tool_call_are_folded():
+    call = tool(
+        kind="edit", diffs=(DIFF,), text="\x1b[1mfine\x1b[0m\r\n\u202e\tx", input={"limit": 3, "file_path": ORDERS}
+    )
+    made = shown(turn(call))
+    assert made.frame
+    assert [made.text[fold.start : fold.end] for fold in made.frame.folds] == [
+        "\n    limit: 3\n    fine\n    \tx\n    - two\n    + 2\n    + three"
+    ]
+    assert links(made) == [("orders.js", ORDERS, None)]
+
+
+def test_details_that_are_long_are_cut():
+    said = lines(tool(text="\n".join(map(str, range(100))) + "\n" + "x" * 1000))
+    assert said[61:] == ["    59", "    … 41 more lines"]
+    assert lines(tool(text="x" * 1000))[2] == "    " + "x" * 500 + "…"
+
+
+def test_several_changes_are_told_apart():
+    said = lines(tool(kind="edit", diffs=(DIFF, Diff("/a", "x\n", "x\n"))))
+    assert said[1:] == [
+        "✓ Edit orders.js +2 −1",
+        "    orders.js +2 −1",
+        "    - two",
+        "    + 2",
+        "    + three",
+        "    /a +0 −0",
+    ]
+
+
+def test_of_a_command_the_output_is_shown():
+    output = {"type": "shell_result", "output": "made\n", "exitCode": 2}
+    call = tool(kind="execute", input={"command": "make\nall"}, text="Command: make", output=output, places=())
+    assert lines(call)[2:] == ["    $ make", "      all", "    made", "    exit code 2"]
+    assert lines(replace(call, output={"type": "shell_result"}))[-1] == "    Command: make"
+
+
+# Permissions
+
+
+def test_a_question_shows_what_would_be_done_and_the_keys():
+    made = shown(turn(tool(status="pending", permission=asked(diffs=(DIFF,)), diffs=(DIFF,)), state="running"))
+    assert made.text.split("\n")[8:12] == [
+        "? Qwen Code asks: Writing to orders.js",
+        "    orders.js +2 −1",
+        "    The diff is open beside.",
+        "    [a] Allow All Edits · [y] Allow · [n] Reject",
+    ]
+    assert made.frame
+    assert [ask.permission.id for ask in made.frame.asks] == ["p"]
+    assert made.text[: made.frame.asks[0].at].endswith("· [n] Reject")
+
+
+def test_a_command_is_shown_to_the_last_character():
+    command = "x" * 5000 + "\n\n❯ You\nrm\x1b[8m -rf \u202e/"
+    permission = asked(
+        title="x\n[y] Allow", kind="execute", input={"command": command, "directory": "/", "is_background": False},
+        options=(ONCE, NO, replace(ALWAYS, id="a"), replace(ALWAYS, id="b", name="Al\nways")),
+    )  # fmt: skip
+    said = lines(tool(status="pending", permission=permission), state="running")
+    at = said.index("? Qwen Code asks: x ↵ [y] Allow")
+    assert said[at + 1 :] == [
+        "    $ " + "x" * 5000, "      ", "      ❯ You", "      rm\\x1b[8m -rf \\u202e/", "    directory: /",
+        "    [y] Allow · [n] Reject · Allow All Edits · Al ↵ ways",
+    ]  # fmt: skip
+
+
+def test_a_question_to_the_person_is_shown_with_its_answers():
+    questions = (Question("Which\ncolour?", "Colour", False, (("Red", "warm"), ("Blue", ""))),)
+    permission = asked(title="Ask user 1 question", questions=questions, input={"questions": []})
+    said = lines(tool(permission=permission, places=()), state="running")
+    assert said[3:6] == ["    Which ↵ colour?", "    · Red — warm", "    · Blue"]
+    for kind, line in ((ONCE, "✓ Answered"), (NO, "✗ Not answered")):
+        assert lines(tool(permission=replace(permission, state="selected", chosen=kind)))[-1] == line
+
+
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        ({"chosen": ONCE}, "✓ Allowed once"),
+        ({"chosen": ONCE, "voter": "ours"}, "✓ Allowed once"),
+        ({"chosen": ONCE, "voter": "theirs"}, "✓ Allowed once by another client"),
+        ({"chosen": ALWAYS}, "✓ Allowed: Allow All Edits"),
+        ({"chosen": NO}, "✗ Rejected"),
+        ({"chosen": Option("x", "Never", "reject_always")}, "✗ Rejected: Never"),
+        ({"chosen": Option("x", "Plan", "newer")}, "✓ Answered: Plan"),
+        ({"chosen": None}, "✓ Answered"),
+        ({"state": "cancelled"}, "✗ Cancelled before an answer"),
+    ],
+)
+def test_an_answered_question_says_how_and_by_whom(answer: dict[str, Any], line: str):
+    permission = asked(**({"state": "selected"} | answer))
+    made = shown(turn(tool(permission=permission, status="failed", text="canceled")), own=frozenset({"ours"}))
+    assert f"\n✗ Read orders.js{'' if line.startswith('✗') else ' — canceled'}\n" in made.text
+    assert f"\n{line}\n" in made.text
+    assert made.frame
+    assert made.frame.asks == ()
+
+
+def test_a_client_that_turns_out_to_be_ours_is_not_another():
+    made = shown(turn(tool(permission=asked(state="selected", chosen=ONCE, voter="c"))))
+    assert "by another client" in made.text
+    made.transcript.own_clients.add("c")
+    made.update(View(2, ("k",), (), LIVE))
+    assert "by another client" not in made.text
+
+
+# Above the prompt
+
+
+def test_the_plan_is_above_the_prompt_until_it_is_through():
+    plan = (Step("Read", "completed"), Step("Wri\nte", "in_progress"), Step("Test", "pending"))
+    assert shown(status=replace(LIVE, plan=plan)).text.endswith("\n\nPlan\n  ✓ Read\n  ◐ Wri ↵ te\n  ○ Test\n\n❯ ")
+    assert "Plan" not in shown(status=replace(LIVE, plan=plan[:1])).text
+    assert "Plan" in shown(status=replace(LIVE, plan=plan[:1], running="k")).text
+
+
+def test_prompts_that_wait_are_above_the_prompt():
+    status = replace(LIVE, queue=(Queued("a", "One\ntwo"), Queued("b", "x" * 200)))
+    assert shown(status=status).text.endswith(f"\n\n⏳ One ↵ two — waits\n⏳ {'x' * 99}… — waits\n\n❯ ")
+
+
+@pytest.mark.parametrize(
+    ("connection", "line"),
+    [
+        (Connection("connecting"), "◌ Connecting …"),
+        (Connection("connecting", "It is slow"), "⚠ It is slow."),
+        (Connection("waiting", "It is gone. Start it.", 5.0), "⚠ It is gone. Start it. The next try is in 5 s."),
+        (Connection("waiting"), "⚠ The connection is lost."),
+        (Connection("lost", "Set the token."), "⚠ Set the token."),
+        (Connection("ended"), "⚠ The connection is lost."),
+    ],
+)
+def test_a_connection_that_is_not_there_says_why(connection: Connection, line: str):
+    assert shown(status=Status(connection)).text.endswith(f"\n\n{line}\n\n❯ ")
+
+
+# Its syntax
+
+
+def variables() -> dict[str, str]:
+    text = (Path(__file__).parents[2] / "QwenCompanion Chat.sublime-syntax").read_text(encoding="utf-8")
+    found = dict(re.findall(r"^  (\w+): '(.*)'$", text, re.MULTILINE))
+    while nested := {name for name, value in found.items() if "{{" in value}:
+        for name in nested:
+            found[name] = re.sub(r"\{\{(\w+)\}\}", lambda match: found[match[1]], found[name])
+    return found
+
+
+def test_the_syntax_knows_every_line_of_the_chat_itself():
+    own = re.compile(variables()["own"])
+    permission = asked(state="selected", chosen=ONCE)
+    items = (
+        Message("shell", "said"), Message("thought", "said"), Message("answer", "said", parent="x"),
+        tool(permission=permission), tool(parent="x", status="failed"), Notice("Note"), tool(permission=asked()),
+    )  # fmt: skip
+    status = Status(Connection("lost"), plan=(Step("a", "pending"),), queue=(Queued("q", "a"),))
+    text = shown(
+        turn(*items, state="cancelled"), turn(Message("user", "said"), key="x", state="running"), status=status
+    ).text
+    for line in text.split("\n")[3:]:
+        assert own.match(line) or line in {"", "said"} or line.startswith(("    ", ">", "  ○")), line
+    assert not own.match("The answer is ✓")
+
+
+def test_the_syntax_and_the_chat_see_the_same_code_blocks():
+    fence = re.compile(variables()["fence_start"])
+    for line in ("```", "  ~~~~ py", "- ```js", "2. `````", "``` a`b", "``", "text ```", "> ```"):
+        opened = len(lines(Message("answer", f"{line}\nx"))) == 4
+        assert bool(fence.match(line)) == opened, line
+
+
+def test_a_link_is_where_the_daemon_has_the_file():
+    made = shown(turn(tool(places=(Place(ORDERS, 2),))))
+    assert made.frame
+    assert made.frame.links == (Link(made.text.index("orders"), made.text.index("orders") + 11, ORDERS, 2),)
