@@ -28,14 +28,13 @@ FILES_LIMIT = 2.0
 class Chats:
     """The chats of an editor's windows."""
 
-    def __init__(
-        self, editor: Editor, reviews: Reviews, background: Callable[[Coroutine[Any, Any, object]], object]
-    ) -> None:
+    def __init__(self, editor: Editor, reviews: Reviews) -> None:
         self._editor = editor
         self._reviews = reviews
-        self._background = background
         self._settings = DaemonSettings()
         self._windows: dict[int, WindowChat] = {}
+        self._ending: set[asyncio.Task[dict[str, Any]]] = set()
+        """The chats of windows that have closed."""
 
     def configure(self, settings: DaemonSettings) -> None:
         """The settings have changed. A chat that is connected stays so."""
@@ -54,7 +53,9 @@ class Chats:
         """A window closes: its chat and its private daemon end."""
         if chat := self._windows.pop(window, None):
             chat.dismiss()
-            self._background(chat.stop())
+            ending = asyncio.get_running_loop().create_task(chat.stop())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
 
     def send(self, window: int, draft: Draft, *, mid_turn: bool = False) -> None:
         """Send a prompt, as soon as the chat is connected; into the turn that runs with `mid_turn`.
@@ -199,6 +200,8 @@ class Chats:
         left = await asyncio.gather(
             *(chat.stop(hand_over=hand_over, limit=QUICK_STOP_LIMIT) for chat in chats.values())
         )
+        if ending := list(self._ending):
+            await asyncio.wait(ending, timeout=QUICK_STOP_LIMIT)
         return dict(zip(chats, left, strict=True)) if hand_over else {}
 
     @staticmethod

@@ -41,7 +41,7 @@ class Companion:
         self.reviews = Reviews(editor, self._background)
         self.reviews.settings_of = self._settings_of
         self.reviews.on_change = self._status_changed
-        self.chats = Chats(editor, self.reviews, self._background)
+        self.chats = Chats(editor, self.reviews)
         self._editor = editor
         self._settings = settings
         self._window_settings: Mapping[int, Settings] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -33,9 +33,13 @@ class Outbox:
         self._waiting: list[Draft] = []
         self._sent: dict[str, Draft] = {}
 
-    async def send(self, draft: Draft, *, mid_turn: bool) -> None:
-        """Send a draft as a prompt, or into the turn that runs. It is given back if that fails."""
+    def send(self, draft: Draft, *, mid_turn: bool) -> Coroutine[Any, Any, None]:
+        """What sends a draft as a prompt, or into the turn that runs. It is given back if that fails."""
+        # At once, so that it is here whatever becomes of the task.
         self._waiting.append(draft)
+        return self._deliver(draft, mid_turn=mid_turn)
+
+    async def _deliver(self, draft: Draft, *, mid_turn: bool) -> None:
         try:
             async with self._sending:
                 await self._send(draft, mid_turn=mid_turn)

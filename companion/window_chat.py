@@ -64,6 +64,8 @@ class WindowChat:
         self._news = asyncio.Event()
         self._may_restart = True
         self._answered: set[str] = set()
+        self._own_clients: set[str] = set()
+        """Who we were to the daemon so far: it gives us another name each time."""
         self._outbox = Outbox(self._connected, self._give_back)
         self._inherited: list[Draft] = []
         self._approvals = Approvals(self, editor, reviews, self.background)
@@ -178,6 +180,7 @@ class WindowChat:
         """
         self._stays = hand_over
         left: dict[str, Any] = {"folder": self._folder, "session": self._session, "daemon": None}
+        left["clients"] = sorted(self._own_clients)
         left["unsent"] = [plain(draft) for draft in (*self._inherited, *self._end())]
         if tasks := list(self._tasks):
             for task in tasks:
@@ -193,6 +196,7 @@ class WindowChat:
     def inherit(self, left: Mapping[str, Any]) -> None:
         """Take what the instance before this one has left. The chat is shown once it is opened."""
         self._folder, self._session = left["folder"], left["session"]
+        self._own_clients.update(left["clients"])
         self._daemon = inherited_daemon(left)
         self._inherited = [from_plain(draft) for draft in left["unsent"]]
 
@@ -348,6 +352,7 @@ class WindowChat:
 
     async def _show(self, conversation: Conversation) -> None:
         transcript = Transcript()
+        transcript.own_clients = self._own_clients
         async for view in views(conversation):
             self._look_after(view)
             if not await self._shown(transcript, view, conversation):
@@ -369,8 +374,10 @@ class WindowChat:
         """What follows from a look besides that it is shown."""
         self._news.set()
         self._news = asyncio.Event()
-        if view.order and self._chat:
-            self._session = self._chat.session.id
+        if self._chat:
+            self._own_clients.add(self._chat.session.client_id)
+            if view.order:
+                self._session = self._chat.session.id
         state = view.status.connection.state
         daemon = self._daemon if self._locality.is_private else None
         if state in {"waiting", "lost"} and daemon and not launch.is_running(daemon):

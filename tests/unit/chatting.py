@@ -1,0 +1,130 @@
+"""Chats at work in a test: an editor in memory, a daemon that is a script, and what a person does between them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from companion.chats import Chats
+from companion.daemon.frame import Frame
+from companion.daemon.view import Connection
+from companion.editor import DaemonSettings
+from companion.review import Reviews
+
+from .fake_daemon import TOKEN, FakeDaemon, Request, Stream, until
+from .memory_editor import Diff, MemoryEditor
+
+OPTIONS = [
+    {"optionId": "always", "name": "Allow All Edits", "kind": "allow_always"},
+    {"optionId": "once", "name": "Allow", "kind": "allow_once"},
+    {"optionId": "no", "name": "Reject", "kind": "reject_once"},
+]
+
+
+def real(path: str | os.PathLike[str]) -> str:
+    """A path without links, as a daemon calls it."""
+    return os.path.realpath(path)
+
+
+@dataclass
+class Room:
+    """Window 1 with its chats."""
+
+    editor: MemoryEditor
+    daemon: FakeDaemon
+    folder: str
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+    errors: list[BaseException] = field(default_factory=list[BaseException])
+
+    def __post_init__(self) -> None:
+        self.reviews = Reviews(self.editor, self._background)
+        self.chats = Chats(self.editor, self.reviews)
+
+    def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[object]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self.errors.append(error)
+
+    def configure(self, **settings: Any) -> None:
+        self.chats.configure(
+            DaemonSettings(**{"enabled": True, "url": self.daemon.address.url, "token": TOKEN} | settings)
+        )
+
+    @property
+    def frame(self) -> Frame:
+        return self.editor.frames[1][-1]
+
+    @property
+    def connection(self) -> Connection:
+        return self.frame.status.connection
+
+    async def state(self, state: str) -> Connection:
+        """The connection once it is in a state."""
+        await until(lambda: self.editor.frames.get(1) and self.connection.state == state)
+        return self.connection
+
+    async def live(self) -> Stream:
+        """The stream of events of the chat, once it is live."""
+        stream = await self.daemon.streams.get()
+        await self.state("live")
+        return stream
+
+    async def asked(self, route: str, count: int = 1) -> Request:
+        """The latest request of a route, once there are so many."""
+        await until(lambda: len(self.daemon.asked(route)) >= count)
+        return self.daemon.asked(route)[-1]
+
+    async def diff(self, count: int = 1) -> list[Diff]:
+        """The diffs on the screen, once there are so many."""
+        await until(lambda: len(self.editor.diffs) == count)
+        return list(self.editor.diffs.values())
+
+
+@contextlib.asynccontextmanager
+async def chatting(daemon: FakeDaemon, folder: str, **settings: Any) -> AsyncGenerator[Room]:
+    """A room whose chats are attached to a daemon; nothing of them is left afterwards."""
+    daemon.capabilities(real(folder))
+    session = {"sessionId": "s", "workspaceCwd": real(folder), "clientId": "c"}
+    daemon.routes |= {
+        "POST /session": (200, session),
+        "POST /session/s/load": (200, session | {"attached": True, "lastEventId": 0, "eventEpoch": "e"}),
+        "GET /session/s/pending-prompts": (200, {"pendingPrompts": []}),
+        "POST /session/s/detach": (204, None),
+        "POST /session/s/prompt": (202, {"promptId": "p"}),
+    }
+    room = Room(MemoryEditor(windows={1: (folder,)}), daemon, folder)
+    room.configure(**settings)
+    before = asyncio.all_tasks()
+    try:
+        yield room
+    finally:
+        await room.chats.stop(hand_over=False)
+        await asyncio.sleep(0)
+        left = {task for task in asyncio.all_tasks() - before if "FakeDaemon" not in repr(task.get_coro())}
+        assert left - room.tasks == set()
+    assert room.errors == []
+
+
+def ask(stream: Stream, number: int, *diffs: tuple[str, str, str], request: str = "r", **more: Any) -> None:
+    """The agent asks whether it may change files: the path, the old and the new text of each."""
+    content = [{"type": "diff", "path": path, "oldText": old, "newText": new} for path, old, new in diffs]
+    call = {"toolCallId": "t", "title": "Writing", "kind": "edit", "status": "pending", "content": content}
+    stream.send(
+        "permission_request", number, "p", **({"requestId": request, "toolCall": call, "options": OPTIONS} | more)
+    )
+
+
+def resolve(stream: Stream, number: int, option: str | None, voter: str | None = None, request: str = "r") -> None:
+    """Somebody has answered."""
+    outcome = {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}
+    stream.send("permission_resolved", number, requestId=request, outcome=outcome, voterClientId=voter)

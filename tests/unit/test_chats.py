@@ -1,0 +1,788 @@
+"""A window's chat: connecting, showing, sending, and what the person does (F1–F5; issue 5)."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion import chats as chats_module
+from companion import drafts, outbox, window_chat
+from companion.daemon import client as client_module
+from companion.daemon.prompt import Draft, Excerpt
+
+from .chatting import Room, chatting, real
+from .fake_daemon import TOKEN, FakeDaemon, Request, faked, until
+
+
+def attached(project: Path, test: Callable[[Room], Any], **settings: Any) -> None:
+    """Run a test in a room."""
+
+    async def whole(daemon: FakeDaemon) -> None:
+        async with chatting(daemon, str(project), **settings) as room:
+            await test(room)
+
+    faked(whole)
+
+
+def prompts(room: Room) -> list[list[dict[str, Any]]]:
+    return [request.body["prompt"] for request in room.daemon.asked("POST /session/s/prompt")]
+
+
+# Connecting
+
+
+def test_it_is_off_until_the_person_wants_it_f1(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        assert (await room.state("lost")).message.startswith("The chat is off. Set “daemon.enabled”")
+        assert room.daemon.requests == []
+        room.configure()
+        room.chats.reconnect(1)
+        await room.live()
+
+    attached(project, test, enabled=False)
+
+
+def test_it_shows_how_it_connects_from_the_first_moment_and_then_what_is_said_f2(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        states = [frame.status.connection for frame in room.editor.frames[1]]
+        assert states[0].state == "connecting"
+        [created] = room.daemon.asked("POST /session")
+        assert created.body == {
+            "cwd": real(room.folder), "sessionScope": "thread", "sourceType": "sublime",
+        }  # fmt: skip
+        assert room.frame.session == ""
+        assert (room.frame.locality.host, room.frame.locality.version) == ("this computer", "1.2.3")
+        assert room.frame.locality.is_local
+        assert not room.frame.locality.is_private
+        stream.say(1, "Hello there")
+        await until(lambda: "Hello there" in room.editor.chats[1])
+        assert room.frame.session == "s"
+
+    attached(project, test)
+
+
+def test_a_session_is_resumed_by_its_id(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder, "s")
+        await room.live()
+        assert len(room.daemon.asked("POST /session/s/load")) == 1
+        assert [request.route for request in room.daemon.asked("POST /session")] == ["/session/s/load"]
+
+    attached(project, test)
+
+
+def test_the_environment_names_a_daemon_too_f1(project: Path, monkeypatch: pytest.MonkeyPatch):
+    async def test(room: Room) -> None:
+        monkeypatch.setenv("QWEN_IDE_DAEMON_URL", room.daemon.address.url)
+        monkeypatch.setenv("QWEN_SERVER_TOKEN", "from-the-environment")
+        room.configure(url="", token="")
+        room.chats.open(1, room.folder)
+        await room.live()
+        assert room.daemon.requests[0].headers["authorization"] == "Bearer from-the-environment"
+
+    attached(project, test)
+
+
+def test_without_an_address_and_not_managed_it_is_the_usual_one_f1(project: Path, monkeypatch: pytest.MonkeyPatch):
+    async def test(room: Room) -> None:
+        monkeypatch.setattr("companion.daemon.address.DEFAULT_URL", room.daemon.address.url)
+        room.configure(url="", managed=False)
+        room.chats.open(1, room.folder)
+        await room.live()
+
+    attached(project, test)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ((401, {"error": "Unauthorized"}), "The daemon refuses the token. Set the token"),
+        ((403, {"error": "Invalid Host header"}), "The daemon refuses the request: Invalid Host header."),
+        ((404, b"<html>Cannot GET</html>"), "is not `qwen serve`"),
+        ((200, {"features": [], "workspaceCwd": "/elsewhere", "workspaces": [{"cwd": "/elsewhere"}]}), "can't do that"),
+        (None, "The connection to the daemon has gone."),
+    ],
+)
+def test_what_is_wrong_is_shown_with_what_to_do_and_tried_again(project: Path, answer: Any, words: str):
+    async def test(room: Room) -> None:
+        right = room.daemon.routes["GET /capabilities"]
+        room.daemon.routes["GET /capabilities"] = answer
+        room.chats.open(1, room.folder)
+        assert words in (await room.state("lost")).message
+        room.daemon.routes["GET /capabilities"] = right
+        room.chats.reconnect(1)
+        await room.live()
+
+    attached(project, test)
+
+
+def test_a_daemon_of_another_folder_is_refused_and_one_by_another_name_is_not(project: Path, tmp_path: Path):
+    async def test(room: Room) -> None:
+        other = tmp_path / "other"
+        other.mkdir()
+        room.chats.open(1, str(other))
+        assert "not in" in (await room.state("lost")).message
+        link = tmp_path / "link"
+        link.symlink_to(project)
+        room.chats.open(1, str(link))
+        await room.live()
+
+    attached(project, test)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://127.0.0.1:9", "No daemon answers at http://127.0.0.1:9."),
+        ("ftp://x", "must begin with http"),
+        ("http://me:secret@x", "must not hold a name or a password"),
+    ],
+)
+def test_an_address_that_cant_be_used_is_told(project: Path, url: str, words: str):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        message = (await room.state("lost")).message
+        assert words in message
+        assert "secret" not in message
+
+    attached(project, test, url=url)
+
+
+def test_a_connection_that_breaks_is_taken_up_again_without_a_word_lost_f4(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        stream.say(1, "one ")
+        await until(lambda: "one" in room.editor.chats[1])
+        stream.cut()
+        stream = await room.live()
+        stream.say(2, "two")
+        await until(lambda: "one two" in room.editor.chats[1])
+
+    attached(project, test)
+
+
+def test_reconnect_goes_all_the_way_after_the_session_has_ended(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        stream.say(1, "one ")
+        await until(lambda: room.frame.session)
+        room.chats.reconnect(1)  # without a need
+        stream.send("session_closed", 2, reason="client_close", closedBy="another")
+        assert "Another client has closed" in (await room.state("ended")).message
+        room.chats.reconnect(1)
+        await room.live()
+        assert len(room.daemon.asked("GET /capabilities")) == 2
+        assert len(room.daemon.asked("POST /session/s/load")) == 1
+
+    attached(project, test)
+
+
+# Showing
+
+
+def test_a_busy_editor_gets_the_whole_text_anew(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        room.editor.chat_fails = [TimeoutError, TimeoutError]
+        stream.say(1, "All of it")
+        await until(lambda: "All of it" in room.editor.chats[1])
+        assert room.frame.anew
+
+    attached(project, test)
+
+
+def test_a_view_that_is_gone_closes_the_chat(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        room.editor.has_chat = False
+        stream.say(1, "Nobody reads this")
+        await room.asked("POST /session/s/detach")
+        room.editor.has_chat = True
+        room.chats.open(1, room.folder)
+        await room.live()
+        assert len(room.daemon.asked("POST /session/s/load")) == 1
+
+    attached(project, test)
+
+
+def test_opening_it_again_draws_it_anew(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        stream.say(1, "Once")
+        await until(lambda: room.frame.session)
+        count = len(room.editor.frames[1])
+        room.chats.open(1, room.folder)
+        room.chats.open(1, room.folder, "s")
+        room.chats.resume(1, "s")
+        await until(lambda: len(room.editor.frames[1]) > count and room.frame.anew)
+        assert "Once" in room.editor.chats[1]
+        assert len(room.daemon.asked("GET /capabilities")) == 1
+
+    attached(project, test)
+
+
+def test_closing_it_takes_leave_and_leaves_nothing_running(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        await room.live()
+        room.chats.close(1)
+        await room.asked("POST /session/s/detach")
+        await until(lambda: not room.chats._windows[1]._tasks)
+        room.chats.window_closed(1)
+        room.chats.window_closed(1)
+        room.chats.close(1)
+        await until(lambda: not room.chats._ending)
+
+    attached(project, test)
+
+
+# Sending
+
+
+def test_a_prompt_goes_out_as_soon_as_the_chat_is_connected_and_in_order(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        room.chats.send(1, Draft("first"))
+        room.chats.send(1, Draft("second"))
+        await room.asked("POST /session/s/prompt", 2)
+        assert prompts(room) == [[{"type": "text", "text": "first"}], [{"type": "text", "text": "second"}]]
+        assert room.editor.returned == []
+
+    attached(project, test)
+
+
+def stat(*files: str) -> Callable[[Request], Any]:
+    from urllib.parse import parse_qs, urlsplit  # noqa: PLC0415
+
+    def answer(request: Request) -> Any:
+        [path] = parse_qs(urlsplit(request.route).query)["path"]
+        kind = "directory" if path == "src" else "file"
+        return (200, {"type": kind}) if path in {*files, "src"} else (404, {"error": "ENOENT"})
+
+    return answer
+
+
+def test_mentions_become_files_where_the_daemon_has_them(project: Path):
+    (project / "pic.PNG").write_bytes(b"\x89PNG")
+    (project / "b.gif").write_bytes(b"GIF")
+
+    async def test(room: Room) -> None:
+        room.daemon.routes["GET /stat"] = stat("a.py", "my file.txt", "pic.PNG", "buffer.py", "/abs/x")
+        room.chats.open(1, room.folder)
+        text = "See @a.py, @my\\ file.txt (@missing) and @src me@a.py @pic.PNG\n@buffer.py. @new.py @/abs/x"
+        unsaved = {str(project / "buffer.py"): "unsaved", str(project / "new.py"): "new", str(project / "z"): "no"}
+        excerpt = Excerpt("file:///e.py", "e.py:1-2", "two lines")
+        room.chats.send(1, Draft(text, (excerpt,), (str(project / "b.gif"),), unsaved))
+        await room.asked("POST /session/s/prompt")
+        folder = real(project)
+
+        def resource(path: str, text: str) -> dict[str, Any]:
+            return {"type": "resource", "resource": {"uri": f"file://{path}", "text": text, "mimeType": "text/plain"}}
+
+        assert prompts(room) == [
+            [
+                {"type": "text", "text": "See "},
+                {"type": "resource_link", "uri": f"file://{folder}/a.py", "name": "a.py"},
+                {"type": "text", "text": ", "},
+                {"type": "resource_link", "uri": f"file://{folder}/my file.txt", "name": "my file.txt"},
+                {"type": "text", "text": " (@missing) and @src me@a.py "},
+                {"type": "image", "mimeType": "image/png", "data": base64.b64encode(b"\x89PNG").decode()},
+                {"type": "text", "text": "\n"},
+                resource(f"{folder}/buffer.py", "unsaved"),
+                {"type": "text", "text": ". "},
+                resource(f"{folder}/new.py", "new"),
+                {"type": "text", "text": " "},
+                {"type": "resource_link", "uri": "file:///abs/x", "name": "x"},
+                resource("/e.py", "two lines"),
+                {"type": "image", "mimeType": "image/gif", "data": base64.b64encode(b"GIF").decode()},
+            ]
+        ]
+
+    attached(project, test)
+
+
+def test_a_path_on_another_system_is_joined_as_it_does():
+    place = drafts.Place("/here", r"C:\work", is_local=False)
+    assert place.path_there("a/b.py") == r"C:\work\a/b.py"
+    assert place.path_there(r"D:\x") == r"D:\x"
+
+
+@pytest.mark.parametrize(
+    ("draft", "why"),
+    [
+        (Draft("x", pictures=("missing.png",)), "missing.png can't be read: No such file or directory."),
+        (Draft("x", pictures=("notes.txt",)), "notes.txt is no picture that can be sent."),
+        (Draft("x", pictures=("large.webp",)), "large.webp is larger than 8 MB."),
+        (Draft(" \n"), "There is nothing to send."),
+        (Draft("x" * 200), "This has 0.0 MB, and the daemon takes no more than 10. Send less at once."),
+    ],
+)
+def test_what_cant_be_sent_comes_back(project: Path, monkeypatch: pytest.MonkeyPatch, draft: Draft, why: str):
+    monkeypatch.setattr(drafts, "MAX_PICTURE", 3)
+    monkeypatch.setattr(client_module, "MAX_BODY", 200)
+    monkeypatch.chdir(project)
+    (project / "large.webp").write_bytes(b"RIFF")
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        room.chats.send(1, draft)
+        [(window, returned, said)] = await until(lambda: room.editor.returned)
+        assert (window, returned) == (1, draft)
+        assert said.startswith(why)
+        assert prompts(room) == []
+
+    attached(project, test)
+
+
+def test_what_the_daemon_refuses_comes_back(project: Path):
+    async def test(room: Room) -> None:
+        refusal = {"error": "full", "code": "prompt_queue_full", "limit": 5}
+        room.daemon.routes["POST /session/s/prompt"] = 503, refusal
+        room.chats.open(1, room.folder)
+        draft = Draft("six", unsaved={"/x": "y"})
+        room.chats.send(1, draft)
+        await until(lambda: room.editor.returned)
+        why = "The queue is full: 5 prompts wait. Wait until one is through, or remove one."
+        assert room.editor.returned == [(1, draft, why)]
+
+    attached(project, test)
+
+
+def test_a_daemon_that_doesnt_say_which_files_it_has_doesnt_hold_the_draft(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(drafts, "LOOK_UP_LIMIT", 0.0)
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        room.chats.send(1, Draft("@a.py"))
+        await until(lambda: room.editor.returned)
+        assert "which files it has" in room.editor.returned[0][2]
+
+    attached(project, test)
+
+
+def test_a_draft_for_a_chat_that_cant_connect_comes_back_with_the_reason(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.send(1, Draft("nobody there"))
+        assert room.editor.returned == [
+            (1, Draft("nobody there"), "The chat isn't connected. Wait until it is, or reconnect.")
+        ]
+        room.daemon.routes["GET /capabilities"] = 401, {"error": "Unauthorized"}
+        room.chats.open(1, room.folder)
+        await room.state("lost")
+        room.chats.send(1, Draft("mine"))
+        await until(lambda: len(room.editor.returned) == 2)
+        assert room.editor.returned[1][1] == Draft("mine")
+        assert room.editor.returned[1][2].startswith("The daemon refuses the token.")
+        assert len(room.daemon.asked("GET /capabilities")) == 2  # it was tried again for it
+
+    attached(project, test)
+
+
+def test_a_draft_waits_only_so_long(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(window_chat, "SEND_LIMIT", 0.01)
+
+    async def test(room: Room) -> None:
+        async with asyncio.timeout(10):
+            room.daemon.routes["GET /events"] = 429, {"error": "busy", "code": "subscriber_limit_exceeded"}
+            room.chats.open(1, room.folder)
+            room.chats.send(1, Draft("mine"))
+            await until(lambda: room.editor.returned)
+            assert "isn't connected" in room.editor.returned[0][2]
+
+    attached(project, test)
+
+
+def test_what_was_not_sent_is_kept_when_the_chat_is_closed_and_comes_back_for_another_conversation(project: Path):
+    async def test(room: Room) -> None:
+        room.daemon.routes["GET /events"] = 429, {"error": "busy"}
+        room.chats.open(1, room.folder)
+        await room.state("waiting")
+        room.chats.send(1, Draft("one"))
+        room.chats.begin(1)
+        assert room.editor.returned == [(1, Draft("one"), "The conversation has changed before this was sent.")]
+        room.chats.send(1, Draft("two"))
+        room.chats.close(1)
+        [(_, _, text, why)] = room.editor.kept
+        assert (text, why) == ("two", "The chat was closed before this was sent, so it is kept here.")
+
+    attached(project, test)
+
+
+@pytest.mark.parametrize(
+    ("answer", "draft", "is_prompt"),
+    [
+        ((200, {"accepted": True, "messageId": "m"}), Draft("wait"), False),
+        ((200, {"accepted": False, "reason": "session_idle"}), Draft("wait"), True),
+        ((404, b"<html>"), Draft("wait"), True),
+        ((200, {"accepted": True}), Draft("x" * (outbox.MAX_INJECTED + 1)), True),
+        ((200, {"accepted": True}), Draft("with", (Excerpt("file:///e", "e", "text"),)), True),
+    ],
+)
+def test_a_message_goes_into_the_turn_that_runs_else_it_is_a_prompt(
+    project: Path, answer: Any, draft: Draft, is_prompt: bool
+):
+    async def test(room: Room) -> None:
+        room.daemon.routes["POST /session/s/mid-turn-message"] = answer
+        room.chats.open(1, room.folder)
+        room.chats.send(1, draft, mid_turn=True)
+        await room.asked("POST /session/s/prompt" if is_prompt else "POST /session/s/mid-turn-message")
+        assert bool(prompts(room)) == is_prompt
+
+    attached(project, test)
+
+
+def test_a_prompt_that_waits_can_be_taken_back_whole(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(outbox, "MAX_REMEMBERED", 1)
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        draft = Draft("mine", (Excerpt("file:///e", "e", "text"),))
+        room.chats.send(1, Draft("before"))
+        await room.asked("POST /session/s/prompt")
+        room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "q"}
+        room.chats.send(1, draft)
+        await room.asked("POST /session/s/prompt", 2)
+        stream.send("pending_prompt_added", 1, "q", promptId="q", text="mine")
+        stream.send("pending_prompt_added", 2, "other", promptId="other", text="another's")
+        await until(lambda: len(room.frame.status.queue) == 2)
+        for prompt in ("q", "other"):
+            room.daemon.routes[f"DELETE /session/s/pending-prompts/{prompt}"] = 200, {"removed": True}
+            room.chats.dequeue(1, prompt)
+        await until(lambda: len(room.editor.returned) == 2)
+        why = "It was removed from the queue."
+        assert room.editor.returned == [(1, draft, why), (1, Draft("another's"), why)]
+        room.daemon.routes["DELETE /session/s/pending-prompts/q"] = 200, {"removed": False}
+        room.chats.dequeue(1, "q")
+        await until(lambda: room.editor.mentioned)
+        assert len(room.editor.returned) == 2
+
+    attached(project, test)
+
+
+# What the person does
+
+
+def test_cancel_mode_and_model_go_to_the_daemon_and_the_default_is_told(project: Path):
+    async def test(room: Room) -> None:
+        room.daemon.routes |= {
+            "POST /session/s/cancel": (204, None),
+            "POST /session/s/model": (200, {}),
+            "POST /session/s/approval-mode": (200, {}),
+        }
+        room.chats.open(1, room.folder)
+        await room.live()
+        room.chats.cancel(1)
+        room.chats.switch_mode(1, "plan")
+        room.chats.switch_model(1, "m(openai)")
+        await until(lambda: room.editor.mentioned)
+        assert room.editor.mentioned == [("m(openai) is now your default model in Qwen Code, too.", 1)]
+        assert (await room.asked("POST /session/s/approval-mode")).body == {"mode": "plan"}
+        assert (await room.asked("POST /session/s/model")).body == {"modelId": "m(openai)"}
+        assert len(room.daemon.asked("POST /session/s/cancel")) == 1
+
+    attached(project, test)
+
+
+def test_a_vote_goes_to_the_daemon_and_one_that_is_late_is_told(project: Path):
+    async def test(room: Room) -> None:
+        room.daemon.routes["POST /session/s/permission/r"] = 200, {}
+        room.chats.open(1, room.folder)
+        await room.live()
+        room.chats.vote(1, "r", "once", {"0": "Blue"})
+        request = await room.asked("POST /session/s/permission/r")
+        assert request.body == {"outcome": {"outcome": "selected", "optionId": "once"}, "answers": {"0": "Blue"}}
+        room.chats.vote(1, "late", None)
+        room.daemon.routes["POST /session/s/permission/late"] = 404, {"error": "gone", "requestId": "late"}
+        await until(lambda: room.editor.mentioned)
+        assert room.editor.mentioned == [("This question has been answered already.", 1)]
+
+    attached(project, test)
+
+
+def test_what_fails_is_said_with_what_to_do(project: Path):
+    async def test(room: Room) -> None:
+        not_connected = "The chat isn't connected. Wait until it is, or reconnect."
+        room.chats.cancel(1)
+        assert room.editor.said == [(not_connected, 1)]
+        for method in (room.chats.begin, room.chats.reconnect):
+            method(1)
+        room.chats.resume(1, "s")
+        with pytest.raises(client_module.DaemonError):
+            await room.chats.sessions(1)
+        room.daemon.routes["GET /capabilities"] = 401, {"error": "Unauthorized"}
+        room.chats.open(1, room.folder)
+        await room.state("lost")
+        room.chats.switch_mode(1, "plan")
+        await until(lambda: len(room.editor.said) == 2)
+        assert room.editor.said[1] == (not_connected, 1)
+        with pytest.raises(client_module.DaemonError):
+            await room.chats.locality(1)
+
+    attached(project, test)
+
+
+def test_sessions_are_listed_the_latest_first(project: Path):
+    async def test(room: Room) -> None:
+        from urllib.parse import quote  # noqa: PLC0415
+
+        listed = [
+            {"sessionId": "old", "updatedAt": "2026-01-01", "displayName": "Old"},
+            {"sessionId": "new", "updatedAt": "2026-03-01"},
+            {"sessionId": "made", "createdAt": "2026-02-01"},
+        ]
+        folder = quote(real(room.folder), safe="")
+        room.daemon.routes[f"GET /workspace/{folder}/sessions"] = 200, {"sessions": listed}
+        room.chats.open(1, room.folder)
+        await room.live()
+        assert [session.id for session in await room.chats.sessions(1)] == ["new", "made", "old"]
+
+    attached(project, test)
+
+
+def test_one_that_isnt_at_work_is_renamed_too(project: Path):
+    async def test(room: Room) -> None:
+        answers = iter([(404, {"error": "no", "code": "session_not_found"}), (200, {}), (200, {})])
+        room.daemon.routes["PATCH /session/s/metadata"] = lambda _: next(answers)
+        room.chats.open(1, room.folder)
+        await room.live()
+        await room.chats.rename(1, "s", "A title")
+        assert [request.body for request in room.daemon.asked("PATCH")] == [{"displayName": "A title"}] * 2
+        assert len(room.daemon.asked("POST /session/s/detach")) == 1
+        await room.chats.rename(1, "s", "Another")
+
+    attached(project, test)
+
+
+def test_deleting_the_session_that_is_shown_begins_a_new_one(project: Path):
+    async def test(room: Room) -> None:
+        room.daemon.routes |= {
+            "DELETE /session/s": (204, None),
+            "DELETE /session/x": (204, None),
+            "POST /sessions/delete": (200, {}),
+        }
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        stream.say(1, "Once")
+        await until(lambda: room.frame.session)
+        await room.chats.delete(1, "x")
+        assert "Once" in room.editor.chats[1]
+        await room.chats.delete(1, "s")
+        await room.live()
+        assert "Once" not in room.editor.chats[1]
+        assert room.frame.session == ""
+
+    attached(project, test)
+
+
+def test_an_export_and_the_files_come_from_the_daemon(project: Path, monkeypatch: pytest.MonkeyPatch):
+    async def test(room: Room) -> None:
+        room.daemon.routes["GET /session/x/export"] = 200, b"# Chat"
+        room.daemon.routes["GET /glob"] = 200, {"matches": ["src/App two.py", "app.py", ".", 1]}
+        room.chats.open(1, room.folder)
+        await room.live()
+        assert await room.chats.export(1, "x", "md") == "# Chat"
+        assert await room.chats.files(1, "aP") == ["app.py", "src/App two.py"]
+        assert room.daemon.asked("GET /glob")[0].route.startswith("/glob?pattern=%2A%2A%2F%2A%5BaA%5D%5BpP%5D%2A&")
+        monkeypatch.setattr(chats_module, "FILES_LIMIT", 0.0)
+        assert await room.chats.files(1, "a") == []
+
+    attached(project, test)
+
+
+@pytest.mark.parametrize(
+    ("words", "pattern"),
+    [
+        ("", "**/*"),
+        ("a1", "**/*[aA]1*"),
+        ("src/b c", "**/*[sS][rR][cC]*/**/*[bB] [cC]*"),
+        ("x[1]*", r"**/*[xX][[]1\][*]*"),
+        ("ß!", r"**/*ß\!*"),
+    ],
+)
+def test_files_are_found_however_they_are_written(words: str, pattern: str):
+    assert chats_module._pattern(words) == pattern
+
+
+def test_the_token_is_in_no_frame_log_or_message_f7(project: Path, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG)
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        stream.say(1, "Hello")
+        await until(lambda: room.frame.session)
+        room.daemon.routes["POST /session/s/model"] = 500, {"error": f"bad {TOKEN}"}
+        room.chats.switch_model(1, "x")
+        await until(lambda: room.editor.said)
+        page = await room.chats.locality(1)
+        everything = [page, repr(room.editor), repr(room.chats._settings), repr(vars(room.chats._windows[1]))]
+        assert TOKEN not in "".join(everything)
+
+    attached(project, test)
+    assert TOKEN not in caplog.text
+
+
+# A private daemon
+
+
+LISTENS = """
+import sys, time
+print("qwen serve listening on URL (mode=http-bridge)", flush=True)
+time.sleep(60)
+"""
+
+
+def managed(project: Path, tmp_path: Path, test: Callable[[Room], Any]) -> None:
+    """Run a test with a `qwen serve` that says it is the daemon of the test."""
+
+    async def whole(room: Room) -> None:
+        program = tmp_path / "fake_qwen.py"
+        program.write_text(LISTENS.replace("URL", room.daemon.address.url), encoding="utf-8")
+        room.configure(url="", token="", command=(sys.executable, str(program)))
+        await test(room)
+
+    attached(project, whole)
+
+
+def test_a_private_daemon_is_started_shown_and_ended_with_the_window(project: Path, tmp_path: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        await room.live()
+        messages = [frame.status.connection.message for frame in room.editor.frames[1]]
+        assert messages[0] == "Starting `qwen serve` …"
+        assert room.frame.locality.is_private
+        daemon = room.chats._windows[1]._daemon
+        assert daemon
+        room.chats.close(1)
+        await room.asked("POST /session/s/detach")
+        assert window_chat.launch.is_running(daemon)
+        room.chats.open(1, room.folder)
+        await room.live()
+        assert room.chats._windows[1]._daemon is daemon
+        room.chats.window_closed(1)
+        await until(lambda: not room.chats._ending)
+        assert not window_chat.launch.is_running(daemon)
+
+    managed(project, tmp_path, test)
+
+
+def test_one_for_another_folder_is_replaced(project: Path, tmp_path: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        await room.live()
+        first = room.chats._windows[1]._daemon
+        other = tmp_path / "other"
+        other.mkdir()
+        room.daemon.capabilities(real(other))
+        room.chats.open(1, str(other))
+        await room.live()
+        second = room.chats._windows[1]._daemon
+        assert first
+        assert second
+        assert second.folder == real(other)
+        assert not window_chat.launch.is_running(first)
+        assert room.editor.said == []
+
+    managed(project, tmp_path, test)
+
+
+def test_one_that_was_killed_is_started_again_once_and_the_session_resumed(project: Path, tmp_path: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        stream.say(1, "Half an ans")
+        await until(lambda: room.frame.session)
+
+        def kill() -> None:
+            daemon = room.chats._windows[1]._daemon
+            assert daemon
+            window_chat.launch.stop_now(daemon)
+            stream.cut()
+
+        kill()
+        stream = await room.live()
+        await until(lambda: len(room.daemon.asked("GET /capabilities")) == 2)
+        assert room.editor.said == [("`qwen serve` has ended unexpectedly. It is started again.", 1)]
+        kill()
+        assert "has ended unexpectedly. Reconnect" in (await room.state("lost")).message
+        room.chats.reconnect(1)
+        await room.live()
+        assert len(room.daemon.asked("GET /capabilities")) == 3
+        assert len(room.editor.said) == 1
+
+    managed(project, tmp_path, test)
+
+
+def test_without_qwen_it_says_how_to_get_it(project: Path):
+    async def test(room: Room) -> None:
+        room.configure(url="", command=("missing-qwen",))
+        room.chats.open(1, room.folder)
+        assert (await room.state("lost")).message.startswith("“missing-qwen” is not on the PATH")
+
+    attached(project, test)
+
+
+# A reload
+
+
+def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(project: Path, tmp_path: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        stream.say(1, "Before")
+        await until(lambda: room.frame.session)
+        draft = Draft("mine", (Excerpt("file:///e", "e", "text"),), ("p.png",), {"/a": "b"})
+        room.daemon.routes["POST /session/s/prompt"] = lambda _: None
+        room.chats._windows[1]._outbox._waiting.append(draft)
+        daemon = room.chats._windows[1]._daemon
+        left = await room.chats.stop(hand_over=True)
+        assert daemon
+        assert window_chat.launch.is_running(daemon)
+        assert room.daemon.asked("POST /session/s/detach") == []
+        again = Room(room.editor, room.daemon, room.folder)
+        again.chats.configure(room.chats._settings)
+        again.chats.inherit(left, {1: None})
+        again.chats.open(1, room.folder, "s")
+        await again.live()
+        assert again.chats._windows[1]._daemon == daemon
+        assert len(room.daemon.asked("POST /session/s/load")) == 1
+        assert room.editor.returned == [(1, draft, "It was not sent before the package was loaded anew.")]
+        left = await again.chats.stop(hand_over=True)
+        await asyncio.to_thread(again.chats.end_inherited, left[1])
+        assert not window_chat.launch.is_running(daemon)
+        again.chats.end_inherited({"daemon": None})
+
+    managed(project, tmp_path, test)
+
+
+def test_what_belonged_to_a_window_that_is_gone_ends(project: Path, tmp_path: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        await room.live()
+        daemon = room.chats._windows[1]._daemon
+        left = await room.chats.stop(hand_over=True)
+        again = Room(room.editor, room.daemon, room.folder)
+        again.chats.inherit(left, {})
+        await until(lambda: not again.chats._ending)
+        assert daemon
+        assert not window_chat.launch.is_running(daemon)
+
+    managed(project, tmp_path, test)
