@@ -46,6 +46,8 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
         """A command may not edit the transcript; what is typed into it goes to the prompt."""
         if (chat := _chat(view)) is None:
             return None
+        if command_name == "drag_select":
+            chat.folds_before_click = len(view.folded_regions())
         if command_name in _INPUT and not chat.text.is_in_prompt:
             chat.text.to_prompt()
         elif command_name in ("left_delete", "delete_word", "run_macro_file"):
@@ -67,8 +69,8 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
             adapter = package.adapter()
             if adapter and (link := chat.link_at(region.begin())):
                 adapter.chats.follow(chat, link.start, links_only=True)
-        elif not args.get("by") and region.empty():
-            chat.toggle_fold(region.b)
+        elif not args.get("by") and region.empty() and len(view.folded_regions()) == chat.folds_before_click:
+            chat.toggle_fold(region.b)  # if the click itself hasn't
 
     def on_hover(self, view: sublime.View, point: int, hover_zone: sublime.HoverZone) -> None:
         """The mouse rests, on a file's name perhaps."""

@@ -12,6 +12,7 @@ import sublime
 import sublime_plugin
 
 from ..daemon.prompt import Excerpt
+from . import package
 from .chat_commands import ChatCommand, begin, have_chat
 from .chat_prompt import mention
 from .page import Page
@@ -217,8 +218,10 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
         return self._view() is not None
 
     def _view(self) -> sublime.View | None:
-        view = self.window.active_view()
-        return view if view and is_code(view) else None
+        view, adapter = self.window.active_view(), package.adapter()
+        if view and is_code(view):
+            return view
+        return adapter.focus.last_code(self.window) if adapter else None
 
 
 def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:

@@ -45,7 +45,7 @@ class ChatText:
         """Whether the transcript isn't what the frames have made of it. One that begins anew mends it."""
         self._damaged = damaged
         self._is_editing = False
-        self._remember()
+        self._count = view.change_count()
         self._guard = _Guard(self._changed)
         self._guard.attach(view.buffer())
         self.protect()
@@ -86,7 +86,7 @@ class ChatText:
             self._select([sublime.Region(move(a), move(b)) for a, b in before])
         self.length = end
         self.is_damaged = False
-        self._remember()
+        self._count = self.view.change_count()
         self.protect()
 
     def edit(self, edits: Sequence[tuple[int, int, str]]) -> None:
@@ -120,19 +120,19 @@ class ChatText:
             self.view.sel().clear()
             self.view.sel().add_all(list(regions))
 
-    def _remember(self) -> None:
-        self._marked = self.view.change_id(), self.length
-        self._count = self.view.change_count()
-
     def _changed(self, changes: Sequence[sublime.TextChange]) -> None:
         if self._is_editing or self.view.change_count() == self._count:
             return
-        if self.is_damaged or any(change.a.pt < self.length for change in changes):
-            mark, length = self._marked
-            self.length = self.view.transform_region_from(sublime.Region(length), mark).b
-            if not self.is_damaged:
-                self.is_damaged = True
-                self._damaged()
+        damages = False
+        for change in changes:
+            start, end = change.a.pt, change.b.pt
+            if start < self.length:
+                damages = True
+                # What replaces a part of both counts as the person's.
+                self.length = start if end > self.length else self.length + len(change.str) - (end - start)
+        if damages and not self.is_damaged:
+            self.is_damaged = True
+            self._damaged()
 
 
 def _prompt_start(view: sublime.View) -> int:

@@ -27,6 +27,8 @@ SESSION_SETTING = "qwen_companion.chat_session"
 """On a chat's view: the id of its session, to be resumed. Sublime keeps it over restarts."""
 SENT_SETTING = "qwen_companion.chat_sent"
 """On a chat's view: the prompts that can be recalled."""
+ATTACHED_SETTING = "qwen_companion.chat_attached"
+"""On a chat's view while the package is reloaded: what goes with the prompt."""
 STATUS = "zz_qwen_companion_chat"
 LINKS = "qwen_companion.chat_links"
 _SETTINGS = {
@@ -68,6 +70,7 @@ class ChatView:
         self.view = view
         self.window = window
         self.frame: Frame | None = None
+        self.folds_before_click = 0
         self.excerpts: list[Excerpt] = []
         self.pictures: list[str] = []
         settings = view.settings()
@@ -80,6 +83,7 @@ class ChatView:
         self._folds = ChatFolds(view)
         self._phantoms = ChatPhantoms(view, act)
         self._links: tuple[Link, ...] = ()
+        self._bring_back()
         sent = settings.get(SENT_SETTING)
         self.recall = Recall([str(one) for one in sent] if isinstance(sent, list) else [])
 
@@ -100,10 +104,11 @@ class ChatView:
 
     def show(self, frame: Frame) -> None:
         """Bring the view up to date."""
-        if self.text.is_damaged and not frame.anew:
+        if not frame.anew and (self.frame is None or self.text.is_damaged):
             return  # made for another text; one that begins anew has been asked for
         changes_text = frame.anew or bool(frame.edits)
         follows = changes_text and self._shows_end()
+        scrolled = self.view.viewport_position()
         folds = self._folds.look(frame)
         self.text.apply(frame)
         self._folds.show(frame, folds)
@@ -115,6 +120,8 @@ class ChatView:
         self._phantoms.show(frame, self.attached)
         if follows:
             self.view.show(self.view.size(), False, False, False)
+        elif frame.anew:
+            self.view.set_viewport_position(scrolled, False)
         self._tell(frame)
 
     def draft(self, unsaved: dict[str, str]) -> Draft:
@@ -153,7 +160,7 @@ class ChatView:
 
     def link_at(self, point: int) -> Link | None:
         """The file's name at a point."""
-        return next((link for link in self._links if link.start <= point <= link.end), None)
+        return next((link for link in self._links if link.start <= point < link.end), None)
 
     def code_text(self, key: str) -> str | None:
         """The text of a code block."""
@@ -169,9 +176,19 @@ class ChatView:
         """The package is unloaded: the text stays, for the next instance to go on with it."""
         self.text.close()
         if self.view.is_valid():
+            excerpts = [[excerpt.uri, excerpt.name, excerpt.text] for excerpt in self.excerpts]
+            self.view.settings().set(ATTACHED_SETTING, {"excerpts": excerpts, "pictures": self.pictures})
             self._phantoms.close()
             self.view.erase_regions(LINKS)
             self.view.erase_status(STATUS)
+
+    def _bring_back(self) -> None:
+        settings = self.view.settings()
+        attached = settings.get(ATTACHED_SETTING)
+        settings.erase(ATTACHED_SETTING)
+        if isinstance(attached, dict):
+            self.excerpts = [Excerpt(*excerpt) for excerpt in attached["excerpts"]]
+            self.pictures = list(attached["pictures"])
 
     def _shows_end(self) -> bool:
         return self.view.visible_region().end() >= self.text.length

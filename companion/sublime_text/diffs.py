@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from .diff_view import DiffView, Layout
-from .windows import Focus, find_window, is_terminal, is_visible
+from .windows import Focus, find_window, is_chat, is_terminal, is_visible
 
 if TYPE_CHECKING:
     from ..changes import Edit
@@ -48,8 +48,8 @@ class Diffs:
         diff = DiffView(window, max(group, 0), review, self._layout(window), lambda href: self._clicked(diff, href))
         self._open[review.number] = diff
         diff.show_marks(marks)
-        beside = focus if focus and is_terminal(focus) and window.get_view_index(focus)[0] == diff.group else None
-        diff.show(beside)
+        stays = focus is not None and (is_terminal(focus) or is_chat(focus))
+        diff.show(focus if focus and stays and window.get_view_index(focus)[0] == diff.group else None)
         window.focus_view(focus if focus and is_visible(focus) else diff.proposal)
 
     def text(self, review: Review) -> str | None:

@@ -30,6 +30,9 @@ class Later(sublime_plugin.ViewEventListener):
 """
 
 
+KEYMAP = '[{"keys": ["<character>"], "command": "shout", "context": [{"key": "setting.loud"}]}]'
+
+
 def triggers(app: Application, view: Any) -> list[str]:
     found = next(each for each in Requests(app).state()["windows"][0]["views"] if each["id"] == view.id())
     return found["completions"]
@@ -120,9 +123,7 @@ def test_a_key_for_any_character(app: Application, view: Any, package: Any):
             def run(self, edit, character):
                 self.view.insert(edit, 0, character.upper())
         """,
-        **{
-            "Default.sublime-keymap": '[{"keys": ["<character>"], "command": "shout", "context": [{"key": "setting.loud"}]}]'
-        },
+        **{"Default.sublime-keymap": KEYMAP},
     )
     state = app.views[view.id()]
     keymap.press(app, state, ["a"])

@@ -29,6 +29,10 @@ class Screen:
         """The messages in the status bar so far."""
         self.panels: list[tuple[list[sublime.QuickPanelItem], Callable[[int], None]]] = []
         """The items of each quick panel, and what picking one calls."""
+        self.inputs: list[tuple[str, str, Callable[[str], None]]] = []
+        """The caption and the text of each input panel, and what entering one calls."""
+        self.popups: list[tuple[str, Callable[[str], None] | None]] = []
+        """The texts of the popups, and what a click in one calls."""
         self._phantoms: dict[tuple[int, int], tuple[str, str, Callable[[str], None] | None]] = {}
         self._annotations: dict[tuple[int, str], tuple[list[str], Callable[[str], None] | None]] = {}
         self._listen(test, sublime.View, "add_phantom", self._phantom_added)
@@ -36,23 +40,34 @@ class Screen:
         self._listen(test, sublime.View, "add_regions", self._regions_added)
         self._listen(test, sublime.Window, "status_message", lambda _, __, text: self.messages.append(text))
         self._listen(test, sublime.Window, "show_quick_panel", self._panel_shown)
+        self._listen(test, sublime.Window, "show_input_panel", self._input_shown)
+        self._listen(test, sublime.View, "show_popup", self._popup_shown)
 
     def header(self, view: sublime.View) -> str:
         """The text of a diff's header over a view."""
-        return " ".join(words(content) for content, _ in self._of(view, HEADER))
+        return " ".join(self.phantoms(view, HEADER))
+
+    def phantoms(self, view: sublime.View, key: str) -> list[str]:
+        """The texts of a view's phantoms of a key."""
+        return [words(content) for content, _ in self._of(view, key)]
+
+    def pick(self, caption: str) -> None:
+        """Pick an item of the quick panel that was shown last."""
+        items, on_select = self.panels[-1]
+        on_select([item.trigger for item in items].index(caption))
 
     def annotations(self, view: sublime.View) -> list[str]:
         """The texts of a proposal's annotations, in the order of the changes."""
         return [words(text) for text in self._annotations.get((view.id(), "qwen_companion.changes"), ([], None))[0]]
 
     def click(self, view: sublime.View, href: str) -> None:
-        """Click a link in the header of a view, or in an annotation."""
+        """Click a link in a phantom of a view, or in an annotation."""
         for (number, _), (texts, navigate) in self._annotations.items():
             if number == view.id() and navigate and any(href in _HREF.findall(text) for text in texts):
                 navigate(href)
                 return
-        for content, navigate in self._of(view, HEADER):
-            if navigate and href in _HREF.findall(content):
+        for (number, _), (_, content, navigate) in self._phantoms.items():
+            if number == view.id() and navigate and href in map(html.unescape, _HREF.findall(content)):
                 navigate(href)
                 return
         raise AssertionError(f"nothing in the view links to {href!r}")
@@ -122,3 +137,17 @@ class Screen:
         **_named: Any,
     ) -> None:
         self.panels.append((items, on_select))
+
+    def _input_shown(
+        self,
+        _: Any,
+        _window: sublime.Window,
+        caption: str,
+        initial_text: str,
+        on_done: Callable[[str], None],
+        *_more: Any,
+    ) -> None:
+        self.inputs.append((caption, initial_text, on_done))
+
+    def _popup_shown(self, _: None, _view: sublime.View, content: str, *_more: Any, **named: Any) -> None:
+        self.popups.append((words(content), named.get("on_navigate")))

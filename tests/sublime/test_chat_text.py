@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import sublime
 
-from .chat_case import MARK, ChatCase, Steps, loaded
+from .chat_case import MARK, ChatCase, Steps
 from .companion_case import text_of
 
 
@@ -24,7 +27,7 @@ class TestTranscript(ChatCase):
         )
         shown: list[bool] = []
 
-        def show(companion: object) -> None:
+        def show(companion: Any) -> None:
             async def run() -> None:
                 shown.append(await self.adapter.show_chat(self.window.id(), frame))
                 shown.append(await self.adapter.show_chat(0, frame))
@@ -54,8 +57,6 @@ class TestTranscript(ChatCase):
             self.view.run_command(command)
             self.assertEqual(text_of(self.view), before, command)
 
-
-class TestMore(ChatCase):
     def test_deleting_stops_at_the_beginning_of_the_prompt(self) -> Steps:
         self.show(self.message("Hello"))
         before = self.shown
@@ -69,3 +70,128 @@ class TestMore(ChatCase):
         self.view.run_command("run_macro_file", {"file": "res://Packages/Default/Delete to Hard BOL.sublime-macro"})
         self.assertEqual((self.shown, self.prompt), (before, ""))
         yield 1
+
+    def test_the_home_key_stops_there_too(self) -> Steps:
+        self.show(self.message("Hello"))
+        self.type("one")
+        self.view.run_command("move_to", {"to": "bol", "extend": False})
+        self.assertEqual([r.to_tuple() for r in self.view.sel()], [(self.chat.text.length,) * 2])
+        self.put_caret(-1)
+        self.view.run_command("move_to", {"to": "hardbol", "extend": True})
+        self.assertEqual([r.to_tuple() for r in self.view.sel()], [(self.view.size(), self.chat.text.length)])
+        yield 1
+
+    def test_commands_of_whole_lines_leave_the_first_line_alone(self) -> Steps:
+        self.show(self.message("Hello"))
+        self.type("one")
+        before = text_of(self.view)
+        for command in ("indent", "swap_line_up", "toggle_comment", "join_lines"):
+            self.view.run_command(command)
+            self.assertEqual(text_of(self.view), before, command)
+        yield 1
+
+    def test_what_is_typed_in_the_transcript_goes_to_the_prompt(self) -> Steps:
+        self.show(self.message("Hello"))
+        before = self.shown
+        self.type("a")
+        self.put_caret(3)
+        yield from self.settled()
+        self.assertTrue(self.view.is_read_only())
+        self.assertTrue(self.applies("qwen_companion.chat_transcript"))
+        self.view.run_command("qwen_companion_chat_type", {"character": "b"})
+        self.put_caret(3)
+        yield from self.settled()
+        sublime.set_clipboard("c")
+        self.view.run_command("paste")
+        self.assertEqual((self.shown, self.prompt), (before, "abc"))
+
+    def test_undo_never_undoes_a_frame(self) -> Steps:
+        self.show(self.message("Hello"))
+        self.type("one")
+        self.show(self.message("Hello, world"))
+        for _ in range(3):
+            self.view.run_command("undo")
+        self.assertEqual((self.shown, self.prompt), (self.transcript.text, "one"))
+        self.type("!")
+        self.view.run_command("undo")
+        self.assertEqual(self.prompt, "one")
+        self.view.run_command("redo")
+        self.assertEqual(self.prompt, "one!")
+        yield 1
+
+    def test_a_transcript_that_a_command_has_damaged_is_made_anew(self) -> Steps:
+        self.show(self.message("Hello"))
+        self.type("mine")
+        opened = len(self.chats.of("open"))
+        # As a package may do: by an edit of its own, wherever the carets are.
+        self.view.run_command("qwen_companion_edit_diff", {"start": 0, "end": 4, "text": "Quark"})
+        yield lambda: len(self.chats.of("open")) > opened
+        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(self.folder), "session-1"))
+        self.assertEqual(self.prompt, "mine")
+        self.show(self.message("Hello, world"))  # made for the text that was there before
+        self.assertEqual(self.prompt, "mine")
+        self.show(self.message("Hello, world"), anew=True)
+        self.assertEqual((self.shown, self.prompt), (self.transcript.text, "mine"))
+        self.show(self.message("Hello, world!"))
+        self.assertEqual((self.shown, self.prompt), (self.transcript.text, "mine"))
+
+
+class TestPrompt(ChatCase):
+    def test_what_the_person_writes_survives_every_frame(self) -> Steps:
+        self.type("first\nsecond")
+        for text in ("Hel", "Hello", "Hello, world"):
+            self.show(self.message(text))
+            self.assertEqual((self.shown, self.prompt), (self.transcript.text, "first\nsecond"))
+        self.show(self.message("All is different"), anew=True)
+        self.assertEqual((self.shown, self.prompt), (self.transcript.text, "first\nsecond"))
+        self.show()
+        self.assertEqual((self.shown, self.prompt), (self.transcript.text, "first\nsecond"))
+        yield 1
+
+    def test_the_carets_and_what_is_selected_stay(self) -> Steps:
+        self.type("first second")
+        for show in (lambda: self.show(self.message("More")), lambda: self.show(self.message("Anew"), anew=True)):
+            start = self.chat.text.length
+            self.view.sel().clear()
+            self.view.sel().add_all([sublime.Region(start), sublime.Region(start + 12, start + 6)])
+            show()
+            start = self.chat.text.length
+            self.assertEqual([r.to_tuple() for r in self.view.sel()], [(start, start), (start + 12, start + 6)])
+        yield 1
+
+    def test_what_is_selected_in_the_transcript_stays_while_more_comes(self) -> Steps:
+        self.show(self.message("Hello"))
+        self.view.sel().clear()
+        self.view.sel().add(sublime.Region(2, 9))
+        self.show(self.message("Hello, world"))
+        self.assertEqual([r.to_tuple() for r in self.view.sel()], [(2, 9)])
+        yield from self.settled()
+        self.assertTrue(self.view.is_read_only())
+
+    def test_a_pasted_sign_of_a_prompt_is_text_like_any_other(self) -> Steps:
+        self.type(f"one{MARK}two")
+        self.show(self.message("Hello"))
+        self.show(self.message("Hello"), anew=True)
+        self.assertEqual((self.shown, self.prompt), (self.transcript.text, f"one{MARK}two"))
+        yield 1
+
+
+class TestTime(ChatCase):
+    def test_ten_thousand_chunks_take_little_of_the_editor(self) -> Steps:
+        """Issue 5: they add under 1.5 s, however many frames they make; here each one makes its own."""
+        taken, text = 0.0, ""
+        for at in range(10_000):
+            text += f"chunk {at} " + ("\n" if at % 12 == 0 else "")
+            message = self.message(text)
+            values = self.view_values
+            turn = values.Turn("turn", "running", (message,))
+            look = values.View(at, ("turn",), (turn,), values.Status(values.Connection("live"), running="turn"))
+            frame = self.transcript.update(look, self.locality(), "session-1")
+            begin = time.perf_counter()
+            self.adapter.chats.show(self.window.id(), frame)
+            taken += time.perf_counter() - begin
+            if at % 500 == 0:
+                yield 1
+        self.assertEqual(self.shown, self.transcript.text)
+        print(f"{taken:.2f} s for 10,000 frames")
+        self.assertLess(taken, 10)
