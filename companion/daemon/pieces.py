@@ -7,6 +7,7 @@ from ..words import common_head
 from .frame import Fold
 from .markdown import Scanner
 from .places import Places, Writer
+from .plain import presentable
 
 
 class Piece:
@@ -93,7 +94,7 @@ class MessagePiece(Piece):
 
         The lead of a quoted one ends with its first line, behind which all can be folded away.
         """
-        if lead == self.lead and text.startswith(self._said):
+        if self._size and lead == self.lead and text.startswith(self._said):
             return self._grow(text, suffix, is_finished)
         before = self.text
         self._clear(lead, text)
@@ -146,17 +147,6 @@ class MessagePiece(Piece):
         new = text[self._taken : end]
         self._taken = max(end, self._taken)
         return presentable(new)
-
-
-def presentable(text: str) -> str:
-    """A text that an editor takes: no half characters, no other line ending than the line feed."""
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def change(before: str, after: str, start: int = 0) -> list[Edit]:

@@ -11,6 +11,7 @@ from ..changes import Edit
 from . import wording
 from .pieces import MessagePiece, Piece
 from .places import Places, Writer
+from .plain import flat
 from .view import Item, Message, Notice, Turn
 
 _YOU, _SHELL, _AGENT = "❯ You\n", "❯ Shell\n", "◆ Qwen Code\n"
@@ -168,7 +169,7 @@ def _write(piece: Piece, item: Item, lead: str, is_running: bool, key: str, cont
                 return piece.grow(item.text, lead, writer, is_finished=not is_running)
             wording.write_shell(writer, item.text)
         case Notice():
-            writer.write(f"— {wording.flat(item.text)} —")
+            writer.write(f"— {flat(item.text)} —")
         case _:
             wording.write_tool(writer, item, key, context, is_running=is_running)
     return piece.put(lead, writer)

@@ -7,7 +7,6 @@ answer itself is as the model wrote it and may hold any line; but buttons and ke
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,8 +14,8 @@ from typing import Any, cast
 
 from ..changes import changes, lines_of, tally
 from .frame import Ask, Locality
-from .pieces import presentable
 from .places import Writer
+from .plain import clean, flat, relative, sentence, whole
 from .view import Attachment, Diff, Permission, Status, Step, Tool, Turn
 
 INDENT = "    "
@@ -32,10 +31,6 @@ _SHOWN_ELSEWHERE = frozenset({
     "absolute_path", "command", "content", "edits", "file_path", "new_string", "old_string", "path", "questions",
 })  # fmt: skip
 """Arguments that the line of the call, its diffs or its questions show."""
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""With those that turn the direction of the text around."""
-_BREAK = re.compile(r"\s*[\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,33 +52,6 @@ def vote_keys(permission: Permission) -> Mapping[str, str]:
     return {
         each.id: keys[each.kind] for each in permission.options if each.kind in keys and kinds.count(each.kind) == 1
     }
-
-
-# Texts
-
-
-def flat(text: str, most: int | None = None) -> str:
-    """A text on one line, without what a terminal would take for a command."""
-    text = clean(_BREAK.sub(" ↵ ", text.strip())).replace("\t", " ")
-    return text if most is None or len(text) <= most else f"{text[: most - 1]}…"
-
-
-def clean(text: str) -> str:
-    """A text without the commands for a terminal that are in it."""
-    return _CONTROL.sub("", _ESCAPE.sub("", presentable(text)))
-
-
-def sentence(text: str) -> str:
-    """A text on one line that ends like a sentence."""
-    text = flat(text)
-    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
-
-
-def relative(path: str, folder: str) -> str:
-    """A path as short as it can be said in a folder."""
-    path = flat(path)
-    folder = folder.rstrip("/\\")
-    return path[len(folder) + 1 :] if folder and path.startswith((f"{folder}/", f"{folder}\\")) else path
 
 
 # Tool calls
@@ -146,7 +114,7 @@ def _details(tool: Tool, context: Context) -> Iterable[str]:
     """What a call is about in full, as lines."""
     command = _text(tool.input, "command") if tool.kind == "execute" else ""
     if command:
-        yield from _whole(f"$ {command}")
+        yield from whole(f"$ {command}")
     shown = _SHOWN_ELSEWHERE if command or tool.diffs or tool.places else frozenset({"questions"})
     for name, value in tool.input.items():
         if name not in shown and value not in (None, "", False):
@@ -223,17 +191,10 @@ def _proposal(permission: Permission, context: Context) -> Iterable[str]:
         yield "The diff is open beside." if len(permission.diffs) == 1 else "The diffs are open beside."
         return
     if command := _text(permission.input, "command"):
-        yield from _whole(f"$ {command}")
+        yield from whole(f"$ {command}")
     for name, value in permission.input.items():
         if name not in {"command", "questions", "description"} and value not in (None, "", False):
-            yield from _whole(f"{name}: {value if isinstance(value, str) else _json(value)}")
-
-
-def _whole(text: str) -> Iterable[str]:
-    """A text to the last character; those that an editor wouldn't show are spelled out."""
-    first, *more = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], presentable(text)).split("\n")
-    yield first
-    yield from (f"  {line}" for line in more)
+            yield from whole(f"{name}: {value if isinstance(value, str) else _json(value)}")
 
 
 def _is_rejected(permission: Permission) -> bool:

@@ -156,7 +156,7 @@ MESSAGES = st.builds(Message, st.sampled_from(SPEAKERS), TEXT, ATTACHMENTS, st.s
 DIFFS = st.lists(st.builds(Diff, TEXT, TEXT, TEXT), max_size=2).map(tuple)
 PERMISSIONS = st.builds(
     Permission, st.just("p"), st.just("k"), st.just("t"), TEXT, st.just("edit"),
-    st.lists(st.builds(Option, st.sampled_from("ab"), TEXT, st.sampled_from(["allow_once", "x"])), max_size=2).map(tuple),
+    st.lists(st.builds(Option, st.just("a"), TEXT, st.sampled_from(["allow_once", "x"])), max_size=2).map(tuple),
     st.lists(st.builds(Question, TEXT, TEXT, st.booleans(), st.just((("Red", ""),))), max_size=1).map(tuple),
     DIFFS, st.dictionaries(TEXT, TEXT, max_size=2), st.sampled_from(["open", "selected", "cancelled"]),
 )  # fmt: skip
@@ -292,6 +292,13 @@ def test_a_prompt_shows_its_attachments():
     assert links(made) == [("a b.py", "/srv/a b.py", None)]
 
 
+def test_words_that_come_after_the_attachments_are_shown_as_if_they_had_come_before():
+    attached = (Attachment("", "image"),)
+    made = shown(turn(Message("user", "", attached), state="running"))
+    made.update(view(turn(Message("user", "\nSee", attached), state="running")))
+    assert made.text == shown(turn(Message("user", "\nSee", attached), state="running")).text
+
+
 def test_a_prompt_of_attachments_alone_is_shown():
     assert lines(Message("user", "", (Attachment("", "image"),)))[1:] == ["", "  @ image"]
 
@@ -425,6 +432,13 @@ def test_an_answer_that_imitates_a_question_is_said_to():
 def test_a_tool_call_is_a_line(call: Tool, line: str):
     assert lines(call)[1] == line
     assert all(each.startswith("    ") for each in lines(call)[2:])
+
+
+@given(TOOLS, st.booleans())
+def test_nothing_in_a_tool_call_can_pass_as_a_line_of_the_chat(call: Tool, is_running: bool):
+    said = lines(replace(call, parent=None), state="running" if is_running else "done")
+    # Its own line, and that of a question or of its answer.
+    assert len([line for line in said[1:] if not line.startswith("    ")]) == 1 + (call.permission is not None)
 
 
 def test_a_tool_that_runs_says_so():

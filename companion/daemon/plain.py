@@ -1,0 +1,53 @@
+"""Texts of models and tools, made fit for the lines of a chat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""With those that turn the direction of the text around."""
+_BREAK = re.compile(r"\s*[\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+
+
+def presentable(text: str) -> str:
+    """A text that an editor takes: no half characters, no other line ending than the line feed."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def flat(text: str, most: int | None = None) -> str:
+    """A text on one line, without what a terminal would take for a command."""
+    text = clean(_BREAK.sub(" ↵ ", presentable(text).strip())).replace("\t", " ")
+    return text if most is None or len(text) <= most else f"{text[: most - 1]}…"
+
+
+def clean(text: str) -> str:
+    """A text without the commands for a terminal that are in it."""
+    return _CONTROL.sub("", _ESCAPE.sub("", presentable(text)))
+
+
+def sentence(text: str) -> str:
+    """A text on one line that ends like a sentence."""
+    text = flat(text)
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def relative(path: str, folder: str) -> str:
+    """A path as short as it can be said in a folder."""
+    path = flat(path)
+    folder = folder.rstrip("/\\")
+    return path[len(folder) + 1 :] if folder and path.startswith((f"{folder}/", f"{folder}\\")) else path
+
+
+def whole(text: str) -> Iterator[str]:
+    """A text to the last character; those that an editor wouldn't show are spelled out."""
+    first, *more = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], presentable(text)).split("\n")
+    yield first
+    yield from (f"  {line}" for line in more)
