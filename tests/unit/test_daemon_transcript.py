@@ -621,3 +621,12 @@ def test_a_link_is_where_the_daemon_has_the_file():
     made = shown(turn(tool(places=(Place(ORDERS, 2),))))
     assert made.frame
     assert made.frame.links == (Link(made.text.index("orders"), made.text.index("orders") + 11, ORDERS, 2),)
+
+
+def test_turns_in_another_order_are_written_anew_from_what_is_known():
+    one, two = turn(Message("answer", "one"), key="1"), turn(Message("answer", "two"), key="2")
+    made = shown(one, two)
+    made.update(View(2, ("2", "1"), (), LIVE))
+    assert made.text == shown(two, one).text
+    made.update(View(3, ("1", "3"), (), LIVE))
+    assert made.text == shown(one).text
