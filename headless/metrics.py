@@ -58,6 +58,10 @@ class Metrics:
                 low = middle
             else:
                 high = middle - 1
+        # A row that a fold hides is as high up as the one that is shown for it.
+        for first, count in reversed(self._hidden_rows(view)):
+            if first <= low < first + count:
+                low = first - 1
         start, end = view.buffer.row_span(low)
         size = max(1, int(view.settings.get("tab_size", 4)))
         line, columns = view.buffer.text[start:end], max(0.0, x) / EM_WIDTH

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 import sublime
@@ -17,45 +18,62 @@ class ChatFolds:
         self._view = view
         self._folds: tuple[Fold, ...] = ()
         self._opened: set[str] = set()
-        """The keys of those that the person has opened."""
+        """The keys of those that were open when the text was last made anew."""
 
-    def look(self, frame: Frame) -> list[Fold]:
-        """Before a frame is shown: returns what is to be folded afterwards, having seen what the person has opened."""
-        if frame.folds == self._folds and not frame.anew:
-            return []
-        known = {fold.key: fold for fold in self._folds}
-        changed: list[Fold] = []
-        for fold in frame.folds:
-            old = known.get(fold.key)
-            if old and not frame.anew and old.end - old.start == fold.end - fold.start:
-                continue
-            changed.append(fold)
-            if old and old.start < old.end:
-                if self._view.is_folded(_region(old)):
-                    self._opened.discard(fold.key)
-                    # Folds inside one another would have to be opened one by one.
-                    self._view.unfold(_region(old))
-                else:
-                    self._opened.add(fold.key)
-        return changed
+    def look(self, frame: Frame) -> None:
+        """Before a frame is shown: see what the person has opened, if the text is to begin anew."""
+        if frame.anew:
+            folded = _Folded(self._view)
+            self._opened |= {fold.key for fold in self._folds}
+            self._opened -= {fold.key for fold in self._folds if folded.over(fold)}
 
-    def show(self, frame: Frame, changed: list[Fold]) -> None:
-        """After it: fold what `look` has found."""
+    def show(self, frame: Frame) -> None:
+        """After it: fold what is new, and what has grown or was grown by the text behind it."""
+        known = set[str]() if frame.anew else {fold.key for fold in self._folds}
         self._folds = frame.folds
-        regions = [_region(fold) for fold in changed if fold.key not in self._opened and fold.start < fold.end]
-        if regions:
-            self._view.fold(regions)
+        folded = _Folded(self._view)
+        wrong: list[sublime.Region] = []
+        wanted: list[sublime.Region] = []
+        for fold in frame.folds:
+            region, there = _region(fold), folded.over(fold)
+            if fold.key in known:
+                if there and there != region:
+                    wrong.append(there)
+                    wanted.append(region)
+            elif fold.key not in self._opened:
+                wanted.append(region)
+        if wrong:
+            # Folds inside one another would have to be opened one by one.
+            self._view.unfold(wrong)
+        if wanted:
+            self._view.fold(wanted)
 
     def toggle(self, point: int) -> bool:
         """Open or fold what begins in the line of a point. Returns whether there is something."""
-        line = self._view.line(point)
-        regions = [_region(fold) for fold in self._folds if line.begin() <= fold.start <= line.end()]
-        folded = [region for region in regions if self._view.is_folded(region)]
-        if folded:
-            self._view.unfold(folded)
-        elif regions:
-            self._view.fold(regions)
-        return bool(regions)
+        line, folded = self._view.line(point), _Folded(self._view)
+        found = [fold for fold in self._folds if line.begin() <= fold.start <= line.end()]
+        open_them = [region for fold in found if (region := folded.over(fold))]
+        if open_them:
+            self._view.unfold(open_them)
+        elif found:
+            self._view.fold([_region(fold) for fold in found])
+        return bool(found)
+
+
+class _Folded:
+    """What is folded in a view now."""
+
+    def __init__(self, view: sublime.View) -> None:
+        self._regions = sorted(view.folded_regions())
+        self._starts = [region.begin() for region in self._regions]
+
+    def over(self, fold: Fold) -> sublime.Region | None:
+        """The region that is folded where a fold is, as it should be or not."""
+        at = bisect_right(self._starts, fold.start)
+        for region in self._regions[max(0, at - 1) : at + 1]:
+            if region.begin() < fold.end and fold.start < region.end():
+                return region
+        return None
 
 
 def _region(fold: Fold) -> sublime.Region:

@@ -98,9 +98,9 @@ class ChatText:
         finally:
             self._is_editing = False
 
-    def write(self, text: str, start: int | None = None) -> None:
-        """Replace the prompt, or what of it begins at a point, and put the caret behind it."""
-        self.edit([(self.length if start is None else start, self.view.size(), text)])
+    def write(self, text: str) -> None:
+        """Replace the prompt, and put the caret behind it."""
+        self.edit([(self.length, self.view.size(), text)])
         self.to_prompt()
 
     def to_prompt(self) -> None:

@@ -109,9 +109,10 @@ class ChatView:
         changes_text = frame.anew or bool(frame.edits)
         follows = changes_text and self._shows_end()
         scrolled = self.view.viewport_position()
-        folds = self._folds.look(frame)
+        self._folds.look(frame)
         self.text.apply(frame)
-        self._folds.show(frame, folds)
+        if changes_text and (frame.folds or frame.anew):
+            self._folds.show(frame)
         self.frame = frame
         if frame.links != self._links or frame.anew:
             self._links = frame.links

@@ -78,13 +78,14 @@ class Focus:
 
     def __init__(self) -> None:
         self._last: dict[int, sublime.View] = {}
-        self._last_code: dict[int, sublime.View] = {}
+        self._codes: dict[int, list[sublime.View]] = {}
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
         self._last[window.id()] = view
         if is_code(view):
-            self._last_code[window.id()] = view
+            before = [one for one in self._codes.get(window.id(), []) if one != view and _still_in(window, one)]
+            self._codes[window.id()] = [*before, view]
 
     def last(self, window: sublime.Window) -> sublime.View | None:
         """The view that has the focus, or had it when the window was in front last."""
@@ -92,12 +93,14 @@ class Focus:
 
     def last_code(self, window: sublime.Window) -> sublime.View | None:
         """The tab of the person's own that had the focus last."""
-        return _still_in(window, self._last_code.get(window.id()))
+        codes = reversed(self._codes.get(window.id(), []))
+        # A tab of ours is like any other when it is opened.
+        return next((view for view in codes if _still_in(window, view) and is_code(view)), None)
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
         self._last.pop(window.id(), None)
-        self._last_code.pop(window.id(), None)
+        self._codes.pop(window.id(), None)
 
 
 def _still_in(window: sublime.Window, view: sublime.View | None) -> sublime.View | None:

@@ -141,3 +141,12 @@ def test_words_are_deleted(view: Any):
     view.run_command("move_to", {"to": "bof"})
     view.run_command("delete_word")
     assert view.substr(sublime.Region(0, view.size())) == " "
+
+
+def test_a_click_on_a_folded_line_is_in_the_line_that_is_shown(view: Any):
+    view.run_command("insert", {"characters": "one\ntwo\nthree\nfour"})
+    view.fold(sublime.Region(3, 13))
+    view.run_command("drag_select", {"event": {"x": 10, "y": 0, "button": 1}})
+    assert [region.to_tuple() for region in view.sel()] == [(1, 1)]
+    view.run_command("drag_select", {"event": {"x": 0, "y": 20, "button": 1}})
+    assert [region.to_tuple() for region in view.sel()] == [(14, 14)]

@@ -143,8 +143,7 @@ class ChatCase(CompanionCase):
 
     def applies(self, key: str) -> bool:
         """Whether the context of a key binding holds."""
-        listener = loaded("sublime_text.chat_listener").QwenCompanionChatListener()
-        answer = listener.on_query_context(self.view, key, sublime.QueryOperator.EQUAL, True, False)
+        answer = self.listener().on_query_context(self.view, key, sublime.QueryOperator.EQUAL, True, False)
         self.assertIsNotNone(answer)
         return bool(answer)
 
@@ -163,3 +162,7 @@ class ChatCase(CompanionCase):
                 self.window.run_command(binding["command"], binding.get("args"))
                 return str(binding["command"])
         return ""
+
+    def listener(self) -> Any:
+        """What hears of the chats' views."""
+        return loaded("sublime_text.chat_listener").QwenCompanionChatListener()

@@ -1,0 +1,233 @@
+"""What a chat shows besides its text (Issue 5, "The view"): folds, links, code blocks, the bar, and how it scrolls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import sublime
+
+from .chat_case import ChatCase, Steps
+
+BAR, ASKS, CODES = "qwen_companion.chat_bar", "qwen_companion.chat_asks", "qwen_companion.chat_codes"
+LONG = "".join(f"line {at}\n\n" for at in range(200))
+
+
+class TestScroll(ChatCase):
+    def test_the_end_is_followed_while_it_is_seen(self) -> Steps:
+        self.show(self.message(LONG))
+        self.show(self.message(LONG + LONG))
+        self.assertGreaterEqual(self.view.visible_region().end(), self.chat.text.length)
+        yield 1
+
+    def test_a_person_who_has_scrolled_away_stays_there(self) -> Steps:
+        self.show(self.message(LONG))
+        self.view.set_viewport_position((0.0, 200.0), animate=False)
+        yield lambda: self.view.viewport_position()[1] == 200
+        self.show(self.message(LONG + LONG))
+        self.assertEqual(self.view.viewport_position()[1], 200)
+        self.show(self.message(LONG + LONG), anew=True)
+        self.assertEqual(self.view.viewport_position()[1], 200)
+
+
+class TestFolds(ChatCase):
+    def folded(self) -> list[str]:
+        """The texts that are folded away."""
+        return [self.view.substr(region) for region in self.view.folded_regions()]
+
+    def thought(self, *lines: str) -> Any:
+        return self.message("\n".join(lines), "thought")
+
+    def test_a_thought_is_folded_and_stays_so_while_it_grows(self) -> Steps:
+        self.show(self.thought("one", "two"))
+        self.assertEqual(self.folded(), ["\n> one\n> two"])
+        self.show(self.thought("one", "two", "three"))
+        self.assertEqual(self.folded(), ["\n> one\n> two\n> three"])
+        self.show(self.thought("one", "two", "three"), self.message("Hello"))
+        self.assertEqual(self.folded(), ["\n> one\n> two\n> three"])
+        yield 1
+
+    def test_what_the_person_has_opened_stays_open(self) -> Steps:
+        self.show(self.thought("one"))
+        self.view.unfold(sublime.Region(0, self.view.size()))
+        self.show(self.thought("one", "two"))
+        self.assertEqual(self.folded(), [])
+        self.show(self.thought("one", "two"), anew=True)
+        self.assertEqual(self.folded(), [])
+        self.show(self.thought("one", "two"), self.thought("other"), self.tool(text="out"))
+        self.assertEqual(len(self.folded()), 2)
+        yield 1
+
+    def test_what_is_folded_is_so_in_a_text_that_begins_anew(self) -> Steps:
+        self.show(self.thought("one"))
+        self.show(self.thought("one"), anew=True)
+        self.assertEqual(self.folded(), ["\n> one"])
+        yield 1
+
+    def test_enter_opens_and_folds_it(self) -> Steps:
+        self.show(self.thought("one"))
+        self.put_caret(self.chat.frame.folds[0].start - 3)
+        yield from self.settled()
+        self.assertEqual(self.press("enter"), "qwen_companion_chat_follow")
+        self.assertEqual(self.folded(), [])
+        self.press("enter")
+        self.assertEqual(len(self.folded()), 1)
+
+    def test_a_click_opens_and_folds_it(self) -> Steps:
+        self.show(self.thought("one"))
+        x, y = self.view.text_to_window(self.chat.frame.folds[0].start - 3)
+        for folds in (0, 1):
+            self.view.run_command("drag_select", {"event": {"x": x, "y": y, "button": 1}})
+            self.assertEqual(len(self.folded()), folds)
+        yield 1
+
+
+class TestLinks(ChatCase):
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.show(self.message("See `app.py:2` for it"), state="done")
+        [self.link] = self.chat.frame.links
+
+    def opened(self) -> Steps:
+        yield lambda: self.window.active_view() == self.code
+        yield lambda: self.code.rowcol(self.code.sel()[0].b)[0] == 1
+
+    def test_names_of_files_are_underlined(self) -> Steps:
+        regions = self.view.get_regions("qwen_companion.chat_links")
+        self.assertEqual([self.view.substr(region) for region in regions], ["app.py:2"])
+        yield 1
+
+    def test_enter_opens_the_file_at_its_line(self) -> Steps:
+        self.put_caret(self.link.start + 1)
+        yield from self.settled()
+        self.press("enter")
+        yield from self.opened()
+
+    def test_a_double_click_opens_it(self) -> Steps:
+        x, y = self.view.text_to_window(self.link.start + 1)
+        self.view.run_command("drag_select", {"event": {"x": x, "y": y, "button": 1}, "by": "words"})
+        yield from self.opened()
+
+    def test_a_popup_offers_to_open_it(self) -> Steps:
+        listener = self.listener()
+        listener.on_hover(self.view, self.link.start + 1, sublime.HoverZone.TEXT)
+        text, navigate = self.screen.popups[-1]
+        self.assertEqual(text, "Open app.py:2")
+        assert navigate
+        navigate("open")
+        yield from self.opened()
+
+    def test_a_file_elsewhere_is_said_to_be_there(self) -> Steps:
+        frame = self.chat.frame
+        there = self.frames.Locality("build-7", "/srv/app", is_local=False)
+        self.adapter.chats.show(self.window.id(), replace(frame, anew=False, edits=(), locality=there))
+        self.put_caret(self.link.start + 1)
+        yield from self.settled()
+        self.press("enter")
+        self.assertTrue(self.screen.said("app.py", "build-7", "/srv/app"))
+        self.assertEqual(self.window.active_view(), self.view)
+
+    def test_a_file_that_is_not_there_is_said_to_be_missing(self) -> Steps:
+        self.file.unlink()
+        self.put_caret(self.link.start + 1)
+        yield from self.settled()
+        self.press("enter")
+        self.assertTrue(self.screen.said("There is no file", "app.py"))
+        self.assertEqual(self.window.active_view(), self.view)
+
+
+class TestCode(ChatCase):
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.show(self.message("Do this:\n```python\nprint(1)\nprint(2)\n```\nor that:\n```\nx <b>\n```\nok"))
+
+    def test_every_block_has_its_buttons(self) -> Steps:
+        self.assertEqual(self.screen.phantoms(self.view, CODES), ["CopyInsert", "CopyInsert"])
+        yield 1
+
+    def test_copy_copies_it(self) -> Steps:
+        self.screen.click(self.view, f"copy:{self.chat.frame.codes[1].key}")
+        self.assertEqual(sublime.get_clipboard(), "x <b>")
+        yield 1
+
+    def test_insert_puts_it_where_the_person_was_as_one_step(self) -> Steps:
+        self.code.sel().clear()
+        self.code.sel().add(sublime.Region(0, 3))
+        before = self.code.substr(sublime.Region(0, self.code.size()))
+        self.screen.click(self.view, f"insert:{self.chat.frame.codes[0].key}")
+        self.assertEqual(self.code.substr(sublime.Region(0, 17)), "print(1)\nprint(2)")
+        self.assertEqual(self.window.active_view(), self.code)
+        self.code.run_command("undo")
+        self.assertEqual(self.code.substr(sublime.Region(0, self.code.size())), before)
+        yield 1
+
+    def test_without_a_file_it_says_so(self) -> Steps:
+        self.code.close()
+        yield lambda: not self.code.is_valid()
+        self.screen.click(self.view, f"insert:{self.chat.frame.codes[0].key}")
+        self.assertTrue(self.screen.said("There is no file to insert it into"))
+
+    def test_buttons_are_made_once(self) -> Steps:
+        """A phantom that is made anew costs the editor a layout."""
+        before = self.view.query_phantoms(self.ids())
+        ids = self.ids()
+        text = "Do this:\n```python\nprint(1)\nprint(2)\n```\nor that:\n```\nx <b>\n```\nok, "
+        for more in ("and", "and on", "and on and on"):
+            self.show(self.message(text + more))
+        self.assertEqual(self.ids(), ids)
+        self.assertEqual(len(before), 2)
+        yield 1
+
+    def ids(self) -> list[int]:
+        return [number for (view, number), (key, _, _) in self.screen._phantoms.items() if key == CODES]
+
+
+class TestBar(ChatCase):
+    def bar(self) -> str:
+        [bar] = self.screen.phantoms(self.view, BAR)
+        return bar
+
+    def test_it_tells_the_model_the_mode_the_meter_and_the_host(self) -> Steps:
+        values = self.view_values
+        models = (values.Choice("m<1>", "Coder <b>"),)
+        self.show(model="m<1>", models=models, mode="default", window=values.Window(131_072, 15_728))
+        self.assertEqual(self.bar(), "Coder <b> · default · 12 % of 128k · this computer")
+        self.assertEqual(self.view.get_status("zz_qwen_companion_chat"), "Coder <b> · default · 12 % of 128k")
+        yield 1
+
+    def test_a_turn_that_runs_can_be_cancelled(self) -> Steps:
+        self.show(self.message("Hello"), running="turn")
+        self.assertIn("■ Cancel", self.bar())
+        self.screen.click(self.view, "cancel")
+        yield from self.told("cancel")
+        self.assertEqual(self.chats.of("cancel"), [(self.window.id(),)])
+        self.show(self.message("Hello"))
+        self.assertNotIn("Cancel", self.bar())
+
+    def test_a_connection_that_is_lost_can_be_had_again(self) -> Steps:
+        self.show(connection=self.view_values.Connection("lost", "Gone."))
+        self.assertIn("Reconnect", self.bar())
+        self.screen.click(self.view, "reconnect")
+        yield from self.told("reconnect")
+
+    def test_a_prompt_that_waits_can_be_removed(self) -> Steps:
+        queued = self.view_values.Queued('q"1&', "do\nthis <now> " + "please " * 20)
+        self.show(queue=(queued,))
+        self.assertIn("waits: do this <now> please", self.bar())
+        self.screen.click(self.view, 'dequeue:q"1&')
+        yield from self.told("dequeue")
+        self.assertEqual(self.chats.of("dequeue"), [(self.window.id(), 'q"1&')])
+
+    def test_it_is_above_the_prompt_whatever_comes(self) -> Steps:
+        for text in ("Hello", "Hello, world", "Hello, world\n\nand all"):
+            self.show(self.message(text), model="m")
+            [number] = [pid for (_, pid), (key, _, _) in self.screen._phantoms.items() if key == BAR]
+            [region] = self.view.query_phantom(number)
+            self.assertEqual(region.a, self.chat.text.length - 3)
+        yield 1
+
+    def test_the_title_is_the_sessions(self) -> Steps:
+        self.assertEqual(self.view.name(), "Qwen Code")
+        self.show(title="About cats")
+        self.assertEqual(self.view.name(), "About cats")
+        yield 1
