@@ -62,6 +62,26 @@ def test_the_program_is_found(tmp_path: Path):
         launch.find("missing", environment)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such shells")
+def test_a_line_for_a_shell_gets_the_arguments_at_its_end(
+    qwen: Qwen, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    assert launch.find("a b", {"SHELL": "/bin/fish"}) == ["/bin/fish", "-l", "-c", "a b $argv"]
+    line = f"export MARK='a b' && exec {' '.join(qwen(LISTENS))}"
+    command = launch.find(line, {"PATH": os.environ["PATH"], "SHELL": "/bin/sh"})
+    daemon = run(launch.start(command, str(project), ENVIRONMENT))
+    try:
+        arguments, environment, _ = json.loads((project / "seen.json").read_text(encoding="utf-8"))
+        assert arguments[1:3] == ["serve", "--hostname"]
+        assert environment["MARK"] == "a b"
+        assert launch.serves(daemon, str(project))
+        assert not launch.serves(daemon, str(tmp_path))
+    finally:
+        launch.stop_now(daemon)
+    monkeypatch.setattr(launch.sys, "platform", "win32")
+    assert launch._in_shell("call me", {}) == ["cmd.exe", "/c", "call", "me"]
+
+
 def test_a_daemon_is_started_found_again_and_ended_with_its_children(qwen: Qwen, project: Path):
     variables = {"QWEN_CODE_IDE_SERVER_PORT": "1", "QWEN_CODE_IDE_WORKSPACE_PATH": "/x", "KEPT": "yes"}
     daemon = run(launch.start(qwen(LISTENS), str(project), ENVIRONMENT | variables))

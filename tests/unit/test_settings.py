@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from companion.editor import Settings
+from companion.editor import DaemonSettings, Settings
 from companion.settings import FILE, PROJECT_KEY, TABLE, Setting, overridden, read
 from headless import jsonc
 
@@ -128,7 +128,33 @@ def test_a_project_has_its_own_values():
     assert values.by_name["debug"] is False
 
 
-@pytest.mark.parametrize("name", ["is_trusted", "qwen_command", "gemini_command"])
+def test_the_chats_settings_are_read():
+    assert DEFAULTS.daemon == DaemonSettings()
+    given = {"daemon.enabled": True, "daemon.managed": False, "daemon.url": "http://x", "daemon.token": "t"}
+    values = read((given | {"qwen_command": "source ~/.env && qwen"}).get)
+    assert values.problems == ()
+    wanted = DaemonSettings(enabled=True, managed=False, url="http://x", token="t", command="source ~/.env && qwen")
+    assert values.daemon == wanted
+    assert read({"qwen_command": ["node", "cli.js"]}.get).daemon.command == ("node", "cli.js")
+
+
+def test_no_message_and_no_text_has_the_token_f7():
+    secret = "a-secret"
+    values = read({"daemon.token": secret, "daemon.enabled": True}.get)
+    assert secret not in repr(values) + repr(values.daemon)
+    wrong = read({"daemon.token": [secret], "daemon.url": 4170}.get)
+    assert [str(problem) for problem in wrong.problems] == [
+        f"{FILE}: “daemon.url” must be a text; the default is used.",
+        f"{FILE}: “daemon.token” must be a text; the default is used.",
+    ]
+    in_project = overridden(DEFAULTS, {"daemon.token": secret}, "a.sublime-project")
+    assert secret not in "".join(map(str, in_project.problems)) + repr(in_project)
+
+
+DAEMON = ["daemon.enabled", "daemon.managed", "daemon.url", "daemon.token"]
+
+
+@pytest.mark.parametrize("name", ["is_trusted", "qwen_command", "gemini_command", *DAEMON])
 def test_a_project_neither_declares_itself_trusted_nor_decides_what_runs(name: str):
     values = overridden(DEFAULTS, {name: True}, "a.sublime-project")
     assert [problem.name for problem in values.problems] == [name]

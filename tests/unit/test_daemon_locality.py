@@ -1,0 +1,110 @@
+"""The page on the daemon (F6): where it runs and with what; nothing of this machine is implied, no secret shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from companion.daemon.address import Address, Token
+from companion.daemon.answers import Capabilities
+from companion.daemon.client import Client
+from companion.daemon.frame import Locality
+from companion.daemon.locality import NOT_TOLD, ROUTES, page, text, where
+
+from .fake_daemon import TOKEN, FakeDaemon, faked
+
+KEY = "sk-a-key-that-nobody-sees"
+TOLD: dict[str, dict[str, Any]] = {
+    "/workspace/mcp": {"servers": [{"name": "files", "status": "connected"}, {"name": "web", "error": "no\nway"}]},
+    "/workspace/skills": {
+        "skills": [{"name": "batch", "level": "bundled", "status": "ok"}, {"name": "mine", "status": "error"}]
+    },
+    "/workspace/providers": {
+        "current": {"apiKey": KEY},
+        "providers": [
+            {
+                "authType": "openai",
+                "status": "ok",
+                "apiKey": KEY,
+                "models": [{"name": "One", "isCurrent": True, "apiKey": KEY}, {"modelId": "two"}],
+            }
+        ],
+    },
+    "/workspace/env": {
+        "cells": [
+            {"kind": "runtime", "name": "node", "status": "ok", "value": "22.1.0"},
+            {"kind": "env_var", "name": "OPENAI_API_KEY", "status": "ok", "present": True, "value": KEY},
+            {"kind": "env_var", "name": "TZ", "status": "disabled", "present": False},
+            {"kind": "proxy", "name": "HTTPS_PROXY", "status": "ok", "value": f"http://me:{KEY}@proxy:1"},
+            {"kind": "sandbox", "status": "warning"},
+        ]
+    },
+    "/workspace/preflight": {
+        "cells": [
+            {"kind": "node_version", "status": "ok", "detail": {"version": "22.1.0", "required": ">=22"}},
+            {"kind": "auth", "status": "error", "error": "no key", "hint": "Set one.", "detail": {"token": KEY}},
+            {"kind": "egress"},
+        ]
+    },
+}
+
+
+def test_the_page_tells_what_the_daemon_tells():
+    place = where(
+        Address("http://127.0.0.1:4170", Token(KEY)),
+        Capabilities(version="0.24.4", features=frozenset(), workspace_cwd="/w"),
+        "/w",
+        is_private=True,
+    )
+    assert place == Locality("this computer", "/w", "0.24.4", is_local=True, is_private=True)
+    shown = text(place, "http://127.0.0.1:4170", TOLD)
+    for line in (
+        "- Host: this computer",
+        "- Folder: /w",
+        "- Qwen Code: 0.24.4",
+        "- Daemon: a private one of this window, which ends with it",
+        "- files: connected",
+        "- web: no way",
+        "- batch: bundled",
+        "- mine: error",
+        "- openai: One (current), two",
+        "- node: 22.1.0",
+        "- OPENAI_API_KEY: set",
+        "- TZ: not set",
+        "- HTTPS_PROXY: http://…@proxy:1",
+        "- sandbox: warning",
+        "- node version: ok, 22.1.0",
+        "- auth: error, no key, Set one.",
+        "- egress",
+    ):
+        assert line in shown.splitlines()
+    assert KEY not in shown
+
+
+def test_another_machine_is_named_and_nothing_of_this_one_is_promised():
+    place = where(Address("http://far.example:4170", Token("t")), None, "/there", is_private=False)
+    assert (place.host, place.is_local, place.version) == ("far.example", False, "")
+    shown = text(place, "http://far.example:4170", {})
+    assert "Files, commands, MCP servers, skills and keys are those of far.example" in shown
+    assert "Nothing of this computer is available to it." in shown
+    assert "Without https, everyone in between can read the token." in shown
+    assert "- Daemon: one that was there before" in shown
+    assert shown.count(NOT_TOLD) == len(ROUTES) + 1
+
+
+@pytest.mark.parametrize("answer", [{}, {"servers": "x"}, {"servers": [1, {}]}])
+def test_what_is_odd_in_an_answer_is_left_out(answer: dict[str, Any]):
+    assert text(Locality(), "http://x", {"/workspace/mcp": answer})
+
+
+def test_the_daemon_is_asked_and_what_it_doesnt_have_is_said_so():
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.routes["GET /workspace/mcp"] = 200, {"servers": []}
+        async with Client(daemon.address) as client:
+            shown = await page(client, Locality("this computer", "/w"))
+        assert shown.count(NOT_TOLD) == len(ROUTES)  # the version is not told either
+        assert "## MCP servers\n\nNone.\n" in shown
+        assert TOKEN not in shown
+
+    faked(test)
