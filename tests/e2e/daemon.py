@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 
 from companion.daemon import launch, prompt
 from companion.daemon.address import Address
+from companion.daemon.answers import Session
 from companion.daemon.chat import Chat
 from companion.daemon.client import Client, Scope
 from companion.daemon.view import Message, Permission, Turn
@@ -125,10 +126,11 @@ class Talk:
 
 
 @contextlib.asynccontextmanager
-async def talk(address: Address, folder: str, scope: Scope = "thread") -> AsyncGenerator[Talk]:
-    """A chat that is live."""
+async def talk(address: Address, folder: str, scope: Scope = "thread", session_id: str = "") -> AsyncGenerator[Talk]:
+    """A chat that is live: a new one, or one on a session that there is."""
     async with Client(address) as client:
-        session = await client.create(await client.connect(folder), scope=scope)
+        there = await client.connect(folder)
+        session = Session.known(session_id, there) if session_id else await client.create(there, scope=scope)
         chat = Chat(client, session)
         task = asyncio.create_task(chat.run())
         try:

@@ -10,7 +10,7 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,17 @@ class Editor(LineProcess):
         folders: those of its first window.
         package: a built package to load instead of the project's folder.
         also: further packages.
+        variables: further environment variables.
     """
 
     def __init__(
-        self, home: Home, folders: Sequence[Path], *, package: Path | None = None, also: Sequence[Path] = ()
+        self,
+        home: Home,
+        folders: Sequence[Path],
+        *,
+        package: Path | None = None,
+        also: Sequence[Path] = (),
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         command = [sys.executable, "-m", "headless", "--name", "QwenCompanion"]
         for folder in folders:
@@ -42,7 +49,8 @@ class Editor(LineProcess):
             command += ["--also", str(other)]
         self.home = home
         log = home.root / f"editor-{time.monotonic_ns()}.log"
-        super().__init__("editor", command, cwd=PROJECT, env=home.environment(PYTHONPATH=str(PROJECT)), log=log)
+        environment = home.environment(PYTHONPATH=str(PROJECT), **(variables or {}))
+        super().__init__("editor", command, cwd=PROJECT, env=environment, log=log)
 
     def open_file(self, path: Path, **arguments: Any) -> int:
         """Open a file and give its view the focus; the view's id."""

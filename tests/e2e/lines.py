@@ -85,6 +85,11 @@ class LineProcess:
         events = "\n".join(json.dumps(event)[:500] for event in self.events[-20:])
         return f"{self._log_path.read_text(encoding='utf-8', errors='replace')[-4000:]}\n{events}"
 
+    def everything(self) -> str:
+        """All that the process has written to stderr, and all its events."""
+        events = "\n".join(json.dumps(event, ensure_ascii=False) for event in self.events)
+        return f"{self._log_path.read_text(encoding='utf-8', errors='replace')}\n{events}"
+
     def do(self, what: str, /, **arguments: Any) -> Any:
         """One request; its result.
 

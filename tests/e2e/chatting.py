@@ -1,0 +1,301 @@
+"""A chat in the headless editor with a real `qwen serve`, and the person at it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+
+from companion.daemon import launch
+from companion.daemon.address import Address
+
+from .cli import STEP
+from .daemon import Place, Proxy
+from .demo import plain
+from .editor import Editor, Told
+from .model import Script
+from .qwen import Home
+
+T = TypeVar("T")
+
+CHAT, SESSION = "qwen_companion.chat", "qwen_companion.chat_session"
+MARK = "\n❯ "
+
+
+class Loop:
+    """An event loop on a thread of its own: what it runs goes on while a test waits for the editor."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="loop", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """What some work results in."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(5 * STEP)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(STEP)
+        self._loop.close()
+
+
+def write_settings(home: Home, **settings: Any) -> None:
+    """The person's own settings of the package; a "." in a key is written "__"."""
+    file = home.home / ".config" / "sublime-text" / "Packages" / "User" / "QwenCompanion.sublime-settings"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({key.replace("__", "."): value for key, value in settings.items()}), encoding="utf-8")
+
+
+class Chatting:
+    """A window with its chat, and the person at it."""
+
+    def __init__(self, editor: Editor, window: int) -> None:
+        self.editor = editor
+        self.window = window
+
+    # What is seen
+
+    @property
+    def state(self) -> Told:
+        """The window, with texts."""
+        found = [told for told in self.editor.state(text=True)["windows"] if told["id"] == self.window]
+        assert found, f"there is no window {self.window}"
+        return found[0]
+
+    @property
+    def view(self) -> Told:
+        """The chat's view."""
+        [view] = [view for view in self.state["views"] if view["settings"].get(CHAT)]
+        return view
+
+    @property
+    def text(self) -> str:
+        """The transcript."""
+        return self.view["text"].rpartition(MARK)[0]
+
+    @property
+    def prompt(self) -> str:
+        """What is being written."""
+        return self.view["text"].rpartition(MARK)[2]
+
+    @property
+    def bars(self) -> str:
+        """What the phantoms say."""
+        return "\n".join(plain(phantom["html"]) for phantom in self.view["phantoms"])
+
+    @property
+    def session(self) -> str:
+        """The id of the session that is shown; empty until there is something in it."""
+        return str(self.view["settings"].get(SESSION) or "")
+
+    @property
+    def diffs(self) -> list[Told]:
+        """The proposals that are open in this window."""
+        return [view for view in self.state["views"] if view["settings"].get("qwen_companion.diff") == "proposal"]
+
+    def folded(self) -> list[str]:
+        """The texts that are folded away."""
+        view = self.view
+        return [view["text"][start:end] for start, end in view["folds"]]
+
+    def wait_text(self, *texts: str, limit: float = STEP) -> str:
+        """Wait until the transcript holds all of these; the transcript."""
+
+        def found() -> str:
+            text = self.text
+            return text if all(part in text for part in texts) else ""
+
+        return self.editor.wait(f"{texts} in the chat, which was:\n{self.text}\n{self.bars}\n", found, limit)
+
+    def wait_live(self) -> None:
+        """Wait until the chat is connected."""
+        self.editor.wait(
+            f"connection of the chat, which is:\n{self.text}\n",
+            lambda: (bars := self.bars) and "Scripted" in bars and "Reconnect" not in bars,
+        )
+
+    def wait_idle(self) -> None:
+        """Wait until no turn runs."""
+        self.editor.wait("end of the turn", lambda: "■ Cancel" not in self.bars)
+
+    def wait_question(self, caption: str = "") -> Told:
+        """Wait until a panel asks something."""
+
+        def asked() -> Told | None:
+            question = self.state["question"]
+            return question if question and caption in question["caption"] else None
+
+        question = self.editor.wait(f"panel {caption}", asked)
+        assert question
+        return question
+
+    def wait_diff(self) -> Told:
+        """Wait for a diff in this window; its proposal."""
+        [proposal] = self.editor.wait("diff", lambda: self.diffs)
+        return proposal
+
+    def wait_no_diff(self) -> None:
+        self.editor.wait("closed diff", lambda: not self.diffs)
+
+    # What is done
+
+    def command(self, name: str, **arguments: Any) -> None:
+        """Run one of the chat's commands, of which the names begin alike."""
+        self.editor.do("focus", window=self.window)
+        told = self.editor.do("command", name=f"qwen_companion_{name}", args=arguments or None, window=self.window)
+        assert told["enabled"], name
+
+    def press(self, *keys: str) -> None:
+        """Press keys in the chat."""
+        self.editor.do("focus", view=self.view["id"])
+        for key in keys:
+            self.editor.do("press", keys=key, view=self.view["id"])
+
+    def write(self, text: str) -> None:
+        """Type into the prompt."""
+        self.editor.do("focus", view=self.view["id"])
+        self.editor.do("insert", text=text, view=self.view["id"])
+
+    def ask(self, script: Script, words: str = "Please") -> None:
+        """Write a prompt and send it."""
+        self.write(f"{words} {script.tag}")
+        self.press("enter")
+
+    def choose(self, row: str) -> None:
+        """Choose the row of the panel with a caption."""
+        number = [item["trigger"] for item in self.wait_question()["items"]].index(row)
+        self.editor.do("answer", panel=number, window=self.window)
+
+    def type(self, text: str) -> None:
+        """Answer the panel with a text."""
+        self.editor.do("answer", panel=text, window=self.window)
+
+    def click(self, words: str, at: int = 0) -> None:
+        """Click a button of the chat; `at` is which of those with these words."""
+        view = self.view
+        found = [
+            part.partition('"')[0]
+            for phantom in view["phantoms"]
+            for part in phantom["html"].split('href="')[1:]
+            if words in plain(part.partition(">")[2].partition("</a>")[0])
+        ]
+        assert found, (words, self.bars)
+        self.editor.do("click", view=view["id"], href=found[at])
+
+    def close(self) -> None:
+        self.editor.do("close_window", window=self.window)
+
+
+def opened(editor: Editor, window: int) -> Chatting:
+    """A window whose chat is opened."""
+    chatting = Chatting(editor, window)
+    chatting.command("chat")
+    editor.wait("chat", lambda: any(view["settings"].get(CHAT) for view in chatting.state["views"]))
+    return chatting
+
+
+class Room:
+    """A home with an editor, whose chats are on one daemon: one that runs already, or each on one of its own.
+
+    Args:
+        managed: whether the package starts the daemons.
+        settings: more settings of the package, or other ones.
+    """
+
+    def __init__(self, version: str, *, managed: bool = False, **settings: Any) -> None:
+        self.place = Place.make(version)
+        self.home = self.place.home
+        self.model = self.place.model
+        self.loop = Loop()
+        self.daemon: launch.Daemon | None = None
+        self.proxy: Proxy | None = None
+        self.editors: list[Editor] = []
+        """All that were started."""
+        try:
+            chosen: dict[str, Any] = {"daemon__enabled": True, "qwen_command": self.place.command, "debug": True}
+            if not managed:
+                self.daemon = self.loop.run(self.place.start())
+                self.proxy = self.loop.run(Proxy(self.daemon.address).__aenter__())
+                token = self.daemon.address.token
+                assert token
+                chosen |= {"daemon__url": self.proxy.address.url, "daemon__token": token.reveal()}
+            write_settings(self.home, **chosen | settings)
+            self.editor = self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def address(self) -> Address:
+        """The daemon's own, not that of the way to it which can be cut."""
+        assert self.daemon
+        return self.daemon.address
+
+    def start(self, *also: Path) -> Editor:
+        """Start an editor, perhaps with further packages."""
+        known = self.home.environment()
+        variables = {name: value for name, value in self.place.environment.items() if name not in known}
+        editor = Editor(self.home, [self.home.workspace], also=also, variables=variables)
+        self.editors.append(editor)
+        return editor
+
+    def restart(self, chat: Chatting) -> Chatting:
+        """Quit the editor and start it again: it has the view that it had."""
+        view = chat.view
+        self.editor.quit()
+        self.editor = self.start()
+        window = self.editor.state()["windows"][0]["id"]
+        self.editor.do("new_file", window=window, text=view["text"], settings=view["settings"])
+        # Loaded with the view, as it is after a restart.
+        self.editor.do("reload_package")
+        return Chatting(self.editor, window)
+
+    def window(self) -> Chatting:
+        """The editor's first window with its chat."""
+        return opened(self.editor, self.editor.state()["windows"][0]["id"])
+
+    def new_window(self, folder: Path | None = None) -> Chatting:
+        """One more window on the project's folder or on another, with a chat of its own."""
+        folders = [str(folder or self.home.workspace)]
+        return opened(self.editor, self.editor.do("new_window", folders=folders)["window"])
+
+    def cut(self) -> None:
+        """Cut all connections to the daemon."""
+
+        async def cut() -> None:
+            assert self.proxy
+            self.proxy.cut()
+
+        self.loop.run(cut())
+
+    def private_daemons(self) -> list[psutil.Process]:
+        """The daemons that the package has started, in whatever state."""
+        return [process for process in psutil.process_iter() if self._is_private(process)]
+
+    def _is_private(self, process: psutil.Process) -> bool:
+        with contextlib.suppress(psutil.Error):
+            line = process.cmdline()
+            return "serve" in line and str(self.home.workspace) in line and self._is_not_ours(process)
+        return False
+
+    def _is_not_ours(self, process: psutil.Process) -> bool:
+        return self.daemon is None or process.pid != self.daemon.pid
+
+    def close(self) -> None:
+        for editor in self.editors:
+            editor.kill()
+        for process in self.private_daemons():
+            launch.stop_now(launch.Daemon(process.pid, process.create_time(), "", Address("http://127.0.0.1:1")))
+        if self.proxy:
+            self.loop.run(self.proxy.__aexit__())
+        if self.daemon:
+            launch.stop_now(self.daemon)
+        self.loop.close()
+        self.place.close()
