@@ -31,11 +31,18 @@ def settings(tmp_path: Path) -> DaemonSettings:
     return DaemonSettings(enabled=True, command=(sys.executable, str(program)))
 
 
+def daemon_of(running: Running, window: int) -> launch.Daemon:
+    """A window's daemon, once it runs."""
+    daemon = until(lambda: running.do(lambda companion: companion.chats._windows[window]._daemon))
+    assert daemon
+    return daemon
+
+
 def open_chat(running: Running, settings: DaemonSettings, folder: Path) -> launch.Daemon:
     """Open window 1's chat; its daemon, once it runs."""
     running.do(lambda companion: companion.configure(Settings(), daemon=settings))
     running.do(lambda companion: companion.chats.open(1, str(folder)))
-    return until(lambda: running.do(lambda companion: companion.chats._windows[1]._daemon))
+    return daemon_of(running, 1)
 
 
 def test_the_end_of_the_editor_ends_the_daemon_and_what_it_has_started(
@@ -93,7 +100,7 @@ def test_a_chat_without_a_served_window_isnt_handed_over(start: Start, settings:
     running = start()
     running.do(lambda companion: companion.configure(Settings(), daemon=settings))
     running.do(lambda companion: companion.chats.open(7, str(project)))
-    daemon = until(lambda: running.do(lambda companion: companion.chats._windows[7]._daemon))
+    daemon = daemon_of(running, 7)
     assert running.thread.stop(LIMIT, hand_over=True)
     assert not launch.is_running(daemon)
     handover.give_up(handover.take())

@@ -53,7 +53,7 @@ TOLD: dict[str, dict[str, Any]] = {
 def test_the_page_tells_what_the_daemon_tells():
     place = where(
         Address("http://127.0.0.1:4170", Token(KEY)),
-        Capabilities(version="0.24.4", features=frozenset(), workspace_cwd="/w"),
+        Capabilities.model_validate({"qwenCodeVersion": "0.24.4", "features": [], "workspaceCwd": "/w"}),
         "/w",
         is_private=True,
     )
