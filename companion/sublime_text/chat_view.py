@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sublime
 
@@ -185,9 +185,9 @@ class ChatView:
 
     def _bring_back(self) -> None:
         settings = self.view.settings()
-        attached = settings.get(ATTACHED_SETTING)
+        attached: Any = settings.get(ATTACHED_SETTING)
         settings.erase(ATTACHED_SETTING)
-        if isinstance(attached, dict):
+        if attached:
             self.excerpts = [Excerpt(*excerpt) for excerpt in attached["excerpts"]]
             self.pictures = list(attached["pictures"])
 

@@ -193,5 +193,4 @@ class TestTime(ChatCase):
             if at % 500 == 0:
                 yield 1
         self.assertEqual(self.shown, self.transcript.text)
-        print(f"{taken:.2f} s for 10,000 frames")
-        self.assertLess(taken, 10)
+        self.assertLess(taken, 10, "on a busy machine; about 1.3 s on an idle one")

@@ -1,0 +1,153 @@
+"""Permissions and questions in a chat (Issue 5, "Permissions"): by buttons, by keys, in panels; picked by kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .chat_case import ChatCase, Steps
+
+ASKS = "qwen_companion.chat_asks"
+ALL = ("allow_once", "allow_always", "reject_once", "newer")
+
+
+class TestPermission(ChatCase):
+    def voted(self, *expected: Any) -> Steps:
+        yield from self.told("vote")
+        self.assertEqual(self.chats.of("vote"), [(self.window.id(), "p1", *expected)])
+
+    def test_every_option_is_a_button(self) -> Steps:
+        self.ask(*ALL)
+        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Option 0 (y) Option 1 (a) Option 2 (n) Option 3"])
+        self.screen.click(self.view, "vote:3:p1")
+        yield from self.voted("id3", None)
+
+    def test_the_keys_pick_by_kind(self) -> Steps:
+        for key, kind, expected in (
+            ("y", "allow_once", "id2"),
+            ("n", "reject_once", "id0"),
+            ("a", "allow_always", "id1"),
+        ):
+            self.chats.calls.clear()
+            self.ask("reject_once", "allow_always", "allow_once")
+            self.assertEqual(self.press(key), "qwen_companion_chat_answer", kind)
+            yield from self.voted(expected, None)
+
+    def test_the_keys_are_the_persons_letters_while_the_prompt_is_not_empty(self) -> Steps:
+        self.ask(*ALL)
+        self.type("wh")
+        self.assertEqual(self.press("y"), "")
+        self.assertFalse(self.applies("qwen_companion.chat_ask"))
+        self.view.run_command("left_delete")
+        self.view.run_command("left_delete")
+        self.assertTrue(self.applies("qwen_companion.chat_ask"))
+        self.put_caret(3)
+        yield from self.settled()
+        self.assertFalse(self.applies("qwen_companion.chat_ask"))
+
+    def test_the_keys_are_letters_where_nothing_is_asked(self) -> Steps:
+        self.show(self.message("Hello"))
+        for key in ("y", "n", "a"):
+            self.assertEqual(self.press(key), "")
+        self.window.run_command("qwen_companion_chat_answer", {"kind": "allow_once"})
+        yield 100
+        self.assertEqual(self.chats.of("vote"), [])
+
+    def test_of_several_that_allow_always_one_is_picked(self) -> Steps:
+        self.ask("allow_once", "allow_always", "allow_always", "reject_once")
+        self.press("a")
+        yield lambda: self.screen.panels
+        self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["Option 1", "Option 2"])
+        self.screen.pick("Option 2")
+        yield from self.voted("id2", None)
+
+    def test_to_reject_where_that_is_not_offered_is_to_cancel(self) -> Steps:
+        self.ask("allow_once")
+        self.press("n")
+        yield from self.voted(None, None)
+
+    def test_what_is_not_offered_is_never_allowed(self) -> Steps:
+        self.ask("reject_once", "allow_once")
+        self.press("a")
+        yield 100
+        self.assertEqual(self.chats.of("vote"), [])
+        self.assertTrue(self.screen.said("not among the answers"))
+
+    def test_an_answer_takes_the_buttons_away(self) -> Steps:
+        self.ask(*ALL)
+        self.show(self.tool())
+        self.assertEqual(self.screen.phantoms(self.view, ASKS), [])
+        yield 1
+
+
+class TestQuestions(ChatCase):
+    def ask_questions(self, *several: bool) -> None:
+        answers = (("Red", "like a rose"), ("Blue", "like the sea"))
+        questions = tuple(
+            self.view_values.Question(f"Which one ({at})?", f"Colour {at}", each, answers)
+            for at, each in enumerate(several)
+        )
+        self.ask("allow_once", "reject_once", questions=questions)
+
+    def panel(self, count: int) -> Steps:
+        """Wait for a panel: self.items."""
+        yield lambda: len(self.screen.panels) == count
+        self.items = [(item.trigger, item.details) for item in self.screen.panels[-1][0]]
+
+    def voted(self, *expected: Any) -> Steps:
+        yield from self.told("vote")
+        self.assertEqual(self.chats.of("vote"), [(self.window.id(), "p1", *expected)])
+
+    def test_it_is_a_form_of_one_panel_for_each(self) -> Steps:
+        self.ask_questions(False, False)
+        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Answer … (y) Option 1 (n)"])
+        self.assertEqual(self.press("y"), "qwen_companion_chat_answer")
+        yield from self.panel(1)
+        self.assertEqual(self.items[:2], [("Red", "like a rose"), ("Blue", "like the sea")])
+        self.screen.pick("Blue")
+        yield from self.panel(2)
+        self.screen.pick("Red")
+        yield from self.voted("id0", {"0": "Blue", "1": "Red"})
+
+    def test_an_answer_of_ones_own(self) -> Steps:
+        self.ask_questions(False)
+        self.screen.click(self.view, "answer:p1")
+        yield from self.panel(1)
+        self.screen.pick("Other …")
+        yield lambda: self.screen.inputs
+        self.screen.inputs[-1][2]("  ")
+        yield lambda: len(self.screen.inputs) == 2
+        self.screen.inputs[-1][2](" green ")
+        yield from self.voted("id0", {"0": "green"})
+
+    def test_several_answers_are_checked_one_by_one(self) -> Steps:
+        self.ask_questions(True)
+        self.press("y")
+        yield from self.panel(1)
+        self.assertEqual([name for name, _ in self.items], ["☐ Red", "☐ Blue", "Other …"])
+        self.screen.pick("☐ Blue")
+        yield from self.panel(2)
+        self.screen.pick("☐ Red")
+        yield from self.panel(3)
+        self.screen.pick("☑ Blue")
+        yield from self.panel(4)
+        self.screen.pick("Other …")
+        yield lambda: self.screen.inputs
+        self.screen.inputs[-1][2]("green")
+        yield from self.panel(5)
+        self.assertEqual([name for name, _ in self.items], ["☑ Red", "☐ Blue", "☑ green", "Other …", "Done"])
+        self.screen.pick("Done")
+        yield from self.voted("id0", {"0": "Red, green"})
+
+    def test_escape_leaves_it_open(self) -> Steps:
+        self.ask_questions(False)
+        self.press("y")
+        yield from self.panel(1)
+        self.screen.panels[-1][1](-1)
+        yield 100
+        self.assertEqual(self.chats.of("vote"), [])
+        self.assertTrue(self.applies("qwen_companion.chat_ask"))
+
+    def test_n_rejects_it(self) -> Steps:
+        self.ask_questions(False)
+        self.press("n")
+        yield from self.voted("id1", None)

@@ -1,0 +1,219 @@
+"""How a chat begins and ends (Issue 5, "Commands"; F1): off by default, one for each window, there again afterwards."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .chat_case import ChatCase, Steps, loaded
+from .companion_case import text_of
+
+
+class ClosedCase(ChatCase):
+    """A window whose chat is not open yet."""
+
+    def open_chat(self) -> Steps:
+        yield 1
+
+    def is_open(self) -> bool:
+        return self.adapter.chats.of(self.window) is not None
+
+
+class TestOpening(ClosedCase):
+    def test_it_is_off_until_the_person_turns_it_on(self) -> Steps:
+        self.set_setting("daemon.enabled", False)
+        asked: list[str] = []
+
+        def dialog(text: str, *_: Any) -> bool:
+            asked.append(text)
+            return len(asked) == 2
+
+        saved: list[str] = []
+        with patch.object(sublime, "ok_cancel_dialog", dialog), patch.object(sublime, "save_settings", saved.append):
+            self.window.run_command("qwen_companion_chat")
+            yield 100
+            self.assertFalse(self.is_open())
+            self.assertEqual(saved, [])
+            self.window.run_command("qwen_companion_chat")
+            yield self.is_open
+        self.assertIn("500 MB", asked[0])
+        self.assertEqual(saved, ["QwenCompanion.sublime-settings"])
+        self.assertTrue(sublime.load_settings(saved[0]).get("daemon.enabled"))
+
+    def test_a_window_without_a_folder_has_none(self) -> Steps:
+        self.window.set_project_data({})
+        yield lambda: not self.window.folders()
+        self.window.run_command("qwen_companion_chat")
+        yield lambda: self.screen.said("Open a folder first")
+        self.assertFalse(self.is_open())
+
+    def test_of_several_folders_one_is_picked_and_remembered(self) -> Steps:
+        other = Path(tempfile.mkdtemp(prefix="other-")).resolve()
+        self.addCleanup(shutil.rmtree, other, ignore_errors=True)
+        self.window.set_project_data({"folders": [{"path": str(self.folder)}, {"path": str(other)}]})
+        yield lambda: len(self.window.folders()) == 2
+        self.window.run_command("qwen_companion_chat")
+        yield lambda: self.screen.panels
+        self.assertEqual([item.details for item in self.screen.panels[-1][0]], [str(self.folder), str(other)])
+        self.screen.pick(other.name)
+        yield from self.told("open")
+        self.assertEqual(self.chats.of("open"), [(self.window.id(), str(other), "")])
+        view = self.adapter.chats.of(self.window).view
+        view.close()
+        yield from self.told("close")
+        self.window.run_command("qwen_companion_chat")
+        yield lambda: len(self.chats.of("open")) == 2
+        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(other), ""))
+        self.assertEqual(len(self.screen.panels), 1)
+
+    def test_a_prompt_of_a_command_opens_it(self) -> Steps:
+        self.window.run_command("qwen_companion_chat_send", {"text": "hello"})
+        yield from self.told("send")
+        self.assertEqual([call[0] for call in self.chats.calls if call[0] != "configure"], ["open", "send"])
+
+
+class TestView(ChatCase):
+    def test_the_view(self) -> Steps:
+        settings = self.view.settings()
+        self.assertTrue(settings.get("qwen_companion.chat"))
+        self.assertTrue(self.view.is_scratch())
+        self.assertTrue(settings.get("word_wrap"))
+        self.assertFalse(settings.get("line_numbers"))
+        self.assertEqual(self.window.active_view(), self.view)
+        yield 1
+
+    def test_there_is_one_for_a_window(self) -> Steps:
+        self.window.focus_view(self.code)
+        self.window.run_command("qwen_companion_chat")
+        yield lambda: self.window.active_view() == self.view
+        self.assertEqual(len([v for v in self.window.views() if v.settings().get("qwen_companion.chat")]), 1)
+
+    def test_it_is_no_code_to_the_clis(self) -> Steps:
+        self.assertFalse(loaded("sublime_text.windows").is_code(self.view))
+        self.assertEqual(self.adapter.focus.last_code(self.window), self.code)
+        yield 1
+
+    def test_closing_it_closes_the_chat(self) -> Steps:
+        self.view.close()
+        yield from self.told("close")
+        self.assertEqual(self.chats.of("close"), [(self.window.id(),)])
+        self.assertFalse(self.adapter.chats.show(self.window.id(), self.chat.frame))
+
+    def test_frames_of_a_chat_before_are_left_out(self) -> Steps:
+        frame = self.show(self.message("Hello"))
+        self.view.close()
+        yield from self.told("close")
+        yield from self.open_again()
+        later = self.transcript.update(
+            self.view_values.View(2, (), (), self.view_values.Status()), self.locality(), "session-1"
+        )
+        self.assertFalse(later.anew)
+        self.assertTrue(self.adapter.chats.show(self.window.id(), later))
+        self.assertEqual(text_of(self.adapter.chats.of(self.window).view), "")
+        self.assertTrue(frame.session)
+
+    def open_again(self) -> Steps:
+        self.window.run_command("qwen_companion_chat")
+        yield lambda: self.adapter.chats.of(self.window)
+
+    def test_commands_are_there_when_they_make_sense(self) -> Steps:
+        def enabled(name: str) -> bool:
+            return getattr(loaded("sublime_text.chat_pickers"), name)(self.window).is_enabled()
+
+        choice = self.view_values.Choice
+        for name, models, modes in (
+            ("QwenCompanionChatModelCommand", (choice("a", "A"),), ()),
+            ("QwenCompanionChatModeCommand", (), (choice("a", "A"),)),
+        ):
+            self.show()
+            self.assertFalse(enabled(name))
+            self.show(models=models, modes=modes)
+            self.assertTrue(enabled(name))
+        self.assertTrue(enabled("QwenCompanionChatSessionsCommand"))
+        self.view.close()
+        yield from self.told("close")
+        self.assertFalse(enabled("QwenCompanionChatSessionsCommand"))
+
+    def test_every_key_binding_has_a_context_of_ours_and_a_command(self) -> Steps:
+        package = (__package__ or "").partition(".")[0]
+        bindings: Any = sublime.decode_value(sublime.load_resource(f"Packages/{package}/Default.sublime-keymap"))
+        known = {each.removesuffix("Command") for each in loaded("sublime_text.chat_commands").__dict__}
+        for binding in bindings:
+            keys = [each["key"] for each in binding["context"] if each["key"].startswith("qwen_companion.")]
+            self.assertTrue(keys, binding)
+            for key in keys:
+                if key.startswith("qwen_companion.chat"):
+                    self.applies(key)
+            name = "".join(part.title() for part in binding["command"].split("_"))
+            if binding["command"].startswith("qwen_companion_chat"):
+                self.assertIn(name, known)
+        yield 1
+
+
+class TestReload(ChatCase):
+    """A reload, or a restart as far as it can be had here: the views are there, the package comes anew."""
+
+    def reload(self, forget: bool = False) -> Steps:
+        self.adapter.chats.close_all()
+        self.chats.calls.clear()
+        if forget:
+            self.view.settings().erase("qwen_companion.chat_length")
+        yield 1
+
+    def back(self) -> None:
+        self.chat = self.adapter.chats.of(self.window)
+        self.show(self.message("Hello"), anew=True)
+
+    def test_a_visible_chat_goes_on_with_its_session_and_its_prompt(self) -> Steps:
+        self.show(self.message("Hello"))
+        self.type("mine\nand more")
+        self.chat.take_back(self.prompts.Draft("", (self.prompts.Excerpt("u", "x:1", "x"),), ("/p.png",)))
+        yield from self.reload()
+        self.assertEqual(self.screen.phantoms(self.view, "qwen_companion.chat_bar"), [])
+        self.assertIn("Hello", text_of(self.view))
+        self.adapter.chats.adopt_visible()
+        yield from self.told("open")
+        self.assertEqual(self.chats.of("open"), [(self.window.id(), str(self.folder), "session-1")])
+        self.back()
+        self.assertEqual((self.shown, self.prompt), (self.transcript.text, "mine\nand more"))
+        self.assertEqual(self.chat.attached, ["x:1", "/p.png"])
+        self.assertFalse(self.view.is_read_only())
+
+    def test_a_hidden_one_does_when_it_is_looked_at(self) -> Steps:
+        self.window.focus_view(self.code)
+        yield from self.reload()
+        self.adapter.chats.adopt_visible()
+        self.assertIsNone(self.adapter.chats.of(self.window))
+        self.window.focus_view(self.view)
+        yield from self.told("open")
+
+    def test_without_a_word_of_farewell_the_prompt_is_what_follows_the_last_sign(self) -> Steps:
+        self.show(self.message("Hello"))
+        self.type("mine")
+        yield from self.reload(forget=True)
+        self.adapter.chats.adopt_visible()
+        self.back()
+        self.assertEqual((self.shown, self.prompt), (self.transcript.text, "mine"))
+
+    def test_it_stays_as_it_is_while_the_chat_is_off(self) -> Steps:
+        self.show(self.message("Hello"))
+        before = text_of(self.view)
+        yield from self.reload()
+        self.set_setting("daemon.enabled", False)
+        self.adapter.chats.adopt_visible()
+        self.assertIsNone(self.adapter.chats.of(self.window))
+        self.assertEqual(text_of(self.view), before)
+
+    def test_what_was_sent_can_be_recalled_afterwards(self) -> Steps:
+        self.type("one")
+        self.press("enter")
+        yield from self.reload()
+        self.adapter.chats.adopt_visible()
+        self.back()
+        self.press("up")
+        self.assertEqual(self.prompt, "one")

@@ -1,0 +1,222 @@
+"""Prompting (Issue 5, "Prompting"): sending, recalling, completing, and what goes with a prompt."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .chat_case import ChatCase, Steps, loaded
+
+
+class TestSending(ChatCase):
+    def sent(self) -> Steps:
+        """Wait for a prompt: self.draft, and whether it goes into the turn that runs: self.mid_turn."""
+        yield from self.told("send")
+        [(window, self.draft, named)] = self.chats.of("send")
+        self.assertEqual(window, self.window.id())
+        self.mid_turn = named["mid_turn"]
+
+    def test_enter_sends_and_shift_enter_breaks_the_line(self) -> Steps:
+        self.type("first")
+        self.assertEqual(self.press("shift+enter"), "insert")
+        self.type("second")
+        self.assertEqual(self.prompt, "first\nsecond")
+        self.assertEqual(self.press("enter"), "qwen_companion_chat_send")
+        yield from self.sent()
+        self.assertEqual((self.draft, self.mid_turn), (self.prompts.Draft("first\nsecond"), False))
+        self.assertEqual(self.prompt, "")
+
+    def test_nothing_is_not_sent(self) -> Steps:
+        self.type(" \n ")
+        self.press("enter")
+        yield 100
+        self.assertEqual(self.chats.of("send"), [])
+
+    def test_a_text_of_a_command_goes_without_the_prompt(self) -> Steps:
+        self.type("mine")
+        self.window.run_command("qwen_companion_chat_send", {"text": "theirs"})
+        yield from self.sent()
+        self.assertEqual(self.draft.text, "theirs")
+        self.assertEqual(self.prompt, "mine")
+
+    def test_into_the_turn_that_runs(self) -> Steps:
+        self.show(self.message("Hello"), running="turn")
+        self.type("and")
+        self.assertEqual(self.press("primary+enter"), "qwen_companion_chat_send")
+        yield from self.sent()
+        self.assertTrue(self.mid_turn)
+
+    def test_without_a_turn_it_is_a_prompt_of_its_own(self) -> Steps:
+        self.type("and")
+        self.press("primary+enter")
+        yield from self.sent()
+        self.assertFalse(self.mid_turn)
+
+    def test_escape_cancels_the_turn_that_runs(self) -> Steps:
+        self.assertEqual(self.press("escape"), "")
+        self.show(self.message("Hello"), running="turn")
+        self.assertEqual(self.press("escape"), "qwen_companion_chat_cancel")
+        yield from self.told("cancel")
+
+    def test_what_can_not_be_sent_comes_back_before_what_was_typed_since(self) -> Steps:
+        excerpt = self.prompts.Excerpt("file:///x", "x:1", "x")
+        draft = self.prompts.Draft("first", (excerpt,), ("/p.png",))
+        self.type("since")
+        self.adapter.return_draft(self.window.id(), draft, "There is no daemon.")
+        yield lambda: self.prompt == "first\nsince"
+        self.assertEqual(self.chat.attached, ["x:1", "/p.png"])
+        yield lambda: self.screen.said("There is no daemon.")
+
+    def test_what_comes_back_to_a_chat_that_is_closed_is_kept(self) -> Steps:
+        self.view.close()
+        yield from self.told("close")
+        self.adapter.return_draft(self.window.id(), self.prompts.Draft("first"), "There is no daemon.")
+        texts = lambda: [view.substr(sublime.Region(0, view.size())) for view in self.window.views()]  # noqa: E731
+        yield lambda: "first" in texts()
+
+
+class TestRecall(ChatCase):
+    def test_up_and_down_go_through_what_was_sent_and_the_draft_comes_back(self) -> Steps:
+        for text in ("one", "two\nlines"):
+            self.type(text)
+            self.press("enter")
+        self.type("draft")
+        self.assertEqual(self.press("down"), "")
+        self.assertEqual(self.press("up"), "qwen_companion_chat_recall")
+        self.assertEqual(self.prompt, "two\nlines")
+        self.assertEqual(self.press("up"), "")  # the caret is in the second line
+        self.put_caret(self.chat.text.length)
+        self.press("up")
+        self.assertEqual(self.prompt, "one")
+        self.press("up")
+        self.assertEqual(self.prompt, "one")
+        self.assertEqual(self.press("down"), "qwen_companion_chat_recall")
+        self.assertEqual(self.prompt, "two\nlines")
+        self.press("down")
+        self.assertEqual(self.prompt, "draft")
+        yield 1
+
+
+class TestMentions(ChatCase):
+    def draft(self) -> Steps:
+        """Send the prompt: self.sent."""
+        self.chats.calls.clear()
+        self.window.run_command("qwen_companion_chat_send")
+        yield from self.told("send")
+        self.sent = self.chats.of("send")[0][1]
+
+    def test_unsaved_buffers_that_are_mentioned_go_along(self) -> Steps:
+        yield from self.open_view("my file.txt")
+        self.edit(self.opened, "unsaved")
+        yield from self.open_view("other.txt")
+        self.edit(self.opened, "not mentioned")
+        self.type("see @my\\ file.txt, and @app.py")
+        yield from self.draft()
+        self.assertEqual(self.sent.unsaved, {str(self.folder / "my file.txt"): "unsaved"})
+        self.assertEqual(self.sent.text, "see @my\\ file.txt, and @app.py")
+        for view in self.window.views():
+            view.set_scratch(True)
+
+    def test_a_selection_goes_as_a_text(self) -> Steps:
+        self.code.sel().clear()
+        self.code.sel().add(sublime.Region(0, self.code.size()))
+        self.window.focus_view(self.code)
+        self.window.run_command("qwen_companion_chat_add")
+        yield lambda: self.chat.attached == ["app.py:1-2"]
+        self.assertEqual(self.window.active_view(), self.view)
+        self.type("why?")
+        yield from self.draft()
+        [excerpt] = self.sent.excerpts
+        self.assertEqual(excerpt.name, "app.py:1-2")
+        self.assertEqual(excerpt.uri, self.file.as_uri() + "#L1-L2")
+        self.assertIn("def greet", excerpt.text)
+        self.assertEqual(self.chat.attached, [])
+
+    def test_a_saved_file_is_mentioned(self) -> Steps:
+        yield from self.open_view("my file.txt")
+        self.type("see")
+        self.window.focus_view(self.opened)
+        self.window.run_command("qwen_companion_chat_add")
+        yield lambda: self.prompt == "see @my\\ file.txt "
+
+    def test_an_unsaved_text_goes_as_it_is(self) -> Steps:
+        view = self.window.new_file()
+        view.set_scratch(True)
+        view.run_command("insert", {"characters": "unsaved"})
+        self.window.run_command("qwen_companion_chat_add")
+        yield lambda: self.chat.attached == ["untitled"]
+        self.assertEqual(self.chat.excerpts[0].text, "unsaved")
+
+    def test_what_is_attached_can_be_removed(self) -> Steps:
+        self.chat.take_back(self.prompts.Draft("", (self.prompts.Excerpt("u", "x:1", "x"),), ("/p.png",)))
+        [bar] = self.screen.phantoms(self.view, "qwen_companion.chat_bar")
+        self.assertIn("with x:1 removewith /p.png remove", bar)
+        self.screen.click(self.view, "detach:1")
+        self.assertEqual(self.chat.attached, ["x:1"])
+        self.screen.click(self.view, "detach:0")
+        self.assertEqual(self.chat.attached, [])
+        yield 1
+
+    def test_a_picture_is_asked_for(self) -> Steps:
+        with patch.object(sublime, "open_dialog", lambda picked, *_, **__: picked(["/p.png"])):
+            self.window.run_command("qwen_companion_chat_picture")
+        self.window.run_command("qwen_companion_chat_picture", {"path": "/q.png"})
+        self.assertEqual(self.chat.attached, ["/p.png", "/q.png"])
+        yield from self.draft()
+        self.assertEqual(self.sent.pictures, ("/p.png", "/q.png"))
+
+
+class TestCompletions(ChatCase):
+    def complete(self) -> Any:
+        return self.listener().on_query_completions(self.view, "", [self.view.sel()[0].b])
+
+    def listed(self, found: Any) -> Steps:
+        """Wait for the completions: self.items."""
+        yield lambda: found.completions is not None
+        self.items = [item.trigger for item in found.completions]
+
+    def test_files_follow_an_at_sign(self) -> Steps:
+        self.chats.answers["files"] = ["src/my file.py", "src/main.py"]
+        self.type("see @src/m")
+        found = self.complete()
+        yield from self.listed(found)
+        self.assertEqual(self.items, ["src/my file.py", "src/main.py"])
+        self.assertEqual(self.chats.of("files"), [(self.window.id(), "src/m")])
+        # What the editor takes for a word may be gone by now, or not.
+        self.view.run_command("qwen_companion_chat_complete", {"text": "@src/my\\ file.py "})
+        self.assertEqual(self.prompt, "see @src/my\\ file.py ")
+
+    def test_without_a_daemon_there_are_none(self) -> Steps:
+        self.chats.answers["files"] = loaded("daemon.errors").UnreachableError("http://x")
+        self.type("@a")
+        yield from self.listed(self.complete())
+        self.assertEqual(self.items, [])
+
+    def test_slash_commands_are_at_the_beginning(self) -> Steps:
+        commands = (
+            self.view_values.Command("help", "Show <help>", ""),
+            self.view_values.Command("init", "Begin", "[x]"),
+        )
+        self.show(commands=commands)
+        self.type("/h")
+        found = self.complete()
+        yield from self.listed(found)
+        self.assertEqual(self.items, ["/help", "/init"])
+        self.assertEqual(found.completions[0].details, "Show &lt;help>")
+        self.view.run_command("qwen_companion_chat_complete", {"text": "/help "})
+        self.assertEqual(self.prompt, "/help ")
+        self.type("/h")
+        self.assertIsNone(self.complete())
+
+    def test_nothing_is_completed_in_the_transcript(self) -> Steps:
+        self.show(self.message("mail me @ home"))
+        self.put_caret(self.shown.index("@") + 1)
+        self.assertIsNone(self.complete())
+        yield 1
+
+    def test_the_sign_opens_them(self) -> Steps:
+        triggers = self.view.settings().get("auto_complete_triggers")
+        self.assertEqual("".join(each["characters"] for each in triggers), "@/")
+        yield 1
