@@ -19,13 +19,16 @@ class ChatFolds:
         self._folds: tuple[Fold, ...] = ()
         self._opened: set[str] = set()
         """The keys of those that were open when the text was last made anew."""
+        self._closed: set[str] = set()
+        """The keys of those that are folded before a frame is shown: what is replaced there unfolds it."""
 
     def look(self, frame: Frame) -> None:
-        """Before a frame is shown: see what the person has opened, if the text is to begin anew."""
+        """Before a frame is shown: see what the person has opened."""
+        folded = _Folded(self._view)
+        self._closed = {fold.key for fold in self._folds if folded.over(fold)}
         if frame.anew:
-            folded = _Folded(self._view)
             self._opened |= {fold.key for fold in self._folds}
-            self._opened -= {fold.key for fold in self._folds if folded.over(fold)}
+            self._opened -= self._closed
 
     def show(self, frame: Frame) -> None:
         """After it: fold what is new, and what has grown or was grown by the text behind it."""
@@ -37,8 +40,9 @@ class ChatFolds:
         for fold in frame.folds:
             region, there = _region(fold), folded.over(fold)
             if fold.key in known:
-                if there and there != region:
-                    wrong.append(there)
+                if fold.key in self._closed and there != region:
+                    if there:
+                        wrong.append(there)
                     wanted.append(region)
             elif fold.key not in self._opened:
                 wanted.append(region)

@@ -47,6 +47,12 @@ class TestFolds(ChatCase):
         self.assertEqual(self.folded(), ["\n> one\n> two\n> three"])
         yield 1
 
+    def test_a_thought_whose_line_changes_with_its_text_stays_folded(self) -> Steps:
+        self.show(self.thought("one"))
+        self.show(self.thought("one", "two"), self.message("Hello"))
+        self.assertEqual(self.folded(), ["\n> one\n> two"])
+        yield 1
+
     def test_what_the_person_has_opened_stays_open(self) -> Steps:
         self.show(self.thought("one"))
         self.view.unfold(sublime.Region(0, self.view.size()))
