@@ -37,12 +37,23 @@ _NOT_DRAWN = _LINES | sublime.RegionFlags.DRAW_NO_FILL
 
 
 class SideMarks:
-    """The marks of one side. `clicked` is called with the href of a change's link."""
+    """The marks of one side. `clicked` is called with the href of a change's link; without it there are no links.
 
-    def __init__(self, view: sublime.View, scope: str, clicked: Callable[[str], None] | None = None) -> None:
+    With `marks_gaps` a change is marked where lines are missing as well, by an empty region.
+    """
+
+    def __init__(
+        self,
+        view: sublime.View,
+        scope: str,
+        clicked: Callable[[str], None] | None = None,
+        *,
+        marks_gaps: bool = False,
+    ) -> None:
         self._view = view
         self._scope = scope
         self._clicked = clicked
+        self._marks_gaps = marks_gaps
         self._fillers: list[int] = []
 
     def steps(self, side: Side, *, inline: bool) -> list[Callable[[], None]]:
@@ -51,7 +62,7 @@ class SideMarks:
         In an inline diff, Sublime itself draws the lines and needs no fillers.
         """
         few = len(side.lines) <= MAX_DECORATED
-        lines = side.lines if self._clicked else [points for points in side.lines if points[0] < points[1]]
+        lines = side.lines if self._marks_gaps else [points for points in side.lines if points[0] < points[1]]
         parts = [lines[at : at + AT_ONCE] for at in range(0, len(lines), AT_ONCE)] or [[]]
         steps: list[Callable[[], None]] = [
             lambda at=at, part=part: self._draw_lines(_key(at), part, few, _NOT_DRAWN if inline else _LINES)

@@ -58,7 +58,8 @@ class DiffView:
             self.original = self._new_original()
         self.proposal = self._new_view("proposal", f"{review.name} ← {review.owner.cli}")
         self._proposal_header = Header(self.proposal, act)
-        self._proposal_marks = SideMarks(self.proposal, "markup.inserted", act if review.is_editable else None)
+        revert = act if review.is_editable else None
+        self._proposal_marks = SideMarks(self.proposal, "markup.inserted", revert, marks_gaps=True)
         self._fill(self.proposal, review.shown, self._filled)
 
     @property

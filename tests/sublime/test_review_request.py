@@ -1,0 +1,82 @@
+"""A diff of what a chat asks: the person reads it and answers, and the chat's daemon writes it as it is (issue 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .companion_case import Steps, diff_views, loaded, text_of
+from .test_review_changes import CHANGES, FILE, PROPOSAL, ROWS, ChangesCase
+
+
+class Chat:
+    """Stands for the chat that asks."""
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self.cli = "Qwen Code"
+        self.told: list[str] = []
+
+    def notify(self, notification: Any) -> None:
+        self.told.append(type(notification).__name__)
+
+
+class TestRequest(ChangesCase):
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.chat = Chat(self.window.id())
+        yield from self.ask()
+
+    def ask(self, **request: Any) -> Steps:
+        """Have the chat ask, and wait for the marks."""
+        path, chat = str(self.file), self.chat
+        asked = loaded("review").Request("before\n" + FILE, **request)
+        post = loaded("sublime_text.package").adapter().thread.post
+        post(lambda companion: companion.reviews.open(chat, path, "before\n" + PROPOSAL, asked))
+        yield lambda: diff_views(self.window, "proposal")
+        [self.proposal] = diff_views(self.window, "proposal")
+        [self.original] = diff_views(self.window, "original")
+        yield lambda: self.proposal.get_regions(CHANGES) and self.screen.header(self.proposal)
+        yield 100
+
+    def test_it_shows_what_the_daemon_says_and_cant_be_edited(self) -> Steps:
+        self.assertEqual(text_of(self.original), "before\n" + FILE)
+        self.edit(self.proposal, "mine")
+        self.assertEqual(text_of(self.proposal), "before\n" + PROPOSAL)
+        header = self.screen.header(self.proposal)
+        self.assertIn("✓ Accept ✗ Reject", header)
+        self.assertIn("Qwen Code: +3 −3 in 3 changes written as it is, not to be edited", header)
+        yield 0
+
+    def test_it_is_gone_through_and_has_nothing_to_revert(self) -> Steps:
+        self.assertEqual([text for text in self.screen.annotations(self.proposal) if text], [])
+        found = []
+        for _ in ROWS:
+            self.command("next_change")
+            found.append(self.row())
+        self.assertEqual(found, [row + 1 for row in ROWS])
+        self.command("revert_change")
+        why = "QwenCompanion: Qwen Code writes app.py as it proposes: accept or reject the whole."
+        yield lambda: why in self.screen.messages
+        self.command("restore_change")
+        yield lambda: self.screen.messages.count(why) == 2
+        self.assertEqual(text_of(self.proposal), "before\n" + PROPOSAL)
+
+    def test_accepting_tells_the_chat_and_nobody_waits_for_a_file(self) -> Steps:
+        self.command("accept_diff")
+        yield from self.closed()
+        self.assertEqual(self.chat.told, ["DiffAccepted"])
+
+    def test_closing_it_tells_the_chat(self) -> Steps:
+        self.proposal.close()
+        yield from self.closed()
+        self.assertEqual(self.chat.told, ["DiffRejected"])
+
+    def test_the_layout_changes_as_it_does_for_others(self) -> Steps:
+        self.command("toggle_diff_layout")
+        yield lambda: not diff_views(self.window, "original")
+        self.command("toggle_diff_layout")
+        yield lambda: diff_views(self.window, "original")
+        self.assertTrue(self.proposal.is_read_only())
+        self.command("reject_diff")
+        yield from self.closed()
+        self.assertEqual(self.chat.told, ["DiffRejected"])
