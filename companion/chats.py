@@ -14,10 +14,11 @@ from .daemon import launch
 from .daemon.answers import Session, SessionInfo
 from .daemon.errors import AlreadyAnsweredError, DaemonError, NotConnectedError, SessionGoneError
 from .daemon.locality import page
+from .daemon.private import handed_over
 from .daemon.prompt import Draft
 from .editor import DaemonSettings, Editor
 from .review import Reviews
-from .window_chat import QUICK_STOP_LIMIT, WindowChat, inherited_daemon
+from .window_chat import QUICK_STOP_LIMIT, WindowChat
 
 MAX_FILES = 50
 """How many files a completion offers."""
@@ -207,7 +208,7 @@ class Chats:
     @staticmethod
     def end_inherited(left: Mapping[str, Any]) -> None:
         """End what nobody has taken: the private daemon. From any thread; blocks for a moment."""
-        if daemon := inherited_daemon(left):
+        if daemon := handed_over(left):
             launch.stop_now(daemon)
 
     def _made(self, window: int) -> WindowChat:

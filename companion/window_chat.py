@@ -14,14 +14,15 @@ from typing import Any
 
 from .approvals import Approvals
 from .daemon import launch
-from .daemon.address import URL_VARIABLE, Address, Token, resolve
+from .daemon.address import URL_VARIABLE, Address, resolve
 from .daemon.answers import Session
 from .daemon.chat import Chat, views
 from .daemon.client import Client
 from .daemon.conversation import Conversation
-from .daemon.errors import DaemonEndedError, DaemonError, DisabledError, NotConnectedError
+from .daemon.errors import DaemonError, DisabledError, NotConnectedError
 from .daemon.frame import Locality
 from .daemon.locality import where
+from .daemon.private import CONNECTING, PrivateDaemon, handed_over
 from .daemon.prompt import Draft
 from .daemon.transcript import Transcript
 from .daemon.view import Connection, Status, View
@@ -49,7 +50,7 @@ class WindowChat:
         self._settings = settings
         self._folder = ""
         self._session = ""
-        self._daemon: launch.Daemon | None = None
+        self._private = PrivateDaemon(lambda message: editor.say(message, window))
         self._is_open = False
         self._stays = False
         self._client: Client | None = None
@@ -62,7 +63,6 @@ class WindowChat:
         self._sends: set[asyncio.Task[object]] = set()
         self._again = asyncio.Event()
         self._news = asyncio.Event()
-        self._may_restart = True
         self._answered: set[str] = set()
         self._own_clients: set[str] = set()
         """Who we were to the daemon so far: it gives us another name each time."""
@@ -79,6 +79,11 @@ class WindowChat:
     def session(self) -> str:
         """The id of the session that is shown, once there is something in it to be resumed."""
         return self._session
+
+    @property
+    def daemon(self) -> launch.Daemon | None:
+        """The private one, if it has one."""
+        return self._private.daemon
 
     @property
     def status(self) -> Status:
@@ -142,7 +147,7 @@ class WindowChat:
         self._is_open = True
         self._session = session
         self._chat = None
-        self._may_restart = True
+        self._private.may_restart = True
         self._conversation = Conversation()
         self._locality = Locality(folder=self._folder)
         self._reading = self.background(self._live(self._conversation))
@@ -164,7 +169,7 @@ class WindowChat:
 
     def reconnect(self) -> None:
         """Try again all the way: the settings, the private daemon, the connection."""
-        self._may_restart = True
+        self._private.may_restart = True
         if self._conversation.status.connection.state in {"waiting", "lost", "ended"}:
             self._conversation.connected(Connection("connecting"))
             self._again.set()
@@ -179,25 +184,26 @@ class WindowChat:
         Returns what the next instance needs to go on with them, as plain data.
         """
         self._stays = hand_over
-        left: dict[str, Any] = {"folder": self._folder, "session": self._session, "daemon": None}
-        left["clients"] = sorted(self._own_clients)
-        left["unsent"] = [plain(draft) for draft in (*self._inherited, *self._end())]
+        unsent = [*self._inherited, *self._end()]
         if tasks := list(self._tasks):
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-        daemon, self._daemon = self._daemon, None
-        if daemon and hand_over:
-            left["daemon"] = plain_daemon(daemon)
-        elif daemon:
-            await launch.stop(daemon, limit=limit)
-        return left
+        if not hand_over:
+            await self._private.stop(limit)
+        return {
+            "folder": self._folder,
+            "session": self._session,
+            "clients": sorted(self._own_clients),
+            "daemon": self._private.hand_over(),
+            "unsent": [plain(draft) for draft in unsent],
+        }
 
     def inherit(self, left: Mapping[str, Any]) -> None:
         """Take what the instance before this one has left. The chat is shown once it is opened."""
         self._folder, self._session = left["folder"], left["session"]
         self._own_clients.update(left["clients"])
-        self._daemon = inherited_daemon(left)
+        self._private.daemon = handed_over(left)
         self._inherited = [from_plain(draft) for draft in left["unsent"]]
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
@@ -276,42 +282,24 @@ class WindowChat:
     async def _address(self, conversation: Conversation) -> Address:
         """The daemon to use; a private one is started if none runs."""
         settings = self._settings()
+
+        def connecting(message: str) -> None:
+            conversation.connected(Connection("connecting", message))
+
         environment = os.environ
         is_named = bool(settings.url.strip() or environment.get(URL_VARIABLE, "").strip())
         if settings.enabled and settings.managed and not is_named:
-            return (await self._private(settings, conversation)).address
-        conversation.connected(Connection("connecting", "Connecting to `qwen serve` …"))
+            return await self._private.address(self._folder, settings.command, connecting)
+        connecting(CONNECTING)
         address = resolve(enabled=settings.enabled, url=settings.url, token=settings.token, environment=environment)
         if address is None:
             raise DisabledError
         return address
 
-    async def _private(self, settings: DaemonSettings, conversation: Conversation) -> launch.Daemon:
-        """The window's own daemon: the one that runs, else a new one."""
-        daemon, message = self._daemon, "Starting `qwen serve` …"
-        is_running = daemon is not None and launch.is_running(daemon)
-        if daemon and is_running and launch.serves(daemon, self._folder):
-            conversation.connected(Connection("connecting", "Connecting to `qwen serve` …"))
-            return daemon
-        self._daemon = None
-        if daemon and is_running:
-            await launch.stop(daemon)
-        elif daemon:
-            if not self._may_restart:
-                raise DaemonEndedError
-            # By itself only once: then the person is asked.
-            self._may_restart = False
-            message = "`qwen serve` has ended unexpectedly. Starting it again …"
-            self._editor.say("`qwen serve` has ended unexpectedly. It is started again.", self._window)
-        conversation.connected(Connection("connecting", message))
-        environment = dict(os.environ)
-        self._daemon = await launch.start(launch.find(settings.command, environment), self._folder, environment)
-        return self._daemon
-
     async def _converse(self, client: Client, conversation: Conversation) -> None:
         """Read a session until somebody wants to try again."""
         folder = await client.connect(self._folder)
-        is_private = self._daemon is not None and self._daemon.address == client.address
+        is_private = self._private.is_at(client.address)
         self._locality = where(client.address, client.capabilities, folder, is_private=is_private)
         if self._chat is None or not self._session:
             known = self._session
@@ -379,21 +367,6 @@ class WindowChat:
             if view.order:
                 self._session = self._chat.session.id
         state = view.status.connection.state
-        daemon = self._daemon if self._locality.is_private else None
-        if state in {"waiting", "lost"} and daemon and not launch.is_running(daemon):
+        if state in {"waiting", "lost"} and self._locality.is_private and self._private.has_ended():
             self._again.set()
         self._approvals.update(view)
-
-
-def plain_daemon(daemon: launch.Daemon) -> tuple[int, float, str, str, str]:
-    """A daemon as plain data; the token is in it."""
-    token = daemon.address.token.reveal() if daemon.address.token else ""
-    return daemon.pid, daemon.started, daemon.folder, daemon.address.url, token
-
-
-def inherited_daemon(left: Mapping[str, Any]) -> launch.Daemon | None:
-    """The daemon in what `WindowChat.stop` has left."""
-    if left["daemon"] is None:
-        return None
-    pid, started, folder, url, token = left["daemon"]
-    return launch.Daemon(pid, started, folder, Address(url, Token(token)))

@@ -669,14 +669,14 @@ def test_a_private_daemon_is_started_shown_and_ended_with_the_window(project: Pa
         messages = [frame.status.connection.message for frame in room.editor.frames[1]]
         assert messages[0] == "Starting `qwen serve` …"
         assert room.frame.locality.is_private
-        daemon = room.chats._windows[1]._daemon
+        daemon = room.chats._windows[1].daemon
         assert daemon
         room.chats.close(1)
         await room.asked("POST /session/s/detach")
         assert window_chat.launch.is_running(daemon)
         room.chats.open(1, room.folder)
         await room.live()
-        assert room.chats._windows[1]._daemon is daemon
+        assert room.chats._windows[1].daemon is daemon
         room.chats.window_closed(1)
         await until(lambda: not room.chats._ending)
         assert not window_chat.launch.is_running(daemon)
@@ -688,13 +688,13 @@ def test_one_for_another_folder_is_replaced(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
         room.chats.open(1, room.folder)
         await room.live()
-        first = room.chats._windows[1]._daemon
+        first = room.chats._windows[1].daemon
         other = tmp_path / "other"
         other.mkdir()
         room.daemon.capabilities(real(other))
         room.chats.open(1, str(other))
         await room.live()
-        second = room.chats._windows[1]._daemon
+        second = room.chats._windows[1].daemon
         assert first
         assert second
         assert second.folder == real(other)
@@ -712,7 +712,7 @@ def test_one_that_was_killed_is_started_again_once_and_the_session_resumed(proje
         await until(lambda: room.frame.session)
 
         def kill() -> None:
-            daemon = room.chats._windows[1]._daemon
+            daemon = room.chats._windows[1].daemon
             assert daemon
             window_chat.launch.stop_now(daemon)
             stream.cut()
@@ -752,7 +752,7 @@ def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(project: Pa
         draft = Draft("mine", (Excerpt("file:///e", "e", "text"),), ("p.png",), {"/a": "b"})
         room.daemon.routes["POST /session/s/prompt"] = lambda _: None
         room.chats._windows[1]._outbox._waiting.append(draft)
-        daemon = room.chats._windows[1]._daemon
+        daemon = room.chats._windows[1].daemon
         left = await room.chats.stop(hand_over=True)
         assert daemon
         assert window_chat.launch.is_running(daemon)
@@ -762,7 +762,7 @@ def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(project: Pa
         again.chats.inherit(left, {1: None})
         again.chats.open(1, room.folder, "s")
         await again.live()
-        assert again.chats._windows[1]._daemon == daemon
+        assert again.chats._windows[1].daemon == daemon
         assert len(room.daemon.asked("POST /session/s/load")) == 1
         assert room.editor.returned == [(1, draft, "It was not sent before the package was loaded anew.")]
         left = await again.chats.stop(hand_over=True)
@@ -777,7 +777,7 @@ def test_what_belonged_to_a_window_that_is_gone_ends(project: Path, tmp_path: Pa
     async def test(room: Room) -> None:
         room.chats.open(1, room.folder)
         await room.live()
-        daemon = room.chats._windows[1]._daemon
+        daemon = room.chats._windows[1].daemon
         left = await room.chats.stop(hand_over=True)
         again = Room(room.editor, room.daemon, room.folder)
         again.chats.inherit(left, {})

@@ -33,7 +33,7 @@ def settings(tmp_path: Path) -> DaemonSettings:
 
 def daemon_of(running: Running, window: int) -> launch.Daemon:
     """A window's daemon, once it runs."""
-    daemon = until(lambda: running.do(lambda companion: companion.chats._windows[window]._daemon))
+    daemon = until(lambda: running.do(lambda companion: companion.chats._windows[window].daemon))
     assert daemon
     return daemon
 
