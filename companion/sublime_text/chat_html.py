@@ -62,12 +62,12 @@ def bar(frame: Frame, attached: Sequence[str]) -> str:
     The transcript itself says how the connection is and what is to be known of the host.
     """
     status, where = frame.status, frame.locality
-    parts = [html.escape(fact) for fact in [*facts(frame), where.host] if fact]
-    lines = [" · ".join(parts)]
+    first = [" · ".join(html.escape(fact) for fact in [*facts(frame), where.host] if fact)]
     if status.running is not None:
-        lines[0] += f" &nbsp; {link('cancel', '■ Cancel', 'reject')}"
+        first.append(link("cancel", "■ Cancel", "reject"))
     if status.connection.state != "live":
-        lines[0] += f" &nbsp; {link('reconnect', '↻ Reconnect')}"
+        first.append(link("reconnect", "↻ Reconnect"))
+    lines = [" &nbsp; ".join(filter(None, first))]
     for queued in status.queue:
         words = " ".join(queued.text.split())
         words = words if len(words) <= QUEUED_LENGTH else f"{words[: QUEUED_LENGTH - 1]}…"

@@ -27,6 +27,8 @@ SESSION_SETTING = "qwen_companion.chat_session"
 """On a chat's view: the id of its session, to be resumed. Sublime keeps it over restarts."""
 SENT_SETTING = "qwen_companion.chat_sent"
 """On a chat's view: the prompts that can be recalled."""
+REMEMBERED_LENGTH = 10_000
+"""Characters of a prompt that can be recalled after a reload too: settings are read and written whole."""
 ATTACHED_SETTING = "qwen_companion.chat_attached"
 """On a chat's view while the package is reloaded: what goes with the prompt."""
 STATUS = "zz_qwen_companion_chat"
@@ -132,7 +134,7 @@ class ChatView:
     def sent(self) -> None:
         """What the person had written is on its way: the prompt is empty."""
         self.recall.add(self.text.prompt.strip())
-        self.view.settings().set(SENT_SETTING, self.recall.sent)
+        self.view.settings().set(SENT_SETTING, [text for text in self.recall.sent if len(text) <= REMEMBERED_LENGTH])
         self.excerpts.clear()
         self.pictures.clear()
         self.text.write("")

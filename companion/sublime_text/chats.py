@@ -226,8 +226,13 @@ def open_link(chat: ChatView, link: Link) -> None:
     if chat.frame is None:
         return
     where = chat.frame.locality
-    path = os.path.join(where.folder, link.path)
-    if not where.is_local:
+    folder = where.folder or chat.folder
+    path = os.path.join(folder, link.path)
+    # To look for a file of another computer is to tell it who the person is.
+    is_elsewhere = path.startswith(("//", "\\\\")) and not path.startswith(folder)
+    if is_elsewhere:
+        say(chat.window, f"{path} is on another computer.")
+    elif not where.is_local:
         say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
     elif not os.path.isfile(path):
         say(chat.window, f"There is no file {path}.")
