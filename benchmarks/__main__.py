@@ -12,7 +12,7 @@ import tempfile
 
 from .editor import ROOT
 
-NAMES = ("start", "server", "review", "windows")
+NAMES = ("start", "server", "review", "windows", "chat")
 SELF = "--in-this-process"
 
 

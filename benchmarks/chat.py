@@ -1,0 +1,135 @@
+"""How soon the first piece of an answer is on the screen, and what a long answer costs the UI thread."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import IO, Any
+
+import sublime
+
+from tests.unit.fake_daemon import TOKEN
+
+from .daemon import piece
+from .editor import ROOT, Editor
+
+ANSWERS = 15
+CHUNKS = 10_000
+PAUSE = 0.002
+"""Seconds between two pieces: 500 in a second are more than any model gives."""
+
+
+class Held:
+    """How long the UI thread was held in all, in seconds."""
+
+    def __init__(self, editor: Editor) -> None:
+        self.seconds = 0.0
+        self._ran = editor.app.loop.stopwatch.ran
+        editor.app.loop.stopwatch.ran = self._add  # type: ignore[method-assign]
+
+    def _add(self, seconds: float) -> None:
+        self.seconds += seconds
+        self._ran(seconds)
+
+
+class Chat:
+    """The window's chat, and a daemon in a process of its own."""
+
+    def __init__(self, editor: Editor, folder: str) -> None:
+        self.editor = editor
+        self.prompts = 0
+        command = [sys.executable, "-m", "benchmarks.daemon", os.path.realpath(folder)]
+        self.daemon = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        assert self.daemon.stdout
+        self._told: IO[str] = self.daemon.stdout
+        address = f"http://127.0.0.1:{self._read()['port']}"
+        settings = {"daemon.enabled": True, "daemon.url": address, "daemon.token": TOKEN}
+        file = Path(sublime.packages_path(), "User", "QwenCompanion.sublime-settings")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(settings), encoding="utf-8")
+
+    def _read(self) -> dict[str, Any]:
+        return json.loads(self._told.readline())
+
+    def open(self) -> None:
+        """Open it, and wait until it is connected."""
+        window = sublime.windows()[0]
+        window.run_command("qwen_companion_chat")
+        self.editor.wait(lambda: [view for view in window.views() if view.settings().get("qwen_companion.chat")])
+        self.view = next(view for view in window.views() if view.settings().get("qwen_companion.chat"))
+        self.editor.wait(lambda: "this computer" in self.text)
+
+    @property
+    def text(self) -> str:
+        """What the view holds."""
+        return self.view.substr(sublime.Region(0, self.view.size()))
+
+    def ask(self, chunks: int, pause: float) -> str:
+        """Have the daemon say something; the prompt's id."""
+        self.prompts += 1
+        window = self.view.window()
+        assert window
+        wish = json.dumps({"chunks": chunks, "pause": pause})
+        window.run_command("qwen_companion_chat_send", {"text": f"Say {wish}"})
+        return f"p{self.prompts}"
+
+    def begun(self) -> float:
+        """When the daemon has begun to say what was asked last."""
+        return self._read()["begun"]
+
+    def close(self) -> None:
+        """End the daemon."""
+        self.daemon.kill()
+        self.daemon.wait()
+
+
+def first_chunk(chat: Chat) -> float:
+    """Ask something: ms from the daemon's first piece to its being on the screen."""
+    prompt = chat.ask(1, 0)
+    begins = f"{prompt} begins."
+    before = chat.view.size()
+    # A search in the whole text each millisecond would be what is measured.
+    chat.editor.wait(lambda: chat.view.size() != before and begins in chat.text[-500:])
+    shown = time.perf_counter()
+    took = (shown - chat.begun()) * 1000
+    chat.editor.rest(0.2)
+    return took
+
+
+def long_answer(chat: Chat, held: Held) -> float:
+    """Ms of the UI thread for an answer of 10,000 pieces."""
+    chat.editor.rest(1)
+    before = held.seconds
+    chat.ask(CHUNKS, PAUSE)
+    last = piece(CHUNKS - 1).strip()
+    chat.editor.wait(lambda: last in chat.view.substr(sublime.Region(chat.view.size() - 500, chat.view.size())))
+    chat.begun()
+    chat.editor.rest(0.5)
+    took = (held.seconds - before) * 1000
+    if "".join(piece(number) for number in range(1, CHUNKS)).strip() not in chat.text:
+        raise RuntimeError("the text is not whole")
+    return took
+
+
+def figures() -> dict[str, float]:
+    """The median of 15 first pieces; one answer of 10,000."""
+    with tempfile.TemporaryDirectory() as folder:
+        editor = Editor(folder)
+        chat = Chat(editor, folder)
+        try:
+            held = Held(editor)
+            editor.start()
+            chat.open()
+            first = [first_chunk(chat) for _ in range(ANSWERS)]
+            print(json.dumps({"first": first}), file=sys.stderr)
+            ten = long_answer(chat, held)
+        finally:
+            chat.close()
+        editor.leave()
+    return {"chat.first_chunk_ms": statistics.median(first), "chat.10k_chunks_ui_ms": ten}

@@ -1,0 +1,96 @@
+"""A daemon in a process of its own: `python -m benchmarks.daemon FOLDER`. It prints its port, and when it said what.
+
+A prompt that holds `{"chunks": N, "pause": S}` is answered with so many pieces, S seconds apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+import time
+from typing import Any
+
+from tests.unit.fake_daemon import FEATURES, FakeDaemon, Request, Stream
+
+WISH = re.compile(r"\{.*\}")
+STEP = 0.01
+"""Seconds between two bursts: the system's clock is no finer."""
+SETTLED = 0.1
+"""Seconds until the prompt itself is on the screen."""
+
+
+def tell(**facts: Any) -> None:
+    """Say something to the process that has started this one; the clock is the system's."""
+    print(json.dumps(facts), flush=True)
+
+
+def piece(number: int) -> str:
+    """Prose, with a paragraph now and then and some code."""
+    if number % 400 == 399:
+        return f"\n\n```python\nvalue = {number}\n```\n\n"
+    return f"word{number} " if number % 50 else f"\n\nA new paragraph {number}: "
+
+
+class Daemon(FakeDaemon):
+    """Begins a session, and says what a prompt wishes."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__()
+        self.capabilities(folder, features=[*FEATURES, "session_context"])
+        self._folder = folder
+        self._prompts = 0
+        self._events = 0
+        self._stream: Stream | None = None
+        self._talks: set[asyncio.Task[None]] = set()
+        models = {"currentModelId": "m", "availableModels": [{"modelId": "m", "name": "Model"}]}
+        self.routes |= {
+            "POST /session": (200, {"sessionId": "s", "workspaceCwd": folder, "clientId": "c"}),
+            "GET /session/s/context": (200, {"state": {"models": models}}),
+            "GET /session/s/pending-prompts": (200, {"pendingPrompts": []}),
+            "POST /session/s/detach": (204, None),
+            "POST /session/s/prompt": self._prompted,
+        }
+
+    def _prompted(self, request: Request) -> tuple[int, Any]:
+        self._prompts += 1
+        text = request.body["prompt"][0]["text"]
+        found = WISH.search(text)
+        assert found
+        task = asyncio.create_task(self._talk(f"p{self._prompts}", text, **json.loads(found[0])))
+        self._talks.add(task)
+        task.add_done_callback(self._talks.discard)
+        return 202, {"promptId": f"p{self._prompts}"}
+
+    async def _talk(self, prompt: str, text: str, chunks: int, pause: float) -> None:
+        stream = self._stream = self._stream or await self.streams.get()
+        content = {"type": "text", "text": text}
+        update = {"sessionUpdate": "user_message_chunk", "content": content}
+        stream.send("session_update", self._next(), prompt, update=update)
+        await asyncio.sleep(SETTLED)
+        begun = time.perf_counter()
+        for number in range(chunks):
+            behind = begun + number * pause - time.perf_counter()
+            if behind > STEP:
+                await stream.writer.drain()
+                await asyncio.sleep(behind)
+            stream.say(self._next(), f"{prompt} begins. " if not number else piece(number), prompt)
+        await stream.writer.drain()
+        tell(prompt=prompt, begun=begun)
+        stream.send("turn_complete", self._next(), prompt, stopReason="end_turn")
+
+    def _next(self) -> int:
+        self._events += 1
+        return self._events
+
+
+async def main() -> None:
+    """Serve until the process is ended."""
+    async with Daemon(sys.argv[1]).serving() as daemon:
+        tell(port=daemon.port)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
