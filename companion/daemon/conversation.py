@@ -175,7 +175,11 @@ class Conversation:
                 if text:
                     self._changing(frame).say(speaker, text, parent)
             case agent.LinkContent(uri=uri, name=name):
-                self._changing(frame).attach(speaker, Attachment(uri, name or _name(uri)), parent)
+                turn, name = self._changing(frame), name or _name(uri)
+                if speaker == "user":
+                    # The person has mentioned it here, in the middle of the words.
+                    turn.say(speaker, f"@{name}", parent)
+                turn.attach(speaker, Attachment(uri, name), parent)
             case agent.ResourceContent(resource=resource):
                 self._changing(frame).attach(speaker, Attachment(resource.uri, _name(resource.uri)), parent)
             case agent.OtherContent(type=kind):

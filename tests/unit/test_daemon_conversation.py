@@ -59,7 +59,12 @@ def test_the_recorded_session():
     turns = WHOLE.turns
     assert [turn.state for turn in turns] == ["done"] * 7 + ["failed", "cancelled", "done", "cancelled"]
     assert turns[0].items[1:] == (Message("thought", "Let me think."), Message("answer", "The answer is 42."))
-    assert [attachment.name for attachment in turns[1].items[0].attachments] == ["target.txt", "new.py"]  # type: ignore[union-attr]
+    mentioning = turns[1].items[0]
+    assert isinstance(mentioning, Message)
+    assert (mentioning.text, [each.name for each in mentioning.attachments]) == (
+        "See @target.txt",
+        ["target.txt", "new.py"],
+    )
     tools = [item for turn in turns for item in turn.items if isinstance(item, Tool)]
     assert [(tool.name, tool.status, tool.permission.state if tool.permission else None) for tool in tools] == [
         ("read_file", "completed", None),
