@@ -10,36 +10,37 @@ LINE_HEIGHT = 20.0
 VIEWPORT = (800.0, 600.0)
 
 
-class Metrics:
-    """Positions in a view's layout, in device-independent pixels. Lines are not wrapped."""
+class _Rows:
+    """How high up each row of a view is."""
 
-    def _hidden_rows(self, view: ViewState) -> list[tuple[int, int]]:
+    def __init__(self, view: ViewState) -> None:
+        row = view.buffer.lines.row
+        folds = ((row(min(span)), row(max(span))) for span in sorted(view.folds, key=min))
+        self.hidden = [(first + 1, last - first) for first, last in folds if last > first]
         """For each fold over several lines: the first row it hides, and how many."""
-        rows = view.buffer.lines.row
-        hidden = []
-        for a, b in sorted((min(span), max(span)) for span in view.folds):
-            first, last = rows(a), rows(b)
-            if last > first:
-                hidden.append((first + 1, last - first))
-        return hidden
-
-    def _phantom_rows(self, view: ViewState) -> list[tuple[int, float]]:
-        """For each phantom below a line: that line's row, and the phantom's height in lines."""
-        rows = view.buffer.lines.row
-        return [
-            (rows(min(phantom.span)), phantom.height)
+        self._phantoms = [
+            (row(min(phantom.span)), phantom.height)
             for phantom in view.phantoms.values()
             if phantom.layout != PhantomLayout.INLINE
         ]
 
-    def row_top(self, view: ViewState, row: int) -> float:
+    def top(self, row: int) -> float:
         """The y of a row."""
         lines = float(row)
-        for first, count in self._hidden_rows(view):
-            if row >= first:
-                lines -= min(count, row - first + 1)
-        lines += sum(height for at, height in self._phantom_rows(view) if at < row)
+        for first, count in self.hidden:
+            if row < first:
+                break
+            lines -= min(count, row - first + 1)
+        lines += sum(height for at, height in self._phantoms if at < row)
         return lines * LINE_HEIGHT
+
+
+class Metrics:
+    """Positions in a view's layout, in device-independent pixels. Lines are not wrapped."""
+
+    def row_top(self, view: ViewState, row: int) -> float:
+        """The y of a row."""
+        return _Rows(view).top(row)
 
     def position(self, view: ViewState, point: int) -> tuple[float, float]:
         """The layout position of a point."""
@@ -51,15 +52,16 @@ class Metrics:
 
     def point(self, view: ViewState, x: float, y: float) -> int:
         """The point nearest to a layout position."""
+        rows = _Rows(view)
         low, high = 0, view.buffer.lines.count() - 1
         while low < high:
             middle = (low + high + 1) // 2
-            if self.row_top(view, middle) <= y:
+            if rows.top(middle) <= y:
                 low = middle
             else:
                 high = middle - 1
         # A row that a fold hides is as high up as the one that is shown for it.
-        for first, count in reversed(self._hidden_rows(view)):
+        for first, count in reversed(rows.hidden):
             if first <= low < first + count:
                 low = first - 1
         start, end = view.buffer.row_span(low)

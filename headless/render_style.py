@@ -46,12 +46,18 @@ body { margin: 0; background: transparent;
   text-align: right; color: var(--gutter); opacity: .8; }
 .number[style]::after { content: ""; position: absolute; right: 3px; top: 0; width: 3px; height: 20px;
   background: var(--mark); }
+.fold { padding: 0 4px; margin: 0 3px; border-radius: 4px; font-style: normal; opacity: .7;
+  background: color-mix(in srgb, var(--foreground) 18%, transparent); }
+.wrapped .row { height: auto; min-height: 20px; }
+.wrapped .row pre { flex: 1; white-space: pre-wrap; overflow-wrap: anywhere; }
+.bare .number { width: 4px; padding: 0; overflow: hidden; color: transparent; }
 .caret { display: inline-block; width: 2px; height: 17px; margin: 0 -1px; vertical-align: text-bottom;
   background: var(--caret); }
 .inline { display: inline-block; height: 20px; vertical-align: top; }
 .phantom .mini { line-height: 20px; }
 .phantom { overflow: hidden; padding-right: 10px;
   padding-left: calc(var(--digits) * 1ch + 44px + var(--indent) * 1ch); }
+.bare .phantom { padding-left: 14px; }
 .notes { position: absolute; right: 0; top: 0; height: 20px; display: flex; gap: 4px; z-index: 1; }
 .note { height: 20px; padding: 0 10px; border-left: 2px solid; font-size: 12px; overflow: hidden; white-space: nowrap;
   background: color-mix(in srgb, var(--background) 90%, var(--foreground)); }

@@ -56,8 +56,12 @@ class ViewPicture:
         self._scheme = scheme
         self._focused = focused
         lines = view.buffer.lines
-        self._first = min(int(view.scroll[1] // LINE_HEIGHT), lines.count() - 1)
-        self._last = min(self._first + rows, lines.count())
+        self._folds = [fold for fold in sorted((min(a, b), max(a, b)) for a, b in view.folds) if fold[0] < fold[1]]
+        hidden = {row for a, b in self._folds for row in range(lines.row(a) + 1, lines.row(b) + 1)}
+        shown = [row for row in range(lines.count()) if row not in hidden]
+        begin = min(int(view.scroll[1] // LINE_HEIGHT), len(shown) - 1)
+        self._rows = shown[begin : begin + rows]
+        self._first, self._last = self._rows[0], self._rows[-1] + 1
         self._bounds = lines.start(self._first), lines.start(self._last)
         self._hunks = diff.hunks(self._buffer)
         self._phantoms = self._phantoms_by_row()
@@ -67,12 +71,12 @@ class ViewPicture:
         """The view's box."""
         marks = self._marks()
         hunks = {hunk.row: hunk for hunk in self._hunks} if self._view.inline_diff else {}
-        rows = "".join(
-            self._deleted_rows(hunks.get(row)) + self._row(row, marks) for row in range(self._first, self._last)
-        )
+        rows = "".join(self._deleted_rows(hunks.get(row)) + self._row(row, marks) for row in self._rows)
         digits = max(2, len(str(self._buffer.lines.count())))
-        focus = " focused" if self._focused else ""
-        return f'<div class="view{focus}" style="--digits: {digits}">{rows}</div>'
+        kind = " focused" if self._focused else ""
+        kind += " wrapped" if self._view.settings.get("word_wrap") is True else ""
+        kind += " bare" if self._view.settings.get("gutter") is False else ""
+        return f'<div class="view{kind}" style="--digits: {digits}">{rows}</div>'
 
     # -- marks ---------------------------------------------------------------------------------
 
@@ -159,8 +163,18 @@ class ViewPicture:
         )
         aside = f'<div class="notes">{boxes}</div>' if boxes else ""
         number = f'<span class="number"{icon}>{row + 1}</span>'
-        line = f'<div class="row"{background}>{number}<pre>{self._text(start, end, marks)}</pre>{aside}</div>'
+        text = self._unfolded(start, end, marks)
+        line = f'<div class="row"{background}>{number}<pre>{text}</pre>{aside}</div>'
         return line + "".join(self._phantoms.get(row, ()))
+
+    def _unfolded(self, start: int, end: int, marks: Marks) -> str:
+        """A line with what is folded as a mark; it goes on behind a fold over several lines."""
+        pieces = []
+        for first, last in self._folds:
+            if start <= first <= end:
+                pieces += [self._text(start, first, marks), '<i class="fold">…</i>']
+                start, end = last, max(end, self._buffer.row_span(self._buffer.lines.row(last))[1])
+        return "".join([*pieces, self._text(start, end, marks)])
 
     def _deleted_rows(self, hunk: diff.Hunk | None) -> str:
         """What the reference document has in the place of a hunk, as the inline diff shows it."""

@@ -24,8 +24,11 @@ _FILE = (sublime.KindId.NAVIGATION, "f", "File")
 _COMMAND = (sublime.KindId.FUNCTION, "/", "Command")
 
 
-def completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.CompletionList | None:
-    """What can follow the beginning of a prompt; files come when the daemon has told them."""
+def completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.CompletionList:
+    """What can follow the beginning of a prompt; files come when the daemon has told them.
+
+    Where there is nothing of ours there is nothing at all: Enter would take a word in place of sending the prompt.
+    """
     if open_command(before) is not None:
         commands = chat.frame.status.commands if chat.frame else ()
         items = [
@@ -34,7 +37,7 @@ def completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.Comple
         ]
         return sublime.CompletionList(items, _FLAGS)
     if (found := open_mention(before)) is None:
-        return None
+        return sublime.CompletionList([], _FLAGS)
     listed, (_, words), window = sublime.CompletionList(), found, chat.window.id()
 
     def show(paths: Sequence[str]) -> None:

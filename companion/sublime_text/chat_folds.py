@@ -22,13 +22,18 @@ class ChatFolds:
         self._closed: set[str] = set()
         """The keys of those that are folded before a frame is shown: what is replaced there unfolds it."""
 
-    def look(self, frame: Frame) -> None:
-        """Before a frame is shown: see what the person has opened."""
+    def look(self, frame: Frame) -> bool:
+        """Before a frame is shown: see what the person has opened. Returns whether `show` has anything to do."""
+        if not frame.anew and frame.folds == self._folds:
+            end = self._folds[-1].end if self._folds else -1
+            if all(edit.start > end for edit in frame.edits):
+                return False  # as when an answer streams in
         folded = _Folded(self._view)
         self._closed = {fold.key for fold in self._folds if folded.over(fold)}
         if frame.anew:
             self._opened |= {fold.key for fold in self._folds}
             self._opened -= self._closed
+        return True
 
     def show(self, frame: Frame) -> None:
         """After it: fold what is new, and what has grown or was grown by the text behind it."""

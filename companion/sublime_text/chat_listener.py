@@ -82,9 +82,11 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
     ) -> sublime.CompletionList | None:
         """The person writes a mention or a slash command."""
         adapter, chat = package.adapter(), _chat(view)
-        if adapter is None or chat is None or len(locations) != 1 or locations[0] < chat.text.length:
+        if adapter is None or chat is None:
             return None
-        return completions(adapter, chat, view.substr(sublime.Region(chat.text.length, locations[0])))
+        is_in_prompt = len(locations) == 1 and locations[0] >= chat.text.length
+        before = view.substr(sublime.Region(chat.text.length, locations[0])) if is_in_prompt else " "
+        return completions(adapter, chat, before)
 
     def on_query_context(
         self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool

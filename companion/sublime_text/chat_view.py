@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ..daemon.frame import Code, Frame, Link
 
 TITLE = "Qwen Code"
+TITLE_LENGTH = 60
+"""Characters of a session's title that the tab shows."""
 SYNTAX = "Packages/QwenCompanion/QwenCompanion Chat.sublime-syntax"
 FALLBACK_SYNTAX = "scope:text.html.markdown"
 FOLDER_SETTING = "qwen_companion.chat_folder"
@@ -111,9 +113,9 @@ class ChatView:
         changes_text = frame.anew or bool(frame.edits)
         follows = changes_text and self._shows_end()
         scrolled = self.view.viewport_position()
-        self._folds.look(frame)
+        concerns_folds = self._folds.look(frame)
         self.text.apply(frame)
-        if changes_text and (frame.folds or frame.anew):
+        if concerns_folds:
             self._folds.show(frame)
         self.frame = frame
         if frame.links != self._links or frame.anew:
@@ -200,7 +202,8 @@ class ChatView:
         settings = self.view.settings()
         if frame.session and settings.get(SESSION_SETTING) != frame.session:
             settings.set(SESSION_SETTING, frame.session)
-        if self.view.name() != (title := frame.status.title or TITLE):
+        title = " ".join(frame.status.title.split())[:TITLE_LENGTH] or TITLE
+        if self.view.name() != title:
             self.view.set_name(title)
         status = " · ".join(chat_html.facts(frame))
         if self.view.get_status(STATUS) != status:

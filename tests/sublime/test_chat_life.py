@@ -98,6 +98,13 @@ class TestView(ChatCase):
         self.assertEqual(self.adapter.focus.last_code(self.window), self.code)
         yield 1
 
+    def test_it_stays_on_the_screen_beside_a_diff(self) -> Steps:
+        """The questions are answered there, and what is asked is in the diff."""
+        yield lambda: self.window.active_view() == self.view
+        yield from self.open_diff("other\n")
+        self.assertEqual(self.selected(), [self.view, self.original, self.proposal])
+        self.assertEqual(self.focused(), self.view)
+
     def test_closing_it_closes_the_chat(self) -> Steps:
         self.view.close()
         yield from self.told("close")

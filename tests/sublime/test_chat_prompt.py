@@ -208,12 +208,21 @@ class TestCompletions(ChatCase):
         self.view.run_command("qwen_companion_chat_complete", {"text": "/help "})
         self.assertEqual(self.prompt, "/help ")
         self.type("/h")
-        self.assertIsNone(self.complete())
+        self.assertEqual(self.complete().completions, [])
 
     def test_nothing_is_completed_in_the_transcript(self) -> Steps:
         self.show(self.message("mail me @ home"))
         self.put_caret(self.shown.index("@") + 1)
-        self.assertIsNone(self.complete())
+        self.assertEqual(self.complete().completions, [])
+        yield 1
+
+    def test_no_word_of_the_text_is_offered(self) -> Steps:
+        """Enter would take it in place of sending the prompt."""
+        self.show(self.message("wonderful"))
+        self.type("won")
+        found = self.complete()
+        self.assertEqual(found.completions, [])
+        self.assertTrue(found.flags & sublime.AutoCompleteFlags.INHIBIT_WORD_COMPLETIONS)
         yield 1
 
     def test_the_sign_opens_them(self) -> Steps:

@@ -194,3 +194,24 @@ class TestTime(ChatCase):
                 yield 1
         self.assertEqual(self.shown, self.transcript.text)
         self.assertLess(taken, 10, "on a busy machine; about 1.3 s on an idle one")
+
+    def test_a_long_chat_takes_little_more(self) -> Steps:
+        """Three hundred tool calls with details, links and code blocks above what streams."""
+        tools = tuple(self.tool(id=str(at), text="out\n" * 5) for at in range(300))
+        said = tuple(self.message(f"See `app.py:{at}`\n```\nx\n```\n") for at in range(300))
+        above = tuple(item for pair in zip(tools, said, strict=True) for item in pair)
+        self.show(*above)
+        taken, text = 0.0, ""
+        for at in range(300):
+            text += f"chunk {at} "
+            items = (*above, self.message(text))
+            turn = self.view_values.Turn("turn", "running", items)
+            look = self.view_values.View(at, ("turn",), (turn,), self.chat.frame.status)
+            frame = self.transcript.update(look, self.locality(), "session-1")
+            begin = time.perf_counter()
+            self.adapter.chats.show(self.window.id(), frame)
+            taken += time.perf_counter() - begin
+        self.assertEqual(self.shown, self.transcript.text)
+        self.assertEqual(len(self.view.folded_regions()), 300)
+        self.assertLess(taken, 3)
+        yield 1
