@@ -13,13 +13,16 @@ from . import chat_html
 from .chat_panels import QuestionForm, pick_option
 from .chat_prompt import mentions
 from .chat_view import FOLDER_SETTING, ChatView
-from .panels import say
+from .panels import NO_ANSWER, say
 from .windows import Focus, is_chat, is_visible
 
 if TYPE_CHECKING:
     from ..chats import Chats
     from ..daemon.frame import Frame, Link
     from ..daemon.view import Permission
+
+PATIENCE = 5000
+"""Milliseconds until a person who has opened a chat hears that the companion doesn't answer."""
 
 Tell = Callable[[Callable[["Chats"], object]], object]
 """Has something called with the companion's chats, on its own thread."""
@@ -115,6 +118,9 @@ class ChatViews:
         draft = Draft(draft.text, draft.excerpts, draft.pictures, _unsaved(chat, draft.text))
         if not (draft.text.strip() or draft.excerpts or draft.pictures):
             return
+        if text is None and chat.frame is None:
+            say(chat.window, NO_ANSWER)  # and would lose what is sent
+            return
         if text is None:
             chat.sent()
         window, status = chat.window.id(), chat.frame.status if chat.frame else None
@@ -151,7 +157,12 @@ class ChatViews:
         chat = ChatView(view, window, lambda href: self._clicked(chat, href), lambda: self.redraw(chat))
         self._chats[window.id()] = chat
         self.redraw(chat)
+        sublime.set_timeout(lambda: self._look_at_start(chat), PATIENCE)
         return chat
+
+    def _look_at_start(self, chat: ChatView) -> None:
+        if self._chats.get(chat.window.id()) is chat and chat.frame is None:
+            say(chat.window, NO_ANSWER)
 
     def _adopt_any(self, window: sublime.Window) -> ChatView | None:
         for view in window.views():

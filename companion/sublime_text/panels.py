@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 import sublime
 
+NO_ANSWER = "The companion doesn't answer. Sublime's console says why (View → Show Console)."
+
 Choice = tuple[str, str, Callable[[], object]]
 """A caption, a detail, and what picking it does."""
 

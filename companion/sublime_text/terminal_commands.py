@@ -13,7 +13,7 @@ import sublime_plugin
 from ..cli import FAMILIES, CliFamily
 from ..shell import Lines, Shell, environment_commands, mention
 from . import package, terminal
-from .panels import choose, say
+from .panels import NO_ANSWER, choose, say
 from .terminal import Terminal
 from .windows import is_code
 
@@ -255,7 +255,7 @@ def _ask(
     def late() -> None:
         if waiting:
             waiting.clear()
-            say(window, "The companion doesn't answer. Sublime's console says why (View → Show Console).")
+            say(window, NO_ANSWER)
 
     identifier = window.id()
     adapter.ask(lambda companion: companion.terminal_environment(identifier, own=own_terminal), answer)

@@ -71,6 +71,18 @@ class TestOpening(ClosedCase):
         self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(other), ""))
         self.assertEqual(len(self.screen.panels), 1)
 
+    def test_a_companion_that_does_not_answer_is_said_to_and_gets_no_prompt(self) -> Steps:
+        self.set_limit("sublime_text.chats", "PATIENCE", 100)
+        self.window.run_command("qwen_companion_chat")
+        yield self.is_open
+        view = self.adapter.chats.of(self.window).view
+        yield lambda: self.screen.said("The companion doesn't answer")
+        view.run_command("insert", {"characters": "mine"})
+        self.window.run_command("qwen_companion_chat_send")
+        yield 100
+        self.assertEqual(text_of(view), "mine")
+        self.assertEqual(self.chats.of("send"), [])
+
     def test_a_prompt_of_a_command_opens_it(self) -> Steps:
         self.window.run_command("qwen_companion_chat_send", {"text": "hello"})
         yield from self.told("send")
