@@ -73,6 +73,11 @@ class Approvals:
                 approval = self._waiting[identifier] = _Approval(self, permission)
                 approval.show()
 
+    @property
+    def shows_diffs(self) -> bool:
+        """Whether the person wants diffs."""
+        return self.reviews.settings_of(self.chat.window).show_diffs
+
     def waits(self, permission: str) -> bool:
         """Whether a permission still waits for an answer, as far as is known."""
         return permission in self._waiting
@@ -107,7 +112,7 @@ class _Approval:
     def show(self) -> None:
         """Open the diffs, if the person wants any."""
         chat, reviews = self._approvals.chat, self._approvals.reviews
-        if reviews.settings_of(chat.window).show_diffs:
+        if self._approvals.shows_diffs:
             owners = [_Owner(self, chat.window, diff) for diff in self.permission.diffs]
             self._open = list(owners)
             for owner in owners:

@@ -343,6 +343,7 @@ class WindowChat:
         transcript.own_clients = self._own_clients
         async for view in views(conversation):
             self._look_after(view)
+            transcript.shows_diffs = self._approvals.shows_diffs
             if not await self._shown(transcript, view, conversation):
                 asyncio.get_running_loop().call_soon(self.close)
                 return

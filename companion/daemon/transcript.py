@@ -24,6 +24,8 @@ class Transcript:
     def __init__(self) -> None:
         self.own_clients: set[str] = set()
         """The ids of the clients that are ours: what others have answered is said to be by another client."""
+        self.shows_diffs = True
+        """Whether what would be changed opens as a diff; if not, the question shows it in full."""
         self._header, self._tail = Piece(), Piece()
         self._turns: dict[str, TurnText] = {}
         self._context = wording.Context("", frozenset[str]())
@@ -71,7 +73,7 @@ class Transcript:
 
     def _changes(self, view: View, locality: Locality) -> Iterator[Edit]:
         changed = {turn.key: turn for turn in view.changed}
-        context = wording.Context(locality.folder, frozenset(self.own_clients))
+        context = wording.Context(locality.folder, frozenset(self.own_clients), self.shows_diffs)
         if context != self._context:
             self._context = context
             for turn in self._turns.values():

@@ -7,15 +7,15 @@ answer itself is as the model wrote it and may hold any line; but buttons and ke
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from ..changes import changes, lines_of, tally
+from ..changes import Tally, changes, lines_of, tally
 from .frame import Ask, Locality
 from .places import Writer
-from .plain import clean, flat, relative, sentence, whole
+from .plain import clean, flat, presentable, relative, sentence, whole
 from .view import Attachment, Diff, Permission, Status, Step, Tool, Turn
 
 INDENT = "    "
@@ -40,6 +40,8 @@ class Context:
     folder: str
     """The chat's, as the daemon calls it."""
     own_clients: Container[str]
+    shows_diffs: bool = True
+    """Whether what would be changed opens as a diff."""
 
 
 def vote_keys(permission: Permission) -> Mapping[str, str]:
@@ -151,14 +153,20 @@ def _cut(text: str) -> Iterable[str]:
 @lru_cache(maxsize=16)  # a call is shown anew with each of its news
 def _diff(diff: Diff) -> tuple[int, int, tuple[str, ...]]:
     """How many lines a change inserts and deletes, and those lines, cut."""
-    old, new = lines_of(clean(diff.old)), lines_of(clean(diff.new))
+    counts, lines = _changed(clean(diff.old), clean(diff.new))
+    return counts.inserted, counts.deleted, tuple(_cut("\n".join(lines))) if lines else ()
+
+
+def _changed(before: str, after: str) -> tuple[Tally, list[str]]:
+    """How much differs in two texts, and the lines that do."""
+    old, new = lines_of(before), lines_of(after)
     found = changes(old, new)
     counts = tally(found, old, new)
     lines: list[str] = []
     for change in found:
         lines += [f"- {line}" for line in old[change.old_start : change.old_end]] if counts.deleted else []
         lines += [f"+ {line}" for line in new[change.new_start : change.new_end]] if counts.inserted else []
-    return counts.inserted, counts.deleted, tuple(_cut("\n".join(lines))) if lines else ()
+    return counts, lines
 
 
 # Permissions
@@ -184,17 +192,25 @@ def _proposal(permission: Permission, context: Context) -> Iterable[str]:
         yield flat(question.text)
         for label, description in question.answers:
             yield f"· {flat(label)}" + (f" — {flat(description)}" if description else "")
-    for diff in permission.diffs:
-        inserted, deleted, _ = _diff(diff)
-        yield f"{relative(diff.path, context.folder)} +{inserted} −{deleted}"
     if permission.diffs:
-        yield "The diff is open beside." if len(permission.diffs) == 1 else "The diffs are open beside."
+        yield from _proposed_changes(permission.diffs, context)
         return
     if command := _text(permission.input, "command"):
         yield from whole(f"$ {command}")
     for name, value in permission.input.items():
         if name not in {"command", "questions", "description"} and value not in (None, "", False):
             yield from whole(f"{name}: {value if isinstance(value, str) else _json(value)}")
+
+
+def _proposed_changes(diffs: Sequence[Diff], context: Context) -> Iterable[str]:
+    for diff in diffs:
+        inserted, deleted, _ = _diff(diff)
+        yield f"{relative(diff.path, context.folder)} +{inserted} −{deleted}"
+        if not context.shows_diffs:
+            for line in _changed(presentable(diff.old), presentable(diff.new))[1]:
+                yield from whole(line)
+    if context.shows_diffs:
+        yield "The diff is open beside." if len(diffs) == 1 else "The diffs are open beside."
 
 
 def _is_rejected(permission: Permission) -> bool:
@@ -282,8 +298,8 @@ def header(locality: Locality) -> str:
 
 
 def tail(status: Status) -> str:
-    """What is above the prompt: the plan, what waits, how the connection is."""
-    parts = (_plan(status.plan, is_running=status.running is not None), _queue(status), _connection(status))
+    """What is above the prompt: the plan, how the connection is."""
+    parts = (_plan(status.plan, is_running=status.running is not None), _connection(status))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -292,10 +308,6 @@ def _plan(plan: Iterable[Step], *, is_running: bool) -> str:
     if not steps or not (is_running or any(step.status != "completed" for step in steps)):
         return ""
     return "\n".join(["Plan", *(f"  {_SIGNS.get(step.status, '○')} {flat(step.text)}" for step in steps)])
-
-
-def _queue(status: Status) -> str:
-    return "\n".join(f"⏳ {flat(queued.text, _SHORT)} — waits" for queued in status.queue)
 
 
 def _connection(status: Status) -> str:

@@ -87,9 +87,16 @@ def view(*turns: Turn, status: Status = LIVE) -> View:
     return View(1, tuple(each.key for each in turns), turns, status)
 
 
-def shown(*turns: Turn, status: Status = LIVE, locality: Locality = HERE, own: frozenset[str] = frozenset()) -> Shown:
+def shown(
+    *turns: Turn,
+    status: Status = LIVE,
+    locality: Locality = HERE,
+    own: frozenset[str] = frozenset(),
+    shows_diffs: bool = True,
+) -> Shown:
     made = Shown()
     made.transcript.own_clients |= own
+    made.transcript.shows_diffs = shows_diffs
     made.update(view(*turns, status=status), locality)
     return made
 
@@ -485,6 +492,17 @@ def test_of_a_command_the_output_is_shown():
 # Permissions
 
 
+def test_without_a_diff_a_question_shows_the_change_in_full():
+    call = tool(status="pending", permission=asked(diffs=(replace(DIFF, new="one\n2\x1b[8m\n"),)))
+    made = shown(turn(call, state="running"), shows_diffs=False)
+    assert made.text.split("? Qwen Code asks: Writing to orders.js\n")[1].split("\n")[:4] == [
+        "    orders.js +1 −1",
+        "    - two",
+        "    + 2\\x1b[8m",
+        "    [a] Allow All Edits · [y] Allow · [n] Reject",
+    ]
+
+
 def test_a_question_shows_what_would_be_done_and_the_keys():
     made = shown(turn(tool(status="pending", permission=asked(diffs=(DIFF,)), diffs=(DIFF,)), state="running"))
     assert made.text.split("\n")[8:12] == [
@@ -560,11 +578,6 @@ def test_the_plan_is_above_the_prompt_until_it_is_through():
     assert shown(status=replace(LIVE, plan=plan)).text.endswith("\n\nPlan\n  ✓ Read\n  ◐ Wri ↵ te\n  ○ Test\n\n❯ ")
     assert "Plan" not in shown(status=replace(LIVE, plan=plan[:1])).text
     assert "Plan" in shown(status=replace(LIVE, plan=plan[:1], running="k")).text
-
-
-def test_prompts_that_wait_are_above_the_prompt():
-    status = replace(LIVE, queue=(Queued("a", "One\ntwo"), Queued("b", "x" * 200)))
-    assert shown(status=status).text.endswith(f"\n\n⏳ One ↵ two — waits\n⏳ {'x' * 99}… — waits\n\n❯ ")
 
 
 @pytest.mark.parametrize(
