@@ -147,7 +147,7 @@ class ViewPicture:
         for a, b in self._seen(self._view.selection):
             if a != b:
                 marks.spans.append((min(a, b), max(a, b), f"background: {colour}"))
-            elif self._focused:
+            elif self._focused and self._view.settings.own.get("highlight_line") is not False:
                 row = self._buffer.lines.row(b)
                 marks.rows.setdefault(row, self._scheme.colours["line_highlight"])
 

@@ -45,6 +45,8 @@ class Script:
     """Seconds before each piece."""
     failure: str = ""
     """The error that the model gives in place of an answer."""
+    words: str = ""
+    """What in a prompt stands for the tag, for one that is to look as a person writes it."""
 
     @property
     def tag(self) -> str:
@@ -113,9 +115,17 @@ class Model:
         self._scripts[script.number] = script
         return script
 
-    def speech(self, *pieces: str, thoughts: Sequence[str] = (), pause: float = 0.0, failure: str = "") -> Script:
-        """Register what to say for a prompt that holds the script's tag, piece by piece."""
-        script = Script(len(self._scripts) + 1, (), pieces, thoughts, pause, failure)
+    def speech(
+        self,
+        *pieces: str,
+        thoughts: Sequence[str] = (),
+        pause: float = 0.0,
+        failure: str = "",
+        rounds: Sequence[Sequence[Call]] = (),
+        words: str = "",
+    ) -> Script:
+        """Register what to say for a prompt that holds the script's tag, piece by piece; before it rounds of calls."""
+        script = Script(len(self._scripts) + 1, rounds, pieces, thoughts, pause, failure, words)
         self._scripts[script.number] = script
         return script
 
@@ -152,9 +162,13 @@ class Model:
             if message.get("role") == "assistant" and message.get("tool_calls"):
                 rounds += 1
             elif message.get("role") == "user":
-                tags = TAG.findall(text_of(message.get("content")))
+                text = text_of(message.get("content"))
+                tags = TAG.findall(text)
                 if tags:
                     return self._scripts.get(int(tags[-1])), rounds
+                for script in self._scripts.values():
+                    if script.words and script.words in text:
+                        return script, rounds
         return None, 0
 
 

@@ -8,13 +8,20 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
+from .chatting import Room
+from .clis import NEWEST_QWEN
 from .editor import Editor
 from .mcp_client import connect
+from .model import Call
 from .qwen import PROJECT, Home
 
 PICTURES = PROJECT / "docs" / "pictures"
+EXAMPLE = PROJECT / "docs" / "example"
 SIZE = (1400, 560)
+CHAT_SIZE = (1400, 760)
+CHANGES = "qwen_companion.changes"
 SCALE = 2
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 # A browser that is not told to calls home, again and again.
@@ -62,6 +69,23 @@ def total(order):
 def cheapest():
     return min(PRICES, key=PRICES.get)
 '''
+QUESTION = "What does total() do with a title that we do not sell?"
+THOUGHTS = ("The sum of prices[title] * copies. ", "For a title that is missing the price is undefined, ", "so NaN.")
+ANSWER = """It gives `NaN`: `prices[title]` is `undefined` then, and a number times `undefined` is not a number. \
+Nothing is thrown, so the order goes on with a sum that is none.
+
+```js
+for (const title of Object.keys(order)) {
+  if (!(title in prices)) {
+    throw new Error(`Unknown book: ${title}`);
+  }
+}
+```
+
+Such a check in orders.js:7, before the sum is made, would stop it."""
+WISH = "Yes, refuse such orders."
+LINE = "    amount += prices[title] * copies;\n"
+CHECK = "    if (!(title in prices)) {\n      throw new Error(`Unknown book: ${title}`);\n    }\n"
 
 
 def browser() -> str:
@@ -72,20 +96,30 @@ def browser() -> str:
     return found
 
 
-def photograph(page: Path, picture: Path) -> None:
+def photograph(page: Path, picture: Path, size: tuple[int, int]) -> None:
     """Make a PNG of a page."""
     with tempfile.TemporaryDirectory() as profile:
-        command = [browser(), *QUIET, f"--user-data-dir={profile}", f"--window-size={SIZE[0]},{SIZE[1]}"]
+        command = [browser(), *QUIET, f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}"]
         command += [f"--force-device-scale-factor={SCALE}", f"--screenshot={picture}", page.as_uri()]
         subprocess.run(command, check=True, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def main() -> None:
-    """Open one diff, and take its picture in both layouts and both schemes."""
+def shoot(editor: Editor, window: int, name: str, size: tuple[int, int], **options: Any) -> None:
+    """Take a window's picture in both schemes."""
+    for scheme in ("dark", "light"):
+        page = editor.home.root / f"{name}-{scheme}.html"
+        options |= {"scheme": scheme, "width": size[0], "height": size[1]}
+        editor.do("render", window=window, path=str(page), **options)
+        picture = PICTURES / f"{name}-{scheme}.png"
+        photograph(page, picture, size)
+        print(picture.relative_to(PROJECT))
+
+
+def diffs() -> None:
+    """Open one diff, and take its picture in both layouts."""
     home = Home.make()
     file = home.workspace / "prices.py"
     file.write_text(BEFORE, encoding="utf-8")
-    PICTURES.mkdir(parents=True, exist_ok=True)
     editor = Editor(home, [home.workspace])
     try:
         editor.open_file(file)
@@ -95,17 +129,50 @@ def main() -> None:
             editor.wait("marks", lambda: editor.view(proposal["id"])["annotations"])
             window = editor.state()["windows"][0]["id"]
             for layout in ("side-by-side", "inline"):
-                for scheme in ("dark", "light"):
-                    page = home.root / f"{layout}-{scheme}.html"
-                    size = {"width": SIZE[0], "height": SIZE[1]}
-                    editor.do("render", window=window, path=str(page), scheme=scheme, **size)
-                    picture = PICTURES / f"diff-{layout}-{scheme}.png"
-                    photograph(page, picture)
-                    print(picture.relative_to(PROJECT))
+                shoot(editor, window, f"diff-{layout}", SIZE)
                 editor.do("command", name="qwen_companion_toggle_diff_layout", view=proposal["id"])
     finally:
         editor.kill()
         home.remove()
+
+
+def chat() -> None:
+    """Ask two things about docs/example: pictures of the answer, and of the permission that the second one needs."""
+    room = Room(NEWEST_QWEN, managed=True)
+    try:
+        shutil.copytree(EXAMPLE, room.home.workspace, dirs_exist_ok=True)
+        file = room.home.workspace / "orders.js"
+        room.model.speech(
+            ANSWER, thoughts=THOUGHTS, rounds=[[Call("read_file", {"file_path": str(file)})]], words=QUESTION
+        )
+        edit = {"file_path": str(file), "old_string": LINE, "new_string": CHECK + LINE}
+        room.model.speech("Done.", rounds=[[Call("edit", edit)]], words=WISH)
+        room.editor.open_file(file)
+        window = room.editor.state()["windows"][0]["id"]
+        columns = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
+        room.editor.do("command", name="set_layout", args=columns, window=window)
+        room.editor.do("command", name="focus_group", args={"group": 1}, window=window)
+        here = room.window()
+        here.wait_live()
+        here.write(QUESTION)
+        here.press("enter")
+        here.wait_text(ANSWER.splitlines()[-1])
+        here.wait_idle()
+        shoot(room.editor, window, "chat", CHAT_SIZE, sidebar=False)
+        here.write(WISH)
+        here.press("enter")
+        here.wait_diff()
+        room.editor.wait("marks", lambda: CHANGES in room.editor.view(here.diffs[0]["id"])["regions"])
+        shoot(room.editor, window, "permission", CHAT_SIZE, sidebar=False)
+    finally:
+        room.close()
+
+
+def main() -> None:
+    """Make all of them."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    diffs()
+    chat()
 
 
 main()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headless import minicss, minihtml, render
+from headless.api.region import Region
 from headless.app import Application
 
 
@@ -71,3 +72,15 @@ def test_a_picture_shows_the_groups_the_inline_diff_and_the_panels(app: Applicat
         assert part in page
     with pytest.raises(LookupError):
         render.window_page(app, window, "sepia")
+
+
+def test_a_picture_shows_what_is_folded_as_a_mark(app: Application):
+    window = app.windows[0]
+    view = app.window_handle(window).new_file()
+    view.run_command("append", {"characters": "before (one\ntwo\nthree) after\nlast"})
+    view.fold(Region(7, view.size() - 11))
+    view.settings().update({"word_wrap": True, "gutter": False})
+    page = render.window_page(app, window)
+    for part in ('before <i class="fold">…</i> after', ">last<", "wrapped bare"):
+        assert part in page
+    assert "two" not in page
