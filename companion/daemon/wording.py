@@ -44,18 +44,6 @@ class Context:
     """Whether what would be changed opens as a diff."""
 
 
-def vote_keys(permission: Permission) -> Mapping[str, str]:
-    """The keys that answer a permission, by the ids of its options: y allows, n rejects, a allows from now on.
-
-    A kind of option that is there twice has no key where it would be a guess which one is meant.
-    """
-    kinds = [option.kind for option in permission.options]
-    keys = {"allow_once": "y", "reject_once": "n", "allow_always": "a"}
-    return {
-        each.id: keys[each.kind] for each in permission.options if each.kind in keys and kinds.count(each.kind) == 1
-    }
-
-
 # Tool calls
 
 
@@ -173,16 +161,10 @@ def _changed(before: str, after: str) -> tuple[Tally, list[str]]:
 
 
 def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
-    """What is asked, what would be done, and how it can be answered. All but the first line is indented."""
+    """What is asked, and what would be done, indented. The buttons that answer it are below."""
     writer.write(f"? Qwen Code asks: {flat(permission.title or permission.kind, 300)}")
     for line in _proposal(permission, context):
         writer.write(f"\n{INDENT}{line}")
-    keys = vote_keys(permission)
-    options = [
-        f"[{keys[option.id]}] {flat(option.name)}" if option.id in keys else flat(option.name)
-        for option in permission.options
-    ]
-    writer.write(f"\n{INDENT}{' · '.join(options)}")
     writer.places.asks.append(Ask(permission, writer.length))
 
 
