@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from headless.app import Application
     from headless.view import ViewState
 
+INDENTATION_SAMPLE = 2**14
+"""Characters that the indentation is read from."""
+INDENTATION_SHARES = {8: 1.0, 7: 0.95, 6: 0.9, 5: 0.9, 4: 0.8, 3: 0.9, 2: 0.8}
+"""Of each size of an indent, the largest first: the share of the lines that have to be a multiple of it."""
+
 
 @text_command
 def insert(app: Application, view: ViewState, characters: str = "") -> None:
@@ -168,6 +173,24 @@ def redo(app: Application, view: ViewState) -> None:
 def revert(app: Application, view: ViewState) -> None:
     """Give the buffer up for what is on disk."""
     app.documents.revert(view)
+
+
+@text_command
+def detect_indentation(app: Application, view: ViewState, show_message: bool = True, threshold: int = 10) -> None:
+    """Set the tab settings as the first lines indent, if enough of them do and most in one way."""
+    lines = view.buffer.text[:INDENTATION_SAMPLE].split("\n")
+    with_tabs = sum(line.startswith("\t") for line in lines)
+    blanks = [len(line) - len(rest) for line in lines if (rest := line.lstrip(" ")) and len(line) - len(rest) > 1]
+    if with_tabs + len(blanks) < threshold:
+        return
+    if len(blanks) > with_tabs:
+        for size, share in INDENTATION_SHARES.items():
+            if sum(count % size == 0 for count in blanks) >= share * len(blanks):
+                app.settings.set(view.settings, "translate_tabs_to_spaces", True)
+                app.settings.set(view.settings, "tab_size", size)
+                return
+    elif with_tabs >= INDENTATION_SHARES[4] * (with_tabs + len(blanks)):
+        app.settings.set(view.settings, "translate_tabs_to_spaces", False)
 
 
 @text_command

@@ -74,6 +74,7 @@ class Adapter:
         self._configure()
         self.thread.start()
         for window in sublime.windows():
+            self.restored(window)
             for view in window.views():
                 at = view.settings().get(FOCUSED_SETTING)
                 if isinstance(at, int):
@@ -189,9 +190,16 @@ class Adapter:
 
     def window_opened(self, window: sublime.Window) -> None:
         """There is a new window."""
+        self.restored(window)
         opened = _to_serve(window)
         self.settings.look(window)
         self.thread.post(lambda companion: companion.window_opened(opened))
+
+    def restored(self, window: sublime.Window) -> None:
+        """The views of a window may be from before: of a restart, or of the last time that its project was open."""
+        for name in self.diffs.clear_leftovers(window):
+            why = "No CLI waits for it any more; its text is kept in its tab, with your edits."
+            self.say(f"“{name}” is a diff from before. {why}", window.id())
 
     def project_closed(self, window: sublime.Window) -> None:
         """The project of a window is about to close."""

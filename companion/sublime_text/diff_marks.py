@@ -36,6 +36,11 @@ _OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL
 _NOT_DRAWN = _LINES | sublime.RegionFlags.DRAW_NO_FILL
 
 
+def are_few(side: Side) -> bool:
+    """Whether the changes have fillers and links."""
+    return len(side.lines) <= MAX_DECORATED
+
+
 class SideMarks:
     """The marks of one side. `clicked` is called with the href of a change's link; without it there are no links.
 
@@ -61,7 +66,7 @@ class SideMarks:
 
         In an inline diff, Sublime itself draws the lines and needs no fillers.
         """
-        few = len(side.lines) <= MAX_DECORATED
+        few = are_few(side)
         lines = side.lines if self._marks_gaps else [points for points in side.lines if points[0] < points[1]]
         parts = [lines[at : at + AT_ONCE] for at in range(0, len(lines), AT_ONCE)] or [[]]
         steps: list[Callable[[], None]] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Literal
 import sublime
 
 from .diff_header import Header, original_header, orphaned_header, proposal_header
-from .diff_marks import SideMarks, change_regions
+from .diff_marks import SideMarks, are_few, change_regions
+from .leftovers import let_go, remember
 from .scroll import ScrollTogether
 from .turns import in_turns
-from .windows import DIFF_SETTING, GroupContents, is_visible, show_in_group
+from .windows import DIFF_SETTING, FocusBefore, GroupContents, is_visible, show_in_group, views_of_file
 
 if TYPE_CHECKING:
     from ..changes import Edit, Tally
@@ -35,17 +37,24 @@ class DiffView:
     """
 
     def __init__(
-        self, window: sublime.Window, group: int, review: Review, layout: Layout, act: Callable[[str], None]
+        self,
+        window: sublime.Window,
+        group: int,
+        review: Review,
+        layout: Layout,
+        focus_before: FocusBefore,
+        act: Callable[[str], None],
     ) -> None:
         self.window = window
         self.group = group
         self.review = review
         self.layout: Layout = layout
+        self.focus_before = focus_before
         self._act = act
         self._before = GroupContents(window, group)
-        self._like = window.find_open_file(review.file_path) if review.is_here else None
+        own = self._views_of_file()
+        self._like = next((view for view in own if view.window() == window), next(iter(own), None))
         self._marks: Marks | None = None
-        self._note = "Too large or no text: changes are not marked."
         self._is_filled = False
         self._is_original_filled = False
         self._drawing: object = None
@@ -128,8 +137,7 @@ class DiffView:
 
     def file_edited(self, view: sublime.View) -> None:
         """A view of a file was edited; if it is this diff's file, there may be something to warn of."""
-        own = self.window.find_open_file(self.review.file_path)
-        if self._is_filled and view == own and self._warned != self._warnings():
+        if self._is_filled and view in self._views_of_file() and self._warned != self._warnings():
             self._show_headers()
 
     def orphan(self) -> None:
@@ -157,9 +165,14 @@ class DiffView:
         self.window.focus_view(self.proposal)
 
     def take_over(self, closing: DiffView) -> None:
-        """Another diff is about to close. What it covered is what this one covers, if it covers that one."""
+        """Another diff is about to close. What it covered is what this one covers, if it covers that one.
+
+        So it is with what had the focus.
+        """
         if any(sheet in self._before.sheets for view in closing.views if (sheet := view.sheet())):
             self._before = closing._before
+        if self.focus_before.view in closing.views:
+            self.focus_before = closing.focus_before
 
     def close(self) -> None:
         """Close the views, and show in their group what was there before if they were seen."""
@@ -176,7 +189,7 @@ class DiffView:
         if self.original:
             self.original.close()
         self._proposal_marks.clear()
-        self.proposal.settings().erase(DIFF_SETTING)
+        let_go(self.proposal)
         self.proposal.erase_phantoms("qwen_companion.header")
 
     def _new_view(self, side: str, title: str) -> sublime.View:
@@ -215,6 +228,9 @@ class DiffView:
             view.run_command("qwen_companion_edit_diff", args)
 
         def finish() -> None:
+            if self._like is None and view.settings().get("detect_indentation"):
+                view.run_command("detect_indentation", {"show_message": False})
+            remember(view, text)
             view.clear_undo_stack()
             view.sel().clear()
             view.sel().add(0)
@@ -236,7 +252,7 @@ class DiffView:
         marks, side_by_side = self._marks, self.layout == "side_by_side"
         self._show_headers()
         if side_by_side and self.original and self._scroll is None:
-            self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown)
+            self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown, self._across)
         if not side_by_side:
             self._show_inline(shown=True)
         if marks is None:
@@ -260,7 +276,7 @@ class DiffView:
         content = proposal_header(
             self.review.owner.cli,
             self.counts,
-            "" if self._marks else self._note,
+            self._note(),
             is_editable=self.review.is_editable,
         )
         if self.review.orphaned:
@@ -274,10 +290,19 @@ class DiffView:
             title = "" if self.review.disk.exists else title
             self._proposal_header.show(f"{content} {original_header(title, warnings)}")
 
+    def _note(self) -> str:
+        if self._marks is None:
+            return "Too large or no text: changes are not marked."
+        if are_few(self._marks.proposal):
+            return ""
+        missing = ["a link at each"] if self.review.is_editable else []
+        if self.layout == "side_by_side":
+            missing.append("blank lines that keep the sides level")
+        return f"Too many changes for {' and '.join(missing)}." if missing else ""
+
     def _warnings(self) -> list[str]:
         warnings: list[str] = []
-        own = self.window.find_open_file(self.review.file_path) if self.review.is_here else None
-        if own and own.is_dirty():
+        if any(view.is_dirty() for view in self._views_of_file()):
             warnings.append("open with unsaved edits")
         folders = self.window.folders() if self.review.is_here else []
         if folders and not any(_is_below(self.review.file_path, folder) for folder in folders):
@@ -285,6 +310,23 @@ class DiffView:
         if self._is_changed_on_disk:
             warnings.append("changed on disk since")
         return warnings
+
+    def _views_of_file(self) -> list[sublime.View]:
+        return views_of_file(self.review.file_path) if self.review.is_here else []
+
+    def _across(self, side: int, y: float) -> float:
+        """The height on the other side that belongs beside one of the original (0) or the proposal (1)."""
+        marks, original = self._marks, self.original
+        if marks is None or original is None or are_few(marks.proposal):
+            return y
+        views, lines = (original, self.proposal), (marks.original.lines, marks.proposal.lines)
+        here, there, ours, theirs = views[side], views[1 - side], lines[side], lines[1 - side]
+        point = here.layout_to_text((0, y))
+        ended = bisect_right(ours, point, key=lambda points: points[1])
+        start, other_start = (ours[ended - 1][1], theirs[ended - 1][1]) if ended else (0, 0)
+        limit = theirs[ended][1] if ended < len(theirs) else there.size()
+        other_point = min(other_start + point - start, limit)
+        return there.text_to_layout(other_point)[1] + y - here.text_to_layout(point)[1]
 
     def _end_scrolling(self) -> None:
         if self._scroll:

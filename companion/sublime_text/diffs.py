@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import sublime
 
 from .diff_view import DiffView, Layout
-from .windows import Focus, find_window, is_chat, is_terminal, is_visible
+from .leftovers import clear
+from .windows import DIFF_SETTING, Focus, FocusBefore, find_window, is_chat, is_terminal, is_visible
 
 if TYPE_CHECKING:
     from ..changes import Edit
@@ -45,7 +46,8 @@ class Diffs:
         focus = self._focus.last(window)
         code = self._focus.last_code(window)
         group = window.get_view_index(code)[0] if code else window.active_group()
-        diff = DiffView(window, max(group, 0), review, self._layout(window), lambda href: self._clicked(diff, href))
+        layout, before = self._layout(window), FocusBefore(window, focus)
+        diff = DiffView(window, max(group, 0), review, layout, before, lambda href: self._clicked(diff, href))
         self._open[review.number] = diff
         diff.show_marks(marks)
         stays = focus is not None and (is_terminal(focus) or is_chat(focus))
@@ -76,11 +78,11 @@ class Diffs:
             return
         window = diff.window
         focus = self._focus.last(window) if window.is_valid() else None
+        after = diff.focus_before if focus in diff.views else FocusBefore(window, focus)
         for other in self._open.values():
             other.take_over(diff)
         diff.close()
-        if focus and is_visible(focus):
-            window.focus_view(focus)
+        after.restore()
 
     def changed_on_disk(self, review: Review) -> None:
         """The file isn't what the diff shows any more."""
@@ -145,6 +147,12 @@ class Diffs:
         if diff and view == diff.proposal:
             self.reject(diff)
 
+    def clear_leftovers(self, window: sublime.Window) -> list[str]:
+        """Sublime has restored a window's views: no diff of before goes on. The names of those left to the person."""
+        live = {view.buffer_id() for diff in self._open.values() for view in diff.views}
+        left = [view for view in window.views() if _is_of_diff(view) and view.buffer_id() not in live]
+        return [name for view in left for name in [view.name()] if clear(view)]
+
     def close_all(self) -> None:
         """The package is unloaded: its diffs go, but for those that the person has edited."""
         for diff in self._open.values():
@@ -181,3 +189,7 @@ class Diffs:
                 self.revert(diff, line)
             case _:
                 pass
+
+
+def _is_of_diff(view: sublime.View) -> bool:
+    return view.settings().get(DIFF_SETTING) in ("original", "proposal")

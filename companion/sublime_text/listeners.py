@@ -56,6 +56,11 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         if adapter := package.adapter():
             adapter.window_closed(window)
 
+    def on_load_project(self, window: sublime.Window) -> None:
+        """A window has a project now, with the views that it had when it was open last."""
+        if adapter := package.adapter():
+            adapter.restored(window)
+
     def on_pre_close_project(self, window: sublime.Window) -> None:
         """A window's project is about to close."""
         if adapter := package.adapter():
@@ -67,17 +72,13 @@ class QwenCompanionListener(sublime_plugin.EventListener):
             adapter.diffs.edited(view)
 
     def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> tuple[str, Args] | None:
-        """The person saves: in a proposal, that accepts it. Its view is never written to a file, whichever its name."""
+        """The person saves, or a package does, perhaps by itself after a while: in a proposal, the first accepts it."""
         view = window.active_view()
-        if command_name not in _SAVES or view is None or view.settings().get(DIFF_SETTING) is None:
-            return None
-        return "qwen_companion_accept_diff" if command_name == "save" else "noop", {}
+        return _instead_of_saving(view, command_name, args) if view else None
 
     def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
-        """The person saves, in the menu say, or a package does, perhaps by itself after a while: that never accepts."""
-        if command_name not in _SAVES or view.settings().get(DIFF_SETTING) is None:
-            return None
-        return ("qwen_companion_accept_diff" if command_name == "save" and args == _SAVED_BY_HAND else "noop"), {}
+        """The same, as the editor tells it of a view."""
+        return _instead_of_saving(view, command_name, args)
 
     def on_query_context(
         self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool
@@ -91,3 +92,10 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_exit(self) -> None:
         """The editor quits."""
         package.leave()
+
+
+def _instead_of_saving(view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
+    """What is done in a diff, whose views are never written to a file, whichever their name."""
+    if command_name not in _SAVES or view.settings().get(DIFF_SETTING) is None:
+        return None
+    return ("qwen_companion_accept_diff" if command_name == "save" and args == _SAVED_BY_HAND else "noop"), {}

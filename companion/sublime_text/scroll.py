@@ -13,11 +13,21 @@ HIDDEN_INTERVAL = 250
 
 
 class ScrollTogether:
-    """Keeps two views at the same height, from now on until one of them is closed."""
+    """Keeps two views level, from now on until one of them is closed.
 
-    def __init__(self, first: sublime.View, second: sublime.View, is_shown: Callable[[], bool]) -> None:
+    `across` tells the height on the other view that is level with one of the first (0) or the second (1).
+    """
+
+    def __init__(
+        self,
+        first: sublime.View,
+        second: sublime.View,
+        is_shown: Callable[[], bool],
+        across: Callable[[int, float], float],
+    ) -> None:
         self._views = (first, second)
         self._is_shown = is_shown
+        self._across = across
         self._seen = self._positions()
         self._wanted = True
         self._look_later()
@@ -34,9 +44,9 @@ class ScrollTogether:
             return
         now = self._positions()
         moved = next((i for i in range(2) if now[i] != self._seen[i]), None)
-        if moved is not None and now[0] != now[1]:
+        if moved is not None and (level := self._across(moved, now[moved])) != now[1 - moved]:
             other = self._views[1 - moved]
-            other.set_viewport_position((other.viewport_position()[0], now[moved]), animate=False)
+            other.set_viewport_position((other.viewport_position()[0], level), animate=False)
         self._seen = self._positions()
         self._look_later()
 

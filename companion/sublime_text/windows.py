@@ -41,6 +41,26 @@ def is_visible(view: sublime.View) -> bool:
     return sheet is None or sheet.is_selected()
 
 
+def views_of_file(path: str) -> list[sublime.View]:
+    """A view of a file from each window that has it open."""
+    return [view for window in sublime.windows() if (view := window.find_open_file(path))]
+
+
+class FocusBefore:
+    """What has the focus in a window, to have it again later."""
+
+    def __init__(self, window: sublime.Window, view: sublime.View | None) -> None:
+        self.view = view
+        self._window = window
+        self._panel = window.active_panel() if view and view.sheet() is None else None
+
+    def restore(self) -> None:
+        """Give it the focus, unless it isn't on the screen any more."""
+        is_hidden_panel = self._panel is not None and self._window.active_panel() != self._panel
+        if self.view and is_visible(self.view) and not is_hidden_panel:
+            self._window.focus_view(self.view)
+
+
 class GroupContents:
     """What a group of a window shows, to be shown again later."""
 

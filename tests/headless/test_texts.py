@@ -292,3 +292,25 @@ def test_a_large_buffer_is_workable(app: Application, view: Any):
         type_(view, "x")
     assert len(view.get_regions("many")) == 5_000
     assert time.perf_counter() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("lines", "size", "translates"),
+    [
+        (["  a", "    b"], 2, True),
+        (["    a", "        b"], 4, True),
+        (["   a", "      b", "   c"], 3, True),
+        (["\ta", "\t\tb"], 7, False),
+        (["\ta", "  b"], 7, None),
+        ([" * a", "", "b"], 7, None),
+    ],
+)
+def test_the_indentation_is_read_from_the_text(view: Any, lines: list[str], size: int, translates: bool | None):
+    settings = view.settings()
+    for times, expected in ((1, (7, None)), (8, (size, translates))):
+        view.run_command("select_all")
+        view.run_command("insert", {"characters": "".join(f"{line}\n" for line in lines * times)})
+        settings.set("tab_size", 7)
+        settings.set("translate_tabs_to_spaces", None)
+        view.run_command("detect_indentation", {"show_message": False})
+        assert (settings.get("tab_size"), settings.get("translate_tabs_to_spaces")) == expected

@@ -56,6 +56,24 @@ class TestContext(CompanionCase):
         view.close()
         yield lambda: [file["path"] for file in self.cli.context["openFiles"]] == [str(self.file)]
 
+    def test_a_file_that_is_saved_under_another_name_is_told_by_that(self) -> Steps:
+        """Issue 2: on rename; the file of before is there still, but not open."""
+        yield lambda: self.cli.active.get("path") == str(self.file)
+        self.view.retarget(str(self.folder / "b.py"))
+        self.view.run_command("save")
+        yield lambda: [file["path"] for file in self.cli.context["openFiles"]] == [str(self.folder / "b.py")]
+        self.assertEqual(self.cli.active["cursor"], {"line": 1, "character": 1})
+        self.assertTrue(self.file.exists())
+
+    def test_a_renamed_file_is_told_by_its_new_name(self) -> Steps:
+        """Issue 2: on rename, as the side bar does it: without a save, and whether the view has the focus or not."""
+        yield from self.open_view("b.py")
+        yield lambda: self.cli.active.get("path") == str(self.folder / "b.py")
+        self.file.rename(self.folder / "c.py")
+        self.view.retarget(str(self.folder / "c.py"))
+        names = ["b.py", "c.py"]
+        yield lambda: [file["path"] for file in self.cli.context["openFiles"]] == [str(self.folder / n) for n in names]
+
     def test_a_view_without_a_file_leaves_the_last_file_active(self) -> Steps:
         yield lambda: self.cli.active
         terminal = self.window.new_file()

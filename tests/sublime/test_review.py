@@ -6,7 +6,7 @@ import json
 
 import sublime
 
-from .companion_case import CompanionCase, Steps, diff_views, text_of
+from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
 
 FILE = 'def greet(name):\n    print("hi")\n'
 PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
@@ -25,6 +25,21 @@ class TestSaving(CompanionCase):
         self.window.run_command("save", {"quiet": True})
         yield 300
         self._assert_undecided()
+
+    def test_whichever_way_a_save_arrives_only_one_by_hand_accepts(self) -> Steps:
+        """Issue 3: explicit saving only. The editor tells of `save` as of a window's command or of a view's."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.proposal)
+        listener = loaded("sublime_text.listeners").QwenCompanionListener()
+        for tell, told in ((listener.on_window_command, self.window), (listener.on_text_command, self.proposal)):
+            for args in (None, {}, {"quiet": True}, {"async": True, "quiet": True}):
+                self.assertEqual(tell(told, "save", args), ("noop", {}))
+            self.assertEqual(tell(told, "save_as", BY_HAND), ("noop", {}))
+            self.assertEqual(tell(told, "save", BY_HAND), ("qwen_companion_accept_diff", {}))
+            self.assertIsNone(tell(told, "copy", None))
+        self.window.focus_view(self.view)
+        self.assertIsNone(listener.on_window_command(self.window, "save", BY_HAND))
+        self.assertIsNone(listener.on_text_command(self.view, "save", BY_HAND))
 
     def test_saving_on_lost_focus_neither_accepts_nor_writes(self) -> Steps:
         """peers.md §4: `save_on_focus_lost`, with the edited proposal losing the focus."""
@@ -114,6 +129,27 @@ class TestOwnWork(CompanionCase):
         yield lambda: "unsaved" in self.screen.header(self.original)
         self.view.run_command("undo")
         yield lambda: "unsaved" not in self.screen.header(self.original)
+
+    def test_a_buffer_that_is_dirty_in_another_window_is_warned_of_too(self) -> Steps:
+        """Issue 3: the header warns when the file is open with unsaved edits."""
+        self.view.close()
+        before = {window.id() for window in sublime.windows()}
+        sublime.run_command("new_window")
+        yield lambda: {window.id() for window in sublime.windows()} - before
+        other = sublime.active_window()
+        view = other.open_file(str(self.file))
+        try:
+            yield lambda: not view.is_loading()
+            view.run_command("append", {"characters": "# unsaved\n"})
+            yield from self.open_diff(PROPOSAL)
+            yield lambda: "unsaved" in self.screen.header(self.original)
+            view.run_command("undo")
+            yield lambda: "unsaved" not in self.screen.header(self.original)
+            view.run_command("append", {"characters": "# unsaved\n"})
+            yield lambda: "unsaved" in self.screen.header(self.original)
+        finally:
+            view.set_scratch(True)
+            other.run_command("close_window")
 
     def test_a_clean_buffer_is_not_warned_of(self) -> Steps:
         """peers.md §4: a warning that is always there is none."""

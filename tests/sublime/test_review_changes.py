@@ -254,6 +254,41 @@ class TestMarks(ChangesCase):
             yield lambda other=other, y=y: abs(other.viewport_position()[1] - y) < 1
             self.assertLess(abs(view.viewport_position()[1] - y), 1)
 
+    def test_more_changes_than_can_be_decorated_are_said_to_be_so(self) -> Steps:
+        """Issue 3: without fillers and links, the diff says what it lacks; a revert by key is there all the same."""
+        self.set_limit("sublime_text.diff_marks", "MAX_DECORATED", 2)
+        yield from self.open_changes()
+        lacks = "Too many changes for a link at each and blank lines that keep the sides level."
+        self.assertIn(lacks, self.screen.header(self.proposal))
+        self.assertEqual(self.screen.annotations(self.proposal), [])
+        self.command("toggle_diff_layout")
+        self.assertIn("Too many changes for a link at each.", self.screen.header(self.proposal))
+        self.command("toggle_diff_layout")
+        self.put_caret(ROWS[1])
+        self.command("revert_change")
+        yield from self.becomes(without(1))
+        yield lambda: "in 2 changes" in self.screen.header(self.proposal)
+        self.assertNotIn("Too many", self.screen.header(self.proposal))
+
+    def test_without_fillers_the_same_lines_scroll_together(self) -> Steps:
+        """Issue 3: scrolling one side scrolls the other, and sides of many changes are of other heights."""
+        self.set_limit("sublime_text.diff_marks", "MAX_DECORATED", 2)
+        yield from self.open_changes()
+        row_of = lambda view: view.rowcol(view.layout_to_text(view.viewport_position()))[0]  # noqa: E731
+        sides = {self.original: LINES, self.proposal: PROPOSAL.splitlines(keepends=True)}
+        for view, line in (
+            (self.original, LINES[60]),
+            (self.proposal, LINES[20]),
+            (self.proposal, LINES[33]),
+            (self.original, LINES[0]),
+        ):
+            other = self.original if view == self.proposal else self.proposal
+            row = sides[view].index(line)
+            view.set_viewport_position((0.0, view.text_to_layout(view.text_point(row, 0))[1]), animate=False)
+            yield lambda other=other, line=line: sides[other][row_of(other)] == line
+            yield 100
+            self.assertEqual((row_of(view), row_of(other)), (row, sides[other].index(line)))
+
     def test_sublimes_own_hunk_commands_work_on_the_proposal(self) -> Steps:
         """Issue 3: the original is the proposal's reference document."""
         yield from self.open_changes()

@@ -53,6 +53,75 @@ class TestPlaces(CompanionCase):
         self.assertEqual((self.selected(0), self.selected(1)), ([self.view], [terminal]))
         self.assertEqual(self.window.active_view(), terminal)
 
+    def test_the_focus_returns_to_the_terminal_from_which_the_person_moved_into_the_diff(self) -> Steps:
+        """Issue 3: the window's previous focus returns; in another group the terminal had it."""
+        self.window.set_layout(TWO_GROUPS)
+        terminal = self.window.new_file()
+        terminal.settings().set("terminus_view", True)
+        terminal.set_scratch(True)
+        self.window.set_view_index(terminal, 1, 0)
+        for side in ("original", "proposal"):
+            self.window.focus_view(terminal)
+            yield lambda: self.focused() == terminal
+            yield from self.open_diff(PROPOSAL)
+            self.window.focus_view(getattr(self, side))
+            self.proposal.run_command("qwen_companion_reject_diff")
+            yield from self.closed()
+            yield 100
+            self.assertEqual((self.selected(0), self.selected(1)), ([self.view], [terminal]))
+            self.assertEqual(self.window.active_view(), terminal)
+
+    def test_the_focus_returns_to_a_panel_from_which_the_person_moved_into_the_diff(self) -> Steps:
+        """Issue 3: the window's previous focus returns; a terminal in a panel had it."""
+        panel = yield from self._open_panel()
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.proposal)
+        yield lambda: self.focused() == self.proposal
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield from self.written()
+        yield 100
+        self.assertEqual((self.focused(), self.selected()), (panel, [self.view]))
+
+    def test_a_panel_that_was_hidden_meanwhile_stays_hidden(self) -> Steps:
+        """Issue 3: the focus can't return to what is no longer there."""
+        panel = yield from self._open_panel()
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.proposal)
+        yield lambda: self.focused() == self.proposal
+        self.window.run_command("hide_panel")
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
+        yield 100
+        self.assertEqual((self.window.active_panel(), self.focused()), (None, self.view))
+        self.assertTrue(panel.is_valid())
+
+    def test_the_focus_returns_to_the_terminal_after_the_last_of_several_diffs(self) -> Steps:
+        """Issue 3: in whichever order they are answered, and from wherever the later one was opened."""
+        for order in ([0, 1], [1, 0]):
+            panel = yield from self._open_panel()
+            proposals = []
+            for name in ("first.py", "second.py"):
+                yield from self.open_diff("x = 1\n", self.folder / name)
+                proposals.append(self.proposal)
+                self.window.focus_view(self.proposal)
+                yield lambda: self.focused() == self.proposal
+            for number in order:
+                self.window.focus_view(proposals[number])
+                proposals[number].run_command("qwen_companion_reject_diff")
+                yield lambda proposal=proposals[number]: not proposal.is_valid()
+            yield from self.closed()
+            yield 100
+            self.assertEqual((self.focused(), self.selected()), (panel, [self.view]))
+
+    def _open_panel(self) -> Steps:
+        """A terminal in a panel that has the focus, and this is said to the companion."""
+        panel = self.window.create_output_panel("terminus_test")
+        panel.settings().set("terminus_view", True)
+        self.window.run_command("show_panel", {"panel": "output.terminus_test"})
+        self.window.focus_view(panel)
+        yield lambda: self.focused() == panel
+        return panel
+
     def test_a_tab_that_the_person_has_chosen_meanwhile_stays(self) -> Steps:
         """Issue 3: nothing of the person's own is moved."""
         yield from self.open_view("b.py")

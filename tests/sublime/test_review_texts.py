@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import sublime
+
 from .companion_case import CompanionCase, Steps, loaded, text_of
 
 NOT_MARKED = "changes are not marked"
@@ -114,6 +116,40 @@ class TestTabs(CompanionCase):
             self.assertEqual(view.settings().get("tab_size"), 3)
             self.assertTrue(view.settings().get("translate_tabs_to_spaces"))
             self.assertFalse(view.settings().get("word_wrap"))
+
+    def test_the_indentation_of_a_file_that_is_not_open_is_that_of_its_text(self) -> Steps:
+        """Issue 3: tab settings taken from the file."""
+        text = "".join(f"if x{i}:\n  y = {i}\n  if y:\n    z = 1\n" for i in range(8))
+        path = self.folder / "two.py"
+        path.write_text(text)
+        yield from self.open_diff(text + "x = 1\n", path)
+        for view in (self.original, self.proposal):
+            self.assertEqual(view.settings().get("tab_size"), 2)
+            self.assertTrue(view.settings().get("translate_tabs_to_spaces"))
+        self.assertEqual(text_of(self.proposal), text + "x = 1\n")
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
+        preferences = sublime.load_settings("Preferences.sublime-settings")
+        self.addCleanup(preferences.set, "detect_indentation", preferences.get("detect_indentation"))
+        preferences.set("detect_indentation", False)
+        yield from self.open_diff(text + "x = 1\n", path)
+        self.assertNotEqual(self.proposal.settings().get("tab_size"), 2)
+
+    def test_the_indentation_of_a_file_that_another_window_shows_is_that_of_its_view(self) -> Steps:
+        """Issue 3: tab settings taken from the file."""
+        self.view.close()
+        before = {window.id() for window in sublime.windows()}
+        sublime.run_command("new_window")
+        yield lambda: {window.id() for window in sublime.windows()} - before
+        other = sublime.active_window()
+        try:
+            view = other.open_file(str(self.file))
+            yield lambda: not view.is_loading()
+            view.settings().set("tab_size", 3)
+            yield from self.open_diff("x = 1\n")
+            self.assertEqual(self.proposal.settings().get("tab_size"), 3)
+        finally:
+            other.run_command("close_window")
 
     def test_the_syntax_of_a_file_that_is_not_open_is_that_of_its_name(self) -> Steps:
         """Issue 3: syntax taken from the file."""
