@@ -320,8 +320,11 @@ def test_another_editor_on_the_same_folder(desk: Desk) -> None:
     assert "Click into Window 1, then start the CLI" in copied
     [finding] = desk.report(first).of(qwen)  # which clicks into its window
     assert f"is connected to Sublime Text (port {other}), which has its folder open too." in finding
+    newest = max(first.lock_files(), key=lambda path: path.stat().st_mtime_ns)
+    assert newest.stem == str(port)
     # The remedy.
     qwen.command("/ide disable")
+    qwen.wait_disconnected()
     qwen.command("/ide enable")
     qwen.wait_connected()
     assert desk.report(first).of(qwen) == []
