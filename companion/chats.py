@@ -22,6 +22,8 @@ from .window_chat import QUICK_STOP_LIMIT, WindowChat
 
 MAX_FILES = 50
 """How many files a completion offers."""
+REACH_LIMIT = 10.0
+"""Seconds that a question to the daemon waits for the connection."""
 FILES_LIMIT = 2.0
 """Seconds for a completion."""
 
@@ -132,16 +134,14 @@ class Chats:
 
     async def sessions(self, window: int) -> list[SessionInfo]:
         """The conversations in the chat's folder, the latest first."""
-        chat = self._chat(window)
-        client, _ = chat.connected
-        found = await client.sessions(chat.place.there)
+        client, _, place = await self._chat(window).reached(REACH_LIMIT)
+        found = await client.sessions(place.there)
         return sorted(found, key=lambda session: session.updated_at or session.created_at, reverse=True)
 
     async def rename(self, window: int, session: str, title: str) -> None:
         """Give a conversation a title."""
-        chat = self._chat(window)
-        client, _ = chat.connected
-        known = Session.known(session, chat.place.there)
+        client, _, place = await self._chat(window).reached(REACH_LIMIT)
+        known = Session.known(session, place.there)
         try:
             await client.rename(known, title)
         except SessionGoneError:
@@ -153,16 +153,15 @@ class Chats:
     async def delete(self, window: int, session: str) -> None:
         """Delete a conversation and its history. The chat that shows it begins a new one."""
         chat = self._chat(window)
-        client, shown = chat.connected
-        await client.delete(Session.known(session, chat.place.there))
+        client, shown, place = await chat.reached(REACH_LIMIT)
+        await client.delete(Session.known(session, place.there))
         if session == shown.id:
             chat.begin()
 
     async def export(self, window: int, session: str, form: Literal["html", "md", "json", "jsonl"]) -> str:
         """A conversation as a text."""
-        chat = self._chat(window)
-        client, _ = chat.connected
-        return await client.export(Session.known(session, chat.place.there), form)
+        client, _, place = await self._chat(window).reached(REACH_LIMIT)
+        return await client.export(Session.known(session, place.there), form)
 
     async def files(self, window: int, words: str) -> list[str]:
         """Files on the daemon's machine whose path has these words, relative to the chat's folder; for a completion."""
@@ -177,7 +176,7 @@ class Chats:
     async def locality(self, window: int) -> str:
         """The page on the daemon (F6): where it runs, with which files, servers, skills, providers, variables."""
         chat = self._chat(window)
-        client, _ = chat.connected
+        client, _, _ = await chat.reached(REACH_LIMIT)
         return await page(client, chat.locality)
 
     # The companion's life

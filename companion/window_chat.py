@@ -66,7 +66,7 @@ class WindowChat:
         self._answered: set[str] = set()
         self._own_clients: set[str] = set()
         """Who we were to the daemon so far: it gives us another name each time."""
-        self._outbox = Outbox(self._connected, self._give_back)
+        self._outbox = Outbox(lambda: self.reached(SEND_LIMIT), self._give_back)
         self._inherited: list[Draft] = []
         self._approvals = Approvals(self, editor, reviews, self.background)
 
@@ -115,6 +115,23 @@ class WindowChat:
         if self._client is None or self._chat is None:
             raise NotConnectedError
         return self._client, self._chat.session
+
+    async def reached(self, limit: float) -> tuple[Client, Session, Place]:
+        """The same once the chat is connected, with its folder.
+
+        Raises:
+            NotConnectedError: it isn't within `limit` seconds.
+            DaemonError: what keeps it from that.
+        """
+        try:
+            async with asyncio.timeout(limit):
+                while (connection := self._conversation.status.connection).state != "live":
+                    if connection.state in {"lost", "ended"}:
+                        raise DaemonError(connection.message)
+                    await self._news.wait()
+        except TimeoutError:
+            raise NotConnectedError from None
+        return *self.connected, self.place
 
     @property
     def place(self) -> Place:
@@ -254,18 +271,6 @@ class WindowChat:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             logger.error("Unexpected: %s", error, exc_info=error)
-
-    async def _connected(self) -> tuple[Client, Session, Place]:
-        """What sends a prompt, once the chat is connected."""
-        try:
-            async with asyncio.timeout(SEND_LIMIT):
-                while (connection := self._conversation.status.connection).state != "live":
-                    if connection.state in {"lost", "ended"}:
-                        raise DaemonError(connection.message)
-                    await self._news.wait()
-        except TimeoutError:
-            raise NotConnectedError from None
-        return *self.connected, self.place
 
     # Reaching the daemon and reading
 

@@ -7,7 +7,7 @@ answer itself is as the model wrote it and may hold any line; but buttons and ke
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -162,10 +162,27 @@ def _changed(before: str, after: str) -> tuple[Tally, list[str]]:
 
 def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
     """What is asked, and what would be done, indented. The buttons that answer it are below."""
-    writer.write(f"? Qwen Code asks: {flat(permission.title or permission.kind, 300)}")
+    writer.write(f"? Qwen Code asks: {_asked(permission, context)}")
     for line in _proposal(permission, context):
         writer.write(f"\n{INDENT}{line}")
     writer.places.asks.append(Ask(permission, writer.length))
+
+
+def _asked(permission: Permission, context: Context) -> str:
+    """What is asked, on one line; with how much would be changed, if the line names the file as it is."""
+    title = flat(permission.title or permission.kind, 300)
+    if _names_the_file(permission, context):
+        inserted, deleted, _ = _diff(permission.diffs[0])
+        return f"{title} +{inserted} −{deleted}"
+    return title
+
+
+def _names_the_file(permission: Permission, context: Context) -> bool:
+    """Whether the title ends with the path of the only file that would be changed."""
+    if len(permission.diffs) != 1:
+        return False
+    name = relative(permission.diffs[0].path, context.folder)
+    return f" {flat(permission.title, 300)}".endswith(f" {name}")
 
 
 def _proposal(permission: Permission, context: Context) -> Iterable[str]:
@@ -175,7 +192,7 @@ def _proposal(permission: Permission, context: Context) -> Iterable[str]:
         for label, description in question.answers:
             yield f"· {flat(label)}" + (f" — {flat(description)}" if description else "")
     if permission.diffs:
-        yield from _proposed_changes(permission.diffs, context)
+        yield from _proposed_changes(permission, context)
         return
     if command := _text(permission.input, "command"):
         yield from whole(f"$ {command}")
@@ -184,10 +201,12 @@ def _proposal(permission: Permission, context: Context) -> Iterable[str]:
             yield from whole(f"{name}: {value if isinstance(value, str) else _json(value)}")
 
 
-def _proposed_changes(diffs: Sequence[Diff], context: Context) -> Iterable[str]:
+def _proposed_changes(permission: Permission, context: Context) -> Iterable[str]:
+    diffs, is_named = permission.diffs, _names_the_file(permission, context)
     for diff in diffs:
         inserted, deleted, _ = _diff(diff)
-        yield f"{relative(diff.path, context.folder)} +{inserted} −{deleted}"
+        if not is_named:
+            yield f"{relative(diff.path, context.folder)} +{inserted} −{deleted}"
         if not context.shows_diffs:
             for line in _changed(presentable(diff.old), presentable(diff.new))[1]:
                 yield from whole(line)

@@ -83,7 +83,8 @@ def ask(question: Ask, *, is_first: bool) -> str:
         options = [option for option in permission.options if option.kind.startswith("reject")][:1]
         first = link(f"answer:{permission.id}", f"Answer …{' (y)' if is_first else ''}", "allow")
     else:
-        options, first = list(permission.options), ""
+        # What allows more than this once comes last.
+        options, first = sorted(permission.options, key=lambda option: option.kind == "allow_always"), ""
     always = sum(option.kind == "allow_always" for option in options)
     buttons = [first] if first else []
     for option in options:

@@ -553,6 +553,9 @@ def test_sessions_are_listed_the_latest_first(project: Path):
         room.chats.open(1, room.folder)
         await room.live()
         assert [session.id for session in await room.chats.sessions(1)] == ["new", "made", "old"]
+        # One that asks too early waits for the connection.
+        room.chats.begin(1)
+        assert len(await room.chats.sessions(1)) == 3
 
     attached(project, test)
 

@@ -495,8 +495,7 @@ def test_of_a_command_the_output_is_shown():
 def test_without_a_diff_a_question_shows_the_change_in_full():
     call = tool(status="pending", permission=asked(diffs=(replace(DIFF, new="one\n2\x1b[8m\n"),)))
     made = shown(turn(call, state="running"), shows_diffs=False)
-    assert made.text.split("? Qwen Code asks: Writing to orders.js\n")[1].split("\n")[:4] == [
-        "    orders.js +1 −1",
+    assert made.text.split("? Qwen Code asks: Writing to orders.js +1 −1\n")[1].split("\n")[:3] == [
         "    - two",
         "    + 2\\x1b[8m",
         "",
@@ -505,14 +504,21 @@ def test_without_a_diff_a_question_shows_the_change_in_full():
 
 def test_a_question_shows_what_would_be_done():
     made = shown(turn(tool(status="pending", permission=asked(diffs=(DIFF,)), diffs=(DIFF,)), state="running"))
-    assert made.text.split("\n")[8:11] == [
-        "? Qwen Code asks: Writing to orders.js",
-        "    orders.js +2 −1",
+    assert made.text.split("\n")[8:10] == [
+        "? Qwen Code asks: Writing to orders.js +2 −1",
         "    The diff is open beside.",
     ]
     assert made.frame
     assert [ask.permission.id for ask in made.frame.asks] == ["p"]
     assert made.text[: made.frame.asks[0].at].endswith("open beside.")
+
+
+def test_a_title_that_names_another_file_stands_beside_the_files_own_path():
+    diff = Diff("/home/ada/shop/orders.js", "", "x\n")
+    permission = asked(title="Writing to safe.js", diffs=(diff,))
+    said = lines(tool(status="pending", permission=permission), state="running")
+    at = said.index("? Qwen Code asks: Writing to safe.js")
+    assert said[at + 1] == "    orders.js +1 −0"
 
 
 def test_a_command_is_shown_to_the_last_character():
