@@ -173,7 +173,8 @@ def _asked(permission: Permission, context: Context) -> str:
     title = flat(permission.title or permission.kind, 300)
     if _names_the_file(permission, context):
         inserted, deleted, _ = _diff(permission.diffs[0])
-        return f"{title} +{inserted} −{deleted}"
+        verb = "" if " " in title else "Edit "
+        return f"{verb}{title} +{inserted} −{deleted}"
     return title
 
 

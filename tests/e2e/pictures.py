@@ -127,6 +127,7 @@ def diffs() -> None:
             client.call("openDiff", filePath=str(file), newContent=AFTER)
             proposal = editor.wait_diff(file)
             editor.wait("marks", lambda: editor.view(proposal["id"])["annotations"])
+            editor.wait("status", lambda: "1 diff" in str(editor.view(proposal["id"])["status"]))
             window = editor.state()["windows"][0]["id"]
             for layout in ("side-by-side", "inline"):
                 shoot(editor, window, f"diff-{layout}", SIZE)
@@ -175,4 +176,5 @@ def main() -> None:
     chat()
 
 
-main()
+if __name__ == "__main__":
+    main()

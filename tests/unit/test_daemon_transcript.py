@@ -513,6 +513,12 @@ def test_a_question_shows_what_would_be_done():
     assert made.text[: made.frame.asks[0].at].endswith("open beside.")
 
 
+def test_a_title_that_is_a_file_alone_gets_a_verb():
+    permission = asked(title="orders.js", diffs=(DIFF,))
+    said = lines(tool(status="pending", permission=permission), state="running")
+    assert "? Qwen Code asks: Edit orders.js +2 −1" in said
+
+
 def test_a_title_that_names_another_file_stands_beside_the_files_own_path():
     diff = Diff("/home/ada/shop/orders.js", "", "x\n")
     permission = asked(title="Writing to safe.js", diffs=(diff,))
