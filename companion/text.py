@@ -28,11 +28,14 @@ class SourceText:
     def restore(self, edited: str, file: SourceText | None = None) -> str:
         """The text for an edited view. Lines that weren't edited keep their endings, and so does the mark.
 
-        So do those of the file itself that were put back, if the file has no other endings than this text.
+        So do those of the file itself that were put back, if the file has no other endings than this text. What has
+        become the file again is the file, to the byte.
         """
         shown = self.shown
         if edited == shown:
             return self.source
+        if file and edited == file.shown:
+            return file.source
         endings = _ENDING.findall(self.source)
         if set(endings) - {"\n"}:
             sources = [(shown, endings)]

@@ -91,6 +91,16 @@ def test_a_text_of_one_kind_of_ending_stays_of_that_kind(before: list[str], endi
     assert source.restore("".join(line + "\n" for line in after)) == "".join(line + ending for line in after)
 
 
+@given(TEXTS, TEXTS)
+@example("a\nB\nc\n", "a\r\nb\r\nc\r\n")
+@example("a\r\nB\r\n", BOM + "a\nb\n")
+def test_a_proposal_that_has_become_the_file_again_is_the_file_to_the_byte(proposed: str, file: str):
+    """Issue 3: reverting every change gives the original, for any two texts."""
+    proposal, original = SourceText(proposed), SourceText(file)
+    expected = proposed if proposal.shown == original.shown else file
+    assert proposal.restore(original.shown, original) == expected
+
+
 def test_added_lines_get_the_ending_that_most_lines_have():
     """D3."""
     assert SourceText("a\r\nb\r\nc\n").restore("a\nnew\nb\nc\n") == "a\r\nnew\r\nb\r\nc\n"
