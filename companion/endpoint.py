@@ -115,15 +115,23 @@ class Endpoint:
                 found = publication.family
         return found
 
+    def names(self, family: CliFamily) -> list[DiscoveryName]:
+        """The discovery files of this window for a family, as the settings and the front window have it now."""
+        return [
+            name
+            for name in family.files
+            if (self.legacy_files or not name.legacy) and (self.in_front or not name.is_shared)
+        ]
+
     def publish(self) -> list[str]:
         """Write the discovery files for the folders as they are now. Returns a sentence for each new failure."""
         now = time.time()
         self.folders_since = {folder: self.folders_since.get(folder, now) for folder in self.folders}
-        return [said for one in self.publications for said in one.publish(self.folders, self._names(one.family))]
+        return [said for one in self.publications for said in one.publish(self.folders, self.names(one.family))]
 
     def heal(self, lives: Lives) -> list[str]:
         """Write again the discovery files that somebody has removed or changed. Returns as `publish` does."""
-        return [said for one in self.publications for said in one.heal(self.folders, self._names(one.family), lives)]
+        return [said for one in self.publications for said in one.heal(self.folders, self.names(one.family), lives)]
 
     def touch(self) -> None:
         """Make the discovery files the newest: the window has got the focus."""
@@ -139,10 +147,3 @@ class Endpoint:
         """Withdraw the discovery files and stop listening. May be called twice."""
         self.withdraw()
         self.listener.close()
-
-    def _names(self, family: CliFamily) -> list[DiscoveryName]:
-        return [
-            name
-            for name in family.files
-            if (self.legacy_files or not name.legacy) and (self.in_front or not name.is_shared)
-        ]

@@ -37,8 +37,7 @@ def discovery_files(endpoint: Endpoint) -> tuple[DiscoveryFile, ...]:
     return tuple(
         _file(publication.family, name, publication.port, publication.token)
         for publication in endpoint.publications
-        for name in publication.family.files
-        if not name.legacy and not name.is_shared
+        for name in endpoint.names(publication.family)
     )
 
 
@@ -147,7 +146,8 @@ def _file(family: CliFamily, name: DiscoveryName, port: int, token: str) -> Disc
     if modified is not None:
         state = "ours" if _json(path).get("authToken") == token else "another's"
         return DiscoveryFile(family.name, str(path), state, modified)
-    return DiscoveryFile(family.name, str(path), "missing", None, refusal(name.folder))
+    # Nobody needs to hear of legacy names.
+    return DiscoveryFile(family.name, str(path), "missing", None, "" if name.legacy else refusal(name.folder))
 
 
 def _shared(workspace: str, folders: Sequence[str]) -> list[str]:

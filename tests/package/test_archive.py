@@ -91,6 +91,17 @@ def test_the_messages_are_for_the_installation_and_for_versions(package: Path) -
         assert file in names(package)
 
 
+def test_the_message_at_the_installation_names_commands_that_exist(root: Path) -> None:
+    commands = jsonc.loads((root / "Default.sublime-commands").read_text(encoding="utf-8"))
+    text = (root / "messages/install.txt").read_text(encoding="utf-8")
+    named = set(re.findall(r'"(Qwen Companion: [^"]+)"', text))
+    assert named
+    assert named <= {command["caption"] for command in commands}
+    # Both families get as far as a diff by it.
+    for needed in ("Run Qwen Code", "Run Gemini CLI", "/ide enable", 'answer "No"'):
+        assert needed in text
+
+
 @pytest.fixture
 def tree(root: Path, tmp_path: Path) -> Path:
     """The source tree without its history."""

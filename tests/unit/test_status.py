@@ -19,7 +19,7 @@ import pytest
 
 from companion import survey
 from companion.cli import GEMINI_CLI, QWEN_CODE, CliFamily, DiscoveryFolder
-from companion.editor import WindowStatus
+from companion.editor import Settings, WindowStatus
 from companion.process import running_clis, started_as
 from companion.report import report, without_secrets
 from companion.status import (
@@ -668,6 +668,37 @@ def test_a_lock_file_that_is_gone_or_of_another(running: Running, look: Look, lo
     path.write_text(json.dumps({**body, "authToken": "other", "ppid": 1}))
     assert state() == "another's"
     path.write_text(json.dumps(body))
+
+
+def test_every_discovery_file_of_each_window(running: Running, look: Look):
+    """Issue 4, "Status": those for old CLIs while the setting allows them, that of all windows for the one in front."""
+    running.open_window(2)
+    running.lock(2)
+
+    def names(window: int) -> set[str]:
+        files = look()[1].served[window].files
+        assert {file.state for file in files} == {"ours"}
+        port, pid = str(running.lock(window)["port"]), str(os.getppid())
+        return {Path(file.path).name.replace(port, "PORT").replace(pid, "PID") for file in files}
+
+    new = {"PORT.lock", "qwen-code-ide-server-PID-PORT.json", "gemini-ide-server-PID-PORT.json"}
+    assert names(1) == {*new, "qwen-code-ide-server-PID.json"}
+    assert [len(look()[1].served[window].files) for window in (1, 2)] == [5, 4]
+    running.do(lambda companion: companion.window_focused(2))
+    assert [len(look()[1].served[window].files) for window in (1, 2)] == [4, 5]
+    running.do(lambda companion: companion.configure(Settings(legacy_discovery_files=False)))
+    assert names(1) == names(2) == new
+
+
+def test_a_legacy_file_that_is_gone_is_no_finding(running: Running, look: Look, monkeypatch: pytest.MonkeyPatch):
+    running.lock()
+    monkeypatch.setattr(survey, "refusal", lambda folder: "it is a symbolic link" if folder.parts == () else "")
+    found = running.do(lambda companion: next(iter(companion._windows.values())).endpoint.publications[0].written)
+    [shared] = [path for path in found if path.name == f"qwen-code-ide-server-{os.getppid()}.json"]
+    shared.unlink()
+    told = look()[1]
+    assert {file.path: file.state for file in told.served[1].files}[str(shared)] == "missing"
+    assert findings(told) == []
 
 
 def test_another_editor_on_the_same_folder(running: Running, look: Look, lock_folder: Path, project: Path):
