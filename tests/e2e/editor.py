@@ -49,7 +49,7 @@ class Editor(LineProcess):
             command += ["--also", str(other)]
         self.home = home
         log = home.root / f"editor-{time.monotonic_ns()}.log"
-        environment = home.environment(PYTHONPATH=str(PROJECT), **(variables or {}))
+        environment = home.environment(**{"PYTHONPATH": str(PROJECT), **(variables or {})})
         super().__init__("editor", command, cwd=PROJECT, env=environment, log=log)
 
     def open_file(self, path: Path, **arguments: Any) -> int:

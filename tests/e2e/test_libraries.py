@@ -1,0 +1,76 @@
+"""The package where a library that it needs can't be imported: what a person reads, and what still works."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from .editor import Editor
+from .qwen import PROJECT, Home
+
+# Python runs a module of this name at its start.
+HIDES_MCP = """\
+import sys
+
+
+class Hides:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "mcp":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+sys.meta_path.insert(0, Hides())
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "state"),
+    [
+        ("sitecustomize.py", HIDES_MCP, "missing"),
+        ("mcp/__init__.py", "raise ImportError('another version')\n", "broken"),
+    ],
+)
+def test_a_library_that_fails_is_said_in_one_sentence_and_the_package_is_loaded(
+    tmp_path: Path, file: str, text: str, state: str
+) -> None:
+    """Issue 2 §1: in the status bar and in the console; no traceback."""
+    module = tmp_path / file
+    module.parent.mkdir(exist_ok=True)
+    module.write_text(text, encoding="utf-8")
+    home = Home.make()
+    try:
+        first = os.pathsep.join([str(tmp_path), str(PROJECT)])
+        editor = Editor(home, [home.workspace], variables={"PYTHONPATH": first})
+        try:
+            sentence = (
+                f"QwenCompanion: The library “mcp” is {state}. "
+                "Run “Package Control: Satisfy Libraries” from the command palette."
+            )
+
+            def said() -> list[str]:
+                """In the status bar."""
+                return [one["text"] for one in editor.state()["messages"] if "mcp" in one["text"]]
+
+            assert editor.wait("sentence", said) == [sentence]
+            # The package is there: its commands run, and the report repeats the remedy.
+            editor.do("command", name="qwen_companion_status")
+            editor.wait(
+                "status report",
+                lambda: any(
+                    view["settings"].get("qwen_companion.status") and sentence.partition(": ")[2] in view["text"]
+                    for view in editor.views(text=True)
+                ),
+            )
+            console = [event["text"] for event in editor.events if event["event"] == "log"]
+            assert [line for line in console if "mcp" in line] == [sentence]
+            assert "reloading plugin QwenCompanion.plugin" in console
+            assert "Traceback" not in "\n".join(console)
+            assert editor.lock_files() == []
+            editor.quit()
+            assert "Traceback" not in editor.said()
+        finally:
+            editor.kill()
+    finally:
+        home.remove()
