@@ -288,6 +288,26 @@ def test_a_cli_with_another_home(desk: Desk, process: Callable[..., list[int]]) 
     assert finding.endswith("Start both from a terminal with the same variables.")
 
 
+def test_a_cli_in_a_terminal_from_before(desk: Desk, process: Callable[..., list[int]]) -> None:
+    """It keeps the port of an editor that is gone, which an old version takes before any file."""
+    (desk.home.qwen_home / "settings.json").write_text(json.dumps(qwen_cli.settings()), encoding="utf-8")
+    editor = desk.open()
+    pids = process("@qwen-code/qwen-code", "0.8.2", QWEN_CODE_IDE_SERVER_PORT="4000")
+    report = desk.report(editor)
+    [finding] = report.of(pids)
+    assert finding.endswith("with the port 4000, which is no window's here. Open a new terminal and start it there.")
+    assert report.state(pids).endswith("not connected: has an old port")
+
+
+def test_an_old_cli_in_a_terminal_without_variables(desk: Desk, process: Callable[..., list[int]]) -> None:
+    """0.5.2 to 0.10.1 find an editor by its variables alone (qwen-ide.md §8)."""
+    (desk.home.qwen_home / "settings.json").write_text(json.dumps(qwen_cli.settings()), encoding="utf-8")
+    editor = desk.open()
+    pids = process("@qwen-code/qwen-code", "0.8.2")
+    [finding] = desk.report(editor).of(pids)
+    assert "0.8.2 finds an editor by its variables alone. Run it from the palette (“Run Qwen Code”)" in finding
+
+
 def test_no_folder(desk: Desk) -> None:
     editor = desk.editor()
     editor.wait("port", lambda: desk.report(editor).text.count("port"))
