@@ -7,7 +7,7 @@ import io
 import os
 import sys
 
-from headless import modules
+from headless import modules, session
 from headless.app import Application
 from headless.control import Channel, Server, captured_console, leave, private_stdout
 
@@ -34,7 +34,7 @@ def main() -> None:
         modules.install()
         app = Application()
         if not options.no_window:
-            app.new_window(options.folder)
+            session.restore(app, app.new_window(options.folder))
         for other in options.also:
             app.loader.add(other)
         app.loader.add(options.package, options.name)
@@ -43,6 +43,7 @@ def main() -> None:
         Server(app, channel, stdin).start()
         app.start()
         app.loop.run()
+        session.save(app)
         leave(app, (sys.stdout.flush, sys.stderr.flush))
 
 

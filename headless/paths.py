@@ -66,6 +66,11 @@ class Paths:
         """The user's own package."""
         return os.path.join(self.packages, "User")
 
+    @property
+    def session(self) -> str:
+        """The file with what is kept of the windows."""
+        return os.path.join(self.data, "Local", "Session.sublime_session")
+
     def create(self) -> None:
         """Make the folders that do not exist yet."""
         for folder in (self.user, self.installed_packages, self.lib, self.cache):

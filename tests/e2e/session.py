@@ -73,6 +73,11 @@ class CliSession(Generic[C]):
         """A file of the project that no other test uses."""
         return self.home.write(name, text)
 
+    def restart(self) -> None:
+        """Start the editor again after it has ended."""
+        self.editor.kill()
+        self.editor = Editor(self.home, [self.home.workspace])
+
     def close(self) -> None:
         """End the CLI and the editor, whatever state they are in."""
         self.cli.close()

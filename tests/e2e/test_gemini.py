@@ -144,10 +144,16 @@ def test_escape_in_the_terminal_closes_the_diff(gemini_session: GeminiSession) -
     _assert_refused(gemini_session, path.name)
 
 
-def test_the_cli_stays_usable_when_the_editor_quits_with_an_open_diff(own_gemini_session: GeminiSession) -> None:
-    """E2, D4: left alone, its question could be answered by nobody any more (gemini-ide.md §7)."""
+def test_the_cli_stays_usable_when_the_editor_quits_and_connects_again_after_a_restart(
+    own_gemini_session: GeminiSession,
+) -> None:
+    """E2, D4: left alone, its question could be answered by nobody any more (gemini-ide.md §7).
+
+    Issue 4: the editor has the same port again, and `/ide enable` finds it.
+    """
     session = own_gemini_session
     path = session.file("pending.py")
+    port = session.editor.lock()["port"]
     session.gemini.ask_to_write(path, GREET_BETTER)
     session.editor.wait_diff(path)
     session.editor.quit()
@@ -157,6 +163,14 @@ def test_the_cli_stays_usable_when_the_editor_quits_with_an_open_diff(own_gemini
     script = session.gemini.ask_to_write(path, GREET_BETTER)
     session.gemini.wait_question()
     session.gemini.terminal.press("\r")
+    session.gemini.wait_done(script)
+    assert path.read_text(encoding="utf-8") == GREET_BETTER
+    session.restart()
+    assert session.editor.lock()["port"] == port
+    session.gemini.reconnect()
+    path = session.file("again.py")
+    script = session.gemini.ask_to_write(path, GREET_BETTER)
+    session.editor.accept(session.editor.wait_diff(path))
     session.gemini.wait_done(script)
     assert path.read_text(encoding="utf-8") == GREET_BETTER
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .cli import ESCAPE
-from .editor import Editor
 from .session import GREET, GREET_BETTER, Session
 
 
@@ -17,10 +16,14 @@ def _assert_usable(session: Session) -> None:
     assert path.read_text(encoding="utf-8") == GREET
 
 
-def test_the_cli_stays_usable_when_the_editor_quits_with_an_open_diff(own_session: Session) -> None:
-    """E2, D4: the open diff is answered as rejected before the server stops, and the discovery files are gone."""
+def test_the_cli_stays_usable_when_the_editor_quits_and_connects_again_after_a_restart(own_session: Session) -> None:
+    """E2, D4: the open diff is answered as rejected before the server stops, and the discovery files are gone.
+
+    Issue 4: the editor has the same port again, and `/ide enable` finds it.
+    """
     session = own_session
     path = session.file("pending.py")
+    port = session.editor.lock()["port"]
     session.qwen.ask_to_write(path, GREET_BETTER)
     session.editor.wait_diff(path)
     session.editor.quit()
@@ -29,6 +32,13 @@ def test_the_cli_stays_usable_when_the_editor_quits_with_an_open_diff(own_sessio
     assert session.editor.lock_files() == []
     assert not list(session.home.tmp.rglob("qwen-code-ide-server-*.json"))
     _assert_usable(session)
+    session.restart()
+    assert session.editor.lock()["port"] == port
+    session.qwen.reconnect()
+    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    session.editor.accept(session.editor.wait_diff(path))
+    session.qwen.wait_done(script)
+    assert path.read_text(encoding="utf-8") == GREET_BETTER
 
 
 def test_a_new_editor_takes_over_after_a_crash(own_session: Session) -> None:
@@ -43,8 +53,7 @@ def test_a_new_editor_takes_over_after_a_crash(own_session: Session) -> None:
     session.qwen.wait_question()
     session.qwen.terminal.press(ESCAPE)
     session.qwen.wait_idle()
-    session.editor.kill()
-    session.editor = Editor(session.home, [session.home.workspace])
+    session.restart()
     session.editor.wait(
         "cleared leftovers", lambda: left not in session.editor.lock_files() and session.editor.lock_files()
     )

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import sublime
 
-from headless import links
+from headless import links, session
 from headless.app import Application
+from headless.paths import Paths
 
 TWO_COLUMNS = {"cols": [0, 0.5, 1], "rows": [0, 1], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
 
@@ -361,3 +362,24 @@ def test_popups_and_annotations_say_when_they_go(app: Application, view: Any):
     with pytest.raises(LookupError):
         links.close_annotations(app.views[view.id()], "notes")
     assert gone == ["one", "notes"]
+
+
+def test_a_window_has_its_settings_again_after_a_restart(tmp_path: Path):
+    """`Window.settings`: they belong to the window, which the editor's session keeps."""
+    paths = Paths(str(tmp_path / "data"), str(tmp_path / "cache"))
+    first = Application(paths)
+    window = first.window_handle(first.new_window([str(tmp_path)]))
+    other = first.window_handle(first.new_window())
+    window.settings().set("mine", {"a": 1})
+    other.settings().set("mine", 2)
+    session.save(first)
+    first.dispose()
+    second = Application(paths)
+    for folders, expected in (([str(tmp_path)], {"a": 1}), ([], 2), ([str(tmp_path / "new")], None)):
+        state = second.new_window(folders)
+        session.restore(second, state)
+        assert second.window_handle(state).settings().get("mine") == expected
+    Path(paths.session).write_text("broken")
+    session.restore(second, state := second.new_window())
+    assert second.window_handle(state).settings().get("mine") is None
+    second.dispose()
