@@ -16,17 +16,15 @@ from .garbage import no_collection
 from .words import word_changes
 
 Points = tuple[int, int]
+Filler = tuple[int, int]
+"""A point, and how many blank lines go below its line, so that both sides are level.
+
+There may be 50,000. Plain tuples of numbers are nothing to the garbage collector; as many other objects would make it
+look through all objects of the editor's plugins, for 100 ms.
+"""
 
 MAX_WORDS = 2_000
 """Changed lines whose words are marked; in a text with more, lines are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Filler:
-    """Blank lines below the line at a point, so that both sides are level."""
-
-    point: int
-    lines: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +61,12 @@ def _marks(original: str, proposal: str) -> Marks:
         Side(
             [_points(old_starts, change.old_start, change.old_end) for change in found],
             old_words,
-            [Filler(old_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "old"],
+            [(old_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "old"],
         ),
         Side(
             [_points(new_starts, change.new_start, change.new_end) for change in found],
             new_words,
-            [Filler(new_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "new"],
+            [(new_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "new"],
         ),
         tally(found, old, new),
     )

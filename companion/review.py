@@ -12,12 +12,14 @@ import logging
 import os
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from . import cli
 from .changes import change_at, changes, restore_edit, revert_edit
+from .compare import Change
 from .disk import DiskFile, read_file, stamp
 from .editor import Editor, Settings
+from .garbage import no_collection
 from .marks import Marks, marks
 from .protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected, Notification
 from .text import SourceText
@@ -283,11 +285,11 @@ class Reviews:
         found = await asyncio.to_thread(marks, review.original, text)
         self._editor.show_marks(review, found, version)
 
-    async def _edit(self, review: Review, side: Any, text: str, line: int, version: int) -> None:
+    async def _edit(self, review: Review, side: Literal["old", "new"], text: str, line: int, version: int) -> None:
         """Undo ("new") or make again ("old") the change at a line of `text`."""
         other = review.original if side == "new" else review.shown
         before, after = (other, text) if side == "new" else (text, other)
-        change = change_at(await asyncio.to_thread(changes, before, after), line, side)
+        change = await asyncio.to_thread(_change_at, before, after, line, side)
         if change:
             edit = (revert_edit if side == "new" else restore_edit)(before, after, change)
             self._editor.edit_review(review, edit, version)
@@ -354,6 +356,11 @@ class Reviews:
             why = f"The diff of {review.name} {what}. Your edits are kept here: the CLI may not write them."
             self._editor.keep_text(review.owner.window, review.name, shown, why)
         return review.proposed.restore(shown, review.disk.source)
+
+
+def _change_at(before: str, after: str, line: int, side: Literal["old", "new"]) -> Change | None:
+    with no_collection():
+        return change_at(changes(before, after), line, side)
 
 
 def _differs(disk: DiskFile, review: Review) -> bool:

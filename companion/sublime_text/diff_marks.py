@@ -116,11 +116,11 @@ class SideMarks:
         self._fillers += [
             self._view.add_phantom(
                 FILLERS,
-                sublime.Region(filler.point),
-                _FILLER.format(above=(filler.lines - 1) * height, line=height),
+                sublime.Region(point),
+                _FILLER.format(above=(lines - 1) * height, line=height),
                 sublime.PhantomLayout.BLOCK,
             )
-            for filler in fillers
+            for point, lines in fillers
         ]
 
 

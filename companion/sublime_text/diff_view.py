@@ -56,6 +56,7 @@ class DiffView:
         self._like = next((view for view in own if view.window() == window), next(iter(own), None))
         self._marks: Marks | None = None
         self._is_filled = False
+        self._filled_version: int | None = None
         self._is_original_filled = False
         self._drawing: object = None
         self._warned: list[str] = []
@@ -96,6 +97,10 @@ class DiffView:
         if not self.proposal.is_valid():
             return None
         return self.proposal.substr(sublime.Region(0, self.proposal.size())) if self._is_filled else self.review.shown
+
+    def needs_marks(self, version: int) -> bool:
+        """Whether the proposal is at a version whose marks nobody has asked for: those of the filled view are there."""
+        return self.proposal.is_valid() and self.proposal.change_count() == version != self._filled_version
 
     def show_marks(self, marks: Marks | None) -> None:
         """Mark the changes, None where the texts can't be compared."""
@@ -242,6 +247,8 @@ class DiffView:
 
     def _filled(self) -> None:
         self._is_filled = True
+        if self.proposal.size() == len(self.review.shown):  # else the person was faster
+            self._filled_version = self.proposal.change_count()
         self.proposal.set_read_only(not self.review.is_editable)
         self.proposal.set_reference_document(self.review.original)
         self._draw()

@@ -163,7 +163,7 @@ class Diffs:
         self._open.clear()
 
     def _compare(self, diff: DiffView, version: int) -> None:
-        if diff.proposal.is_valid() and diff.proposal.change_count() == version and (text := diff.text()) is not None:
+        if diff.needs_marks(version) and (text := diff.text()) is not None:
             self._tell(lambda reviews: reviews.compare(diff.review.number, text, version))
 
     def _at_line(self, diff: DiffView, line: int | None, call: Callable[[Reviews, int, str, int, int], None]) -> None:

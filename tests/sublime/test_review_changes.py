@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import sublime
 
 from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
@@ -228,6 +230,20 @@ class TestMarks(ChangesCase):
         self.assertEqual(self.proposal.substr(self.proposal.get_regions(CHANGES)[3]), "typed\n")
         self.proposal.run_command("undo")
         yield lambda: self.rows() == ROWS
+
+    def test_a_diff_that_nobody_edits_is_compared_once(self) -> Steps:
+        """Issue 3, figures: filling a view is an edit to the editor only."""
+        self.set_limit("sublime_text.diff_view", "CHUNK", 500)
+        with patch.object(loaded("review"), "marks", wraps=loaded("review").marks) as compared:
+            yield from self.open_changes()
+            yield 300
+            self.assertEqual(compared.call_count, 1)
+            self.put_caret(70)
+            self.proposal.run_command("insert", {"characters": "typed\n"})
+            yield lambda: len(self.rows()) == 4
+            self.proposal.run_command("undo")
+            yield lambda: self.rows() == ROWS
+            self.assertEqual(compared.call_count, 3)
 
     def test_an_equal_line_is_as_high_on_both_sides(self) -> Steps:
         """Issue 3: fillers keep both sides level, and follow the edits."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 
 from companion import review as review_module
 from companion.companion import Companion
+from companion.compare import Change
 from companion.editor import Settings
 
 from .conftest import Running, until
@@ -454,6 +456,26 @@ class TestChanges:
         running.do(lambda companion: companion.reviews.revert(number, diff.text, 0, 0))
         running.do(lambda companion: companion.reviews.revert(number, diff.text, 3, 1))
         until(lambda: diff.text == "A\nb\nc\nd\n")
+
+    def test_while_a_change_is_looked_for_nothing_is_collected(
+        self, running: Running, number: int, path: str, monkeypatch: pytest.MonkeyPatch
+    ):
+        """Issue 3, figures: the collector holds every thread, the UI thread too."""
+        collects: list[bool] = []
+        changes = review_module.changes
+
+        def watched(old: str, new: str) -> list[Change]:
+            collects.append(gc.isenabled())
+            return changes(old, new)
+
+        monkeypatch.setattr(review_module, "changes", watched)
+        diff = running.diff(path)
+        running.do(lambda companion: companion.reviews.revert(number, diff.text, 0, diff.version))
+        until(lambda: diff.text == "a\nb\nc\nD\n")
+        running.do(lambda companion: companion.reviews.restore(number, diff.text, 0, diff.version))
+        until(lambda: diff.text == "A\nb\nc\nD\n")
+        assert collects == [False, False]
+        assert gc.isenabled()
 
     def test_marks_follow_the_text(self, running: Running, number: int, path: str):
         """D1."""
