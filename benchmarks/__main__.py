@@ -1,4 +1,4 @@
-"""Run the benchmarks, each in a process and a home of its own: `python -m benchmarks [--json] [NAME…]`."""
+"""Run the benchmarks, each in a process and a home of its own: `python -m benchmarks [--json] [--check] [NAME…]`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 from .editor import ROOT
+from .limits import exceeded
 
 NAMES = ("start", "server", "review", "windows", "chat")
 SELF = "--in-this-process"
@@ -27,10 +28,14 @@ def measure(name: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the figures: with --json one object of names and numbers, else a line each."""
+    """Print the figures: with --json one object of names and numbers, else a line each.
+
+    With --check, say which are over their limits, and exit with 1 if any is.
+    """
     parser = argparse.ArgumentParser(prog="scripts/bench")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all without one")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a figure is over its limit")
     parser.add_argument(SELF, dest="inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:
@@ -45,6 +50,8 @@ def main() -> None:
     else:
         for key, value in figures.items():
             print(f"{key:24} {value:10.3f}")
+    if options.check and (over := exceeded(figures)):
+        sys.exit("\n".join(over))
 
 
 main()

@@ -1,0 +1,39 @@
+"""What each figure may be at most, as the issues have it. Times hold for a machine that does nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+LIMITS: Mapping[str, float] = {
+    # Issue 2 §2
+    "start.published_ms": 30,
+    "start.initialize_ms": 1_500,
+    "start.stall_ms": 16,
+    "server.post_ms": 2,
+    # Issue 3, figures
+    "review.10k.shown_ms": 150,
+    "review.10k.stall_ms": 16,
+    "review.100k.shown_ms": 1_500,
+    "review.100k.stall_ms": 50,
+    "review.files.shown_ms": 1_500,
+    "review.files.stall_ms": 50,
+    "review.marks_ms": 100,
+    # "Grows linearly": a line of a long text costs no more than one of a short text, but for what the machine adds.
+    "review.growth": 1.5,
+    # Issue 4, windows; the context is the UI thread's, which never stalls for more than a frame
+    "windows.each_ms": 5,
+    "windows.each_mb": 1,
+    "context.1000_views_ui_ms": 16,
+    # Issue 5, figures
+    "chat.first_chunk_ms": 50,
+    "chat.10k_chunks_ui_ms": 1_500,
+}
+
+
+def exceeded(figures: Mapping[str, float]) -> list[str]:
+    """A sentence for each figure that is over its limit."""
+    return [
+        f"{name} is {value:g}, more than {LIMITS[name]:g}."
+        for name, value in figures.items()
+        if name in LIMITS and value > LIMITS[name]
+    ]
