@@ -58,10 +58,13 @@ def usual_shell(environment: Mapping[str, str]) -> str:
     return next((path for path in ("/bin/bash", "/bin/zsh") if os.path.exists(path)), "/bin/sh")
 
 
-def options(launch: Launch, words: Sequence[str], *, resume: bool) -> list[str]:
-    """The options that a CLI gets beside those in the person's own command."""
+def options(launch: Launch, words: Sequence[str], *, resume: bool, is_decided: bool = False) -> list[str]:
+    """The options that a CLI gets beside those in the person's own command.
+
+    `is_decided`: the person's settings of the CLI say already when it asks.
+    """
     given = {word.partition("=")[0] for word in words}
-    ask = [] if given & launch.unless else list(launch.ask)
+    ask = [] if is_decided or given & launch.unless else list(launch.ask)
     return [*ask, *(launch.resume if resume else ())]
 
 
@@ -75,7 +78,9 @@ def words_of(command: Command) -> list[str]:
         return command.split()
 
 
-def login_command(shell: str, launch: Launch, command: Command, *, resume: bool = False) -> list[str]:
+def login_command(
+    shell: str, launch: Launch, command: Command, *, resume: bool = False, is_decided: bool = False
+) -> list[str]:
     """The arguments that run a CLI in a login shell, so that the PATH of its start-up files holds.
 
     The shell stays the CLI's parent, which looks for the editor from there upwards (qwen-ide.md §2); without the
@@ -83,7 +88,7 @@ def login_command(shell: str, launch: Launch, command: Command, *, resume: bool 
     """
     kind: Shell = "fish" if os.path.basename(shell) == "fish" else "sh"
     words = words_of(command) or [launch.key]
-    extra = _joined(options(launch, words, resume=resume), kind)
+    extra = _joined(options(launch, words, resume=resume, is_decided=is_decided), kind)
     line = command if isinstance(command, str) else _joined(words, kind)
     steps = [f"export {name}={value}" for name, value in TERMINAL_VARIABLES.items()]  # Terminus sets its own
     program = words[0]
@@ -94,12 +99,12 @@ def login_command(shell: str, launch: Launch, command: Command, *, resume: bool 
     return [shell, "-i", "-l", "-c", "; ".join(steps)]
 
 
-def windows_command(launch: Launch, command: Command, *, resume: bool = False) -> list[str]:
+def windows_command(launch: Launch, command: Command, *, resume: bool = False, is_decided: bool = False) -> list[str]:
     """The same on Windows, where shells have no start-up files that matter. `call` runs `.cmd` files as well."""
     words = [word.strip('"') for word in words_of(command)] or [launch.key]
     steps = [f"set {name}={value}&&" for name, value in TERMINAL_VARIABLES.items()]
     setting = [word for step in steps for word in step.split(" ")]
-    return ["cmd.exe", "/c", *setting, "call", *words, *options(launch, words, resume=resume)]
+    return ["cmd.exe", "/c", *setting, "call", *words, *options(launch, words, resume=resume, is_decided=is_decided)]
 
 
 def not_found(launch: Launch, program: str) -> str:

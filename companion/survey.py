@@ -9,16 +9,16 @@ import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from .cli import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
+from .cli_settings import approval_mode, read_json, setting, settings_folder
 from .endpoint import Endpoint
 from .process import running_clis, wrote
 from .status import Cli, DiscoveryFile, Folder, Rival, RunningCli, is_inside
 
 LIBRARIES = ("mcp", "mcp-types", "pydantic", "pydantic-core", "starlette", "uvicorn", "anyio", "h11", "psutil")
 """The libraries on which a problem may depend."""
-_JSON_WITH_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 def library_versions() -> tuple[tuple[str, str], ...]:
@@ -47,7 +47,7 @@ def rivals(folders: Sequence[str], port: int, ours: Sequence[int]) -> tuple[Riva
     own = _modified(folder / f"{port}.lock")
     found: list[Rival] = []
     for path in _lock_files(folder):
-        body, modified = _json(path), _modified(path)
+        body, modified = read_json(path), _modified(path)
         pid = body.get("ppid")
         if int(path.stem) in ours or modified is None or not isinstance(pid, int) or not wrote(pid, modified):
             continue
@@ -67,30 +67,18 @@ def clis(families: Sequence[CliFamily] = FAMILIES) -> tuple[Cli, ...]:
 
 def look_at(running: RunningCli) -> Cli:
     """A running CLI, with its version and its settings: the user's, and those of the project that it is in."""
-    home = settings_folder(running)
-    user = home / "settings.json"
+    user = _settings_folder(running) / "settings.json"
     paths = [user] + ([Path(running.cwd, running.family.habits.folder, "settings.json")] if running.cwd else [])
     ide_mode: bool | None = False
     approval: str | None = None
     for path in paths:
-        values = _json(path, comments=True)
+        values = read_json(path)
         if not values and path.exists() and path == user:
             ide_mode = None  # it can't be read, or says nothing
-        enabled = _at(values, "ide.enabled", _at(values, "ideMode"))
-        mode = _at(values, running.family.habits.approval_setting, _at(values, "tools.approvalMode"))
+        enabled = setting(values, "ide.enabled", setting(values, "ideMode"))
         ide_mode = enabled if isinstance(enabled, bool) else ide_mode
-        approval = mode if isinstance(mode, str) else approval
+        approval = approval_mode(running.family, values) or approval
     return Cli(running, version(running), str(user), ide_mode, approval, looks_elsewhere(running))
-
-
-def settings_folder(running: RunningCli) -> Path:
-    """The folder of a CLI in the person's home, as its own environment says."""
-    habits, variables = running.family.habits, running.variables or os.environ
-    named = variables.get(habits.home_variable)
-    if named and habits.home_is_folder:
-        return Path(running.cwd or "", os.path.expanduser(named))
-    home = variables.get("USERPROFILE" if os.name == "nt" else "HOME")
-    return Path(named or home or Path.home(), habits.folder)
 
 
 def looks_elsewhere(running: RunningCli) -> str:
@@ -98,7 +86,7 @@ def looks_elsewhere(running: RunningCli) -> str:
     if running.variables is None:
         return ""
     if running.family.habits.home_is_folder:
-        theirs, ours = settings_folder(running), qwen_home()
+        theirs, ours = _settings_folder(running), qwen_home()
     else:
         names = ("TEMP", "TMP") if os.name == "nt" else ("TMPDIR", "TMP", "TEMP")
         named = next((running.variables[name] for name in names if running.variables.get(name)), None)
@@ -112,7 +100,7 @@ def version(running: RunningCli) -> tuple[int, ...] | None:
     """The version in the npm package that a CLI was started from."""
     program = Path(os.path.realpath(os.path.join(running.cwd or "", running.program)))
     for folder in list(program.parents)[:4]:
-        body = _json(folder / "package.json")
+        body = read_json(folder / "package.json")
         if body.get("name") == running.family.launch.npm_package:
             numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", str(body.get("version")))
             return tuple(map(int, numbers.groups())) if numbers else None
@@ -140,11 +128,15 @@ def refusal(folder: DiscoveryFolder) -> str:
     return "" if os.access(path, os.W_OK | os.X_OK) else "it can't be written to"
 
 
+def _settings_folder(running: RunningCli) -> Path:
+    return settings_folder(running.family, running.variables or os.environ, running.cwd or "")
+
+
 def _file(family: CliFamily, name: DiscoveryName, port: int, token: str) -> DiscoveryFile:
     path = name.folder.path / name.file(os.getppid(), port)
     modified = _modified(path)
     if modified is not None:
-        state = "ours" if _json(path).get("authToken") == token else "another's"
+        state = "ours" if read_json(path).get("authToken") == token else "another's"
         return DiscoveryFile(family.name, str(path), state, modified)
     # Nobody needs to hear of legacy names.
     return DiscoveryFile(family.name, str(path), "missing", None, "" if name.legacy else refusal(name.folder))
@@ -167,24 +159,6 @@ def _lock_files(folder: Path) -> list[Path]:
         return sorted(path for path in folder.iterdir() if re.fullmatch(r"\d+\.lock", path.name))
     except OSError:
         return []
-
-
-def _json(path: Path, *, comments: bool = False) -> dict[str, Any]:
-    try:
-        text = path.read_text("utf-8-sig")
-        if comments:
-            text = _JSON_WITH_COMMENTS.sub(lambda found: found[0] if found[0].startswith('"') else " ", text)
-        body: object = json.loads(text)
-    except (OSError, ValueError):
-        return {}
-    return cast("dict[str, Any]", body) if isinstance(body, dict) else {}
-
-
-def _at(values: object, key: str, default: object = None) -> object:
-    """The value of a key such as "ide.enabled"."""
-    for part in key.split("."):
-        values = cast("dict[str, object]", values).get(part) if isinstance(values, dict) else None
-    return default if values is None else values
 
 
 def _modified(path: Path) -> float | None:

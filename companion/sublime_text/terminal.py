@@ -19,6 +19,7 @@ import sublime
 
 from .. import shell
 from ..cli import FAMILIES, CliFamily
+from ..cli_settings import names_approval_mode
 from .windows import is_terminal
 
 if TYPE_CHECKING:
@@ -168,13 +169,15 @@ def send(terminal: Terminal, window: sublime.Window, text: str) -> None:
 
 def command_of(family: CliFamily, setting: shell.Command, *, resume: bool) -> list[str]:
     """The command that Terminus runs for a family. Raises LookupError, with a sentence, if it is missing."""
+    is_decided = names_approval_mode(family)
     if sys.platform != "win32":
-        return shell.login_command(shell.usual_shell(os.environ), family.launch, setting, resume=resume)
+        login = shell.usual_shell(os.environ)
+        return shell.login_command(login, family.launch, setting, resume=resume, is_decided=is_decided)
     # The shell itself would find no more than this does: there are no start-up files that change the PATH.
     program = (shell.words_of(setting) or [family.launch.key])[0].strip('"')
     if shutil.which(program) is None:
         raise LookupError(shell.not_found(family.launch, program))
-    return shell.windows_command(family.launch, setting, resume=resume)
+    return shell.windows_command(family.launch, setting, resume=resume, is_decided=is_decided)
 
 
 def _free_number(window: sublime.Window, family: CliFamily) -> int:

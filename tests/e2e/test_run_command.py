@@ -50,8 +50,8 @@ class Place:
         self.home = home
         home.write("greet.py", GREET)
         home.write("my notes.txt", NOTES)
-        # The person's own settings would never ask.
-        self._write(".qwen/settings.json", json.dumps(qwen.settings("auto-edit")))
+        # Without an approval mode in its settings, Qwen Code never asks.
+        self._write(".qwen/settings.json", json.dumps({**qwen.settings(), "tools": {}}))
         self._write(".gemini/settings.json", json.dumps(gemini.settings()))
         # A model that is named needs no request that chooses one.
         command = json.dumps({"gemini_command": ["gemini", "-m", "gemini-2.5-flash"]})

@@ -135,6 +135,24 @@ class TestRun(TerminalCase):
         self.assertEqual((self.args["title"], self.args["tag"]), ("Qwen Code", "qwen"))
         self.assertIn("qwen --approval-mode default", self.line)
 
+    def test_the_approval_mode_of_the_persons_own_settings_counts(self) -> Steps:
+        """Issue 4, "Terminal": unless the person set one."""
+        self._set_approval_mode(self.folder / "home")
+        with patch.object(loaded("cli_settings"), "settings_folder", lambda *_: self.folder / "home"):
+            yield from self.run_cli()
+        self.assertNotIn("--approval-mode", self.line)
+
+    def test_the_approval_mode_of_a_project_does_not_count(self) -> Steps:
+        """Others may have written it."""
+        self._set_approval_mode(self.folder / ".qwen")
+        with patch.object(loaded("cli_settings"), "settings_folder", lambda *_: self.folder / "home"):
+            yield from self.run_cli()
+        self.assertIn("qwen --approval-mode default", self.line)
+
+    def _set_approval_mode(self, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "settings.json").write_text('{"tools": {"approvalMode": "auto-edit"}}')
+
     def test_all_variables_of_the_window_are_in_the_environment(self) -> Steps:
         yield from self.run_cli("gemini")
         told = json.loads(discovery_file().read_text("utf-8"))

@@ -200,6 +200,11 @@ def test_a_mode_that_the_person_has_set_stays(command: Command):
     assert "default" not in windows_command(QWEN, command)
 
 
+def test_a_mode_of_the_persons_settings_stays():
+    assert "--approval-mode" not in login_command("/bin/sh", QWEN, ["qwen"], is_decided=True)[-1]
+    assert windows_command(QWEN, ["qwen"], resume=True, is_decided=True)[-2:] == ["qwen", "--continue"]
+
+
 def test_gemini_cli_asks_by_itself():
     assert "--approval-mode" not in login_command("/bin/sh", GEMINI, ["gemini"], resume=True)[-1]
     assert "gemini --resume latest" in login_command("/bin/sh", GEMINI, ["gemini"], resume=True)[-1]

@@ -19,6 +19,7 @@ import pytest
 
 from companion import survey
 from companion.cli import GEMINI_CLI, QWEN_CODE, CliFamily, DiscoveryFolder
+from companion.cli_settings import names_approval_mode, settings_folder
 from companion.editor import Settings, WindowStatus
 from companion.process import running_clis, started_as
 from companion.report import report, without_secrets
@@ -544,9 +545,7 @@ def test_the_settings_of_a_cli(
 
 
 def test_where_the_settings_of_a_cli_are(tmp_path: Path):
-    folder = lambda family, **variables: survey.settings_folder(  # noqa: E731
-        cli(family, cwd=str(tmp_path), variables=variables).running
-    )
+    folder = lambda family, **variables: settings_folder(family, variables, str(tmp_path))  # noqa: E731
     assert folder(QWEN_CODE, QWEN_HOME="/q", HOME="/h", USERPROFILE="/h") == Path("/q")
     assert folder(QWEN_CODE, QWEN_HOME="here") == tmp_path / "here"
     assert folder(QWEN_CODE, HOME="/h", USERPROFILE="/h") == Path("/h/.qwen")
@@ -571,6 +570,17 @@ def test_where_a_cli_looks_for_editors(home: Path, tmp_path: Path):
 def test_the_approval_mode_of_gemini_cli(home: Path):
     write(home / ".gemini" / "settings.json", {"general": {"defaultApprovalMode": "auto_edit"}})
     assert survey.look_at(cli(GEMINI_CLI, variables=None).running).approval == "auto_edit"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [(None, False), ({"tools": {}}, False), ({"tools": {"approvalMode": "auto-edit"}}, True), ("{ broken", False)],
+)
+def test_whether_the_person_has_set_an_approval_mode(home: Path, values: object, expected: bool):
+    if values is not None:
+        write(home / ".qwen" / "settings.json", values)
+    assert names_approval_mode(QWEN_CODE) is expected
+    assert not names_approval_mode(GEMINI_CLI)
 
 
 def test_a_version_that_is_none(tmp_path: Path):
