@@ -18,8 +18,9 @@ LIMITS: Mapping[str, float] = {
     "review.files.shown_ms": 1_500,
     "review.files.stall_ms": 50,
     "review.marks_ms": 100,
-    # "Grows linearly": a line of a long text costs no more than one of a short text, but for what the machine adds.
-    "review.growth": 1.5,
+    # "Grows linearly": a line of a long text costs what one of a short text does, but for what the machine adds. Growth
+    # with the square would make it 10.
+    "review.growth": 2,
     # Issue 4, windows; the context is the UI thread's, which never stalls for more than a frame
     "windows.each_ms": 5,
     "windows.each_mb": 1,
