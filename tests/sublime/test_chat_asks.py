@@ -17,7 +17,7 @@ class TestPermission(ChatCase):
 
     def test_every_option_is_a_button(self) -> Steps:
         self.ask(*ALL)
-        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Option 0 (y) Option 1 (a) Option 2 (n) Option 3"])
+        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Option 0 (y) Option 2 (n) Option 3 Option 1 (a)"])
         self.screen.click(self.view, "vote:3:p1")
         yield from self.voted("id3", None)
 
