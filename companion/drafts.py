@@ -11,17 +11,14 @@ from dataclasses import dataclass
 from .daemon import prompt
 from .daemon.client import Block, Client
 from .daemon.errors import StreamLostError, UnsendableError
+from .daemon.mentions import Mention, mentions
 from .daemon.prompt import Draft
 
 MAX_PICTURE = 8 * 1024 * 1024
 """Bytes."""
-MAX_MENTIONS = 50
-"""Paths behind an @ that are looked up; those after them stay text."""
 LOOK_UP_LIMIT = 10.0
 """Seconds to ask the daemon for all of them."""
 
-_MENTION = re.compile(r"(?<!\S)@((?:\\.|[^\s\\])+)")
-_PUNCTUATION = ".,;:!?)]}'\""
 _PICTURES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -62,20 +59,20 @@ async def blocks(draft: Draft, client: Client, place: Place) -> list[Block]:
         DaemonError: the daemon can't be asked for the files that are mentioned.
     """
     unsaved = {place.path_here(path): text for path, text in draft.unsaved.items()}
-    mentions = list(_MENTION.finditer(draft.text))[:MAX_MENTIONS]
+    named = mentions(draft.text)
     try:
         async with asyncio.timeout(LOOK_UP_LIMIT):
-            files = await asyncio.gather(*(_file(match[1], unsaved, client, place) for match in mentions))
+            files = await asyncio.gather(*(_file(mention, unsaved, client, place) for mention in named))
     except TimeoutError:
         raise StreamLostError("The daemon doesn't say which files it has.") from None
     found: list[Block] = []
     at = 0
-    for match, (raw, path) in zip(mentions, files, strict=True):
-        if path is None:
+    for mention, file in zip(named, files, strict=True):
+        if file is None or mention.start < at:
             continue
-        _add_text(found, draft.text[at : match.start()])
+        _add_text(found, draft.text[at : mention.start])
+        at, path = file
         found.append(await _mentioned(path, unsaved, place))
-        at = match.start() + 1 + len(raw)
     _add_text(found, draft.text[at:])
     found += (prompt.excerpt(excerpt.uri, excerpt.text) for excerpt in draft.excerpts)
     for picture in draft.pictures:
@@ -90,13 +87,12 @@ def _add_text(found: list[Block], text: str) -> None:
         found.append(prompt.text(text))
 
 
-async def _file(raw: str, unsaved: Mapping[str, str], client: Client, place: Place) -> tuple[str, str | None]:
-    """What of a mention names a file, and that file as the person names it."""
-    for written in dict.fromkeys((raw, raw.rstrip(_PUNCTUATION))):
-        path = re.sub(r"\\(.)", r"\1", written)
-        if path and (place.path_here(path) in unsaved or await client.is_file(path)):
-            return written, path
-    return raw, None
+async def _file(mention: Mention, unsaved: Mapping[str, str], client: Client, place: Place) -> tuple[int, str] | None:
+    """Where the name of a file ends in the text, and that file as the person names it; None if there is none."""
+    for end, path in mention.paths:
+        if place.path_here(path) in unsaved or await client.is_file(path):
+            return end, path
+    return None
 
 
 async def _mentioned(path: str, unsaved: Mapping[str, str], place: Place) -> Block:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import sublime
 import sublime_plugin
 
+from ..daemon.mentions import mention, open_mention
 from . import package
-from .chat_prompt import mention, open_command, open_mention
+from .chat_prompt import open_command
 
 if TYPE_CHECKING:
     from .adapter import Adapter

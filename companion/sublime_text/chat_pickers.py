@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Literal
 import sublime
 import sublime_plugin
 
+from ..daemon.mentions import mention
 from ..daemon.prompt import Excerpt
 from . import package
 from .chat_commands import ChatCommand, begin, have_chat
-from .chat_prompt import mention
 from .page import Page
 from .panels import Choice as PanelChoice
 from .panels import choose, say

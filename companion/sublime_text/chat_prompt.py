@@ -1,34 +1,16 @@
-"""What a person writes into a chat: mentions of files, slash commands, and the prompts of before. Pure."""
+"""What a person writes into a chat: slash commands, and the prompts of before. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
-_MENTION = re.compile(r"(?<!\S)@((?:\\.|[^\s\\])+)")
-_OPEN_MENTION = re.compile(r"(?<!\S)@((?:\\.|[^\s\\])*)$")
 _OPEN_COMMAND = re.compile(r"/(\S*)$")
-_PUNCTUATION = ".,;:!?)]}'\""
-_BLANK = re.compile(r"(\s|\\)")
 KEPT = 50
 """How many of the latest prompts can be recalled."""
-
-
-def mention(path: str) -> str:
-    """A file as a prompt names it."""
-    return "@" + _BLANK.sub(r"\\\1", path)
-
-
-def mentions(prompt: str) -> list[str]:
-    """The paths that a prompt names: with what follows them without a blank, and without such punctuation."""
-    raw = [found[1] for found in _MENTION.finditer(prompt)]
-    return [_unescaped(path) for one in raw for path in dict.fromkeys((one, one.rstrip(_PUNCTUATION)))]
-
-
-def open_mention(before: str) -> tuple[int, str] | None:
-    """Where the mention begins that is being written at the end of a text, and the path so far."""
-    found = _OPEN_MENTION.search(before)
-    return (found.start(), _unescaped(found[1])) if found else None
+REMEMBERED_LENGTH = 10_000
+"""Characters of a prompt that can be recalled after a reload too: settings are read and written whole."""
 
 
 def open_command(before: str) -> str | None:
@@ -37,39 +19,51 @@ def open_command(before: str) -> str | None:
     return found[1] if found else None
 
 
-def _unescaped(path: str) -> str:
-    return re.sub(r"\\(.)", r"\1", path)
-
-
 class Recall:
-    """The prompts that were sent, the latest last, and which one of them is in the input."""
+    """The prompts that were sent, the latest last, and which one of them is in the input.
 
-    def __init__(self, sent: Sequence[str] = ()) -> None:
-        self.sent = list(sent)[-KEPT:]
-        self._at = len(self.sent)
-        self._draft = ""
+    What the person has made of one stays until it is sent, and so does the draft behind the last.
+    """
+
+    def __init__(self, state: Mapping[str, Any] | None = None) -> None:
+        """`state` is that of an earlier instance."""
+        state = state or {}
+        self.sent: list[str] = list(state.get("sent", ()))
+        self._edits: dict[str, str] = dict(state.get("edits", {}))
+        """By the prompt as it was sent; the draft's is that of none."""
+        self._current: str = state.get("current", "")
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All of it as plain data, but for long prompts that are nowhere but in the history."""
+        needed = {self._current, *self._edits}
+        sent = [prompt for prompt in self.sent if len(prompt) <= REMEMBERED_LENGTH or prompt in needed]
+        return {"sent": sent, "edits": self._edits, "current": self._current}
 
     @property
     def is_recalling(self) -> bool:
         """Whether a prompt of before is in the input."""
-        return self._at < len(self.sent)
+        return self._current in self.sent
 
-    def add(self, prompt: str) -> None:
-        """A prompt was sent."""
+    def add(self, prompt: str) -> str:
+        """What is in the input was sent. Returns the draft, which is there next."""
+        self._edits.pop(self._current, None)
         if prompt.strip():
             self.sent = [*(one for one in self.sent if one != prompt), prompt][-KEPT:]
-        self._at = len(self.sent)
-        self._draft = ""
+        self._current = ""
+        self._edits = {one: edited for one, edited in self._edits.items() if one in self.sent or not one}
+        return self._edits.pop("", "")
 
     def step(self, by: int, current: str) -> str | None:
         """The prompt `by` steps further, or the draft behind the last; None if there is none.
 
         `current` is what is in the input.
         """
-        at = self._at + by
-        if not 0 <= at <= len(self.sent):
+        rows = [*self.sent, ""]
+        at = rows.index(self._current if self.is_recalling else "") + by
+        if not 0 <= at < len(rows):
             return None
-        if not self.is_recalling:
-            self._draft = current
-        self._at = at
-        return self.sent[at] if self.is_recalling else self._draft
+        if current.strip() and current != self._current:
+            self._edits[self._current] = current
+        self._current = rows[at]
+        return self._edits.pop(self._current, self._current)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from ..daemon.mentions import mentions
 from ..daemon.prompt import Draft
 from . import chat_html
 from .chat_panels import QuestionForm, pick_option
-from .chat_prompt import mentions
 from .chat_view import FOLDER_SETTING, ChatView
 from .panels import NO_ANSWER, say
 from .windows import Focus, is_chat, is_visible
@@ -273,7 +273,7 @@ def show_link(chat: ChatView, point: int) -> None:
 
 def _unsaved(chat: ChatView, text: str) -> dict[str, str]:
     """The texts of the unsaved buffers that a prompt names, by their paths."""
-    named = {_spelled(os.path.join(chat.folder, path)) for path in mentions(text)}
+    named = {_spelled(os.path.join(chat.folder, path)) for mention in mentions(text) for _, path in mention.paths}
     views = {path: view for view in chat.window.views() if named and (path := view.file_name()) and view.is_dirty()}
     return {
         path: view.substr(sublime.Region(0, view.size())) for path, view in views.items() if _spelled(path) in named

@@ -316,6 +316,20 @@ def test_mentions_become_files_where_the_daemon_has_them(project: Path):
     attached(project, test)
 
 
+def test_mentions_in_a_text_without_blanks_become_files(project: Path):
+    """Issue 5: F5."""
+
+    async def test(room: Room) -> None:
+        room.daemon.routes["GET /stat"] = stat("a.py", "b.py")
+        room.chats.open(1, room.folder)
+        room.chats.send(1, Draft("看@a.py、@b.py吧"))
+        await room.asked("POST /session/s/prompt")
+        [blocks] = prompts(room)
+        assert [each.get("text") or each["name"] for each in blocks] == ["看", "a.py", "、", "b.py", "吧"]
+
+    attached(project, test)
+
+
 def test_a_path_on_another_system_is_joined_as_it_does():
     place = drafts.Place("/here", r"C:\work", is_local=False)
     assert place.path_there("a/b.py") == r"C:\work\a/b.py"

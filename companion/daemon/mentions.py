@@ -1,0 +1,62 @@
+"""Mentions of files in what a person writes: `@path`, with blanks and backslashes in the path escaped by a backslash.
+
+Where a path ends is known only by asking which files there are: in many languages no blank follows it. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+MAX_MENTIONS = 50
+"""Paths behind an @ that are looked up; those after them stay text."""
+MAX_ENDS = 8
+"""The nearest places where a path may end, of those that are tried."""
+MAX_PATH = 1000
+"""Characters of a path that is looked up."""
+
+_INSIDE = r"[A-Za-z0-9_./\\@]"
+"""Before an @ that begins no mention: e-mail addresses, and paths that have one in them."""
+_MENTION = re.compile(rf"(?<!{_INSIDE})@(?=((?:\\.|[^\s\\]){{1,{MAX_PATH}}}))")
+_OPEN = re.compile(rf"(?<!{_INSIDE})@((?:\\.|(?<={_INSIDE})@|[^\s\\@])*)$")
+_PUNCTUATION = ",:;!?)]}'\"。，、；：！？）」』】》〉”’…"  # noqa: RUF001 - they are meant
+_END = re.compile(rf"(?<!\\)(?:(?=\.*(?:[{re.escape(_PUNCTUATION)}]|\Z))|(?<=[!-~])(?=[^ -~]))")
+"""Punctuation, or what follows on a letter of another script, as in "@a.py吧"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An @ and what may be the path behind it."""
+
+    start: int
+    """Where the @ is."""
+    paths: Sequence[tuple[int, str]]
+    """Where the path may end in the text, and the path up to there; the longest first."""
+
+
+def mentions(text: str) -> list[Mention]:
+    """What may be mentions in a text, in their order. One may lie within what follows another."""
+    return [_mention(found[1], found.start()) for found in islice(_MENTION.finditer(text), MAX_MENTIONS)]
+
+
+def open_mention(before: str) -> tuple[int, str] | None:
+    """Where the mention begins that is being written at the end of a text, and the path so far."""
+    found = _OPEN.search(before)
+    return (found.start(), _unescaped(found[1])) if found else None
+
+
+def mention(path: str) -> str:
+    """A file as a prompt names it."""
+    return "@" + re.sub(r"([\s\\])", r"\\\1", path)
+
+
+def _mention(raw: str, start: int) -> Mention:
+    nearest = [found.start() for found in islice(_END.finditer(raw, 1), MAX_ENDS)]
+    ends = {len(raw), len(raw.rstrip(f"{_PUNCTUATION}.")) or len(raw), *nearest}
+    return Mention(start, [(start + 1 + end, _unescaped(raw[:end])) for end in sorted(ends, reverse=True)])
+
+
+def _unescaped(path: str) -> str:
+    return re.sub(r"\\(.)", r"\1", path)
