@@ -9,7 +9,7 @@ import sublime_plugin
 
 from . import package
 from .chat_completions import completions
-from .chats import show_link, waiting
+from .chats import show_link
 from .windows import CHAT_SETTING, is_chat
 
 if TYPE_CHECKING:
@@ -41,6 +41,11 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
         """The carets have moved: into the transcript, perhaps, or back."""
         if chat := _chat(view):
             chat.text.protect()
+
+    def on_modified(self, view: sublime.View) -> None:
+        """Something was written, perhaps: it isn't an answer to what is asked."""
+        if (chat := _chat(view)) and not chat.text.is_editing:
+            chat.attention.look()
 
     def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
         """A command may not edit the transcript; what is typed into it goes to the prompt."""
@@ -150,7 +155,7 @@ _CONTEXTS = {
     CHAT_SETTING: lambda _: True,
     f"{CHAT_SETTING}_prompt": lambda chat: chat.text.is_in_prompt,
     f"{CHAT_SETTING}_transcript": lambda chat: not chat.text.is_in_prompt,
-    f"{CHAT_SETTING}_ask": lambda chat: waiting(chat) is not None and _caret(chat) is not None and not chat.text.prompt,
+    f"{CHAT_SETTING}_ask": lambda chat: _caret(chat) is not None and chat.attention.is_due,
     f"{CHAT_SETTING}_running": lambda chat: chat.frame is not None and chat.frame.status.running is not None,
     f"{CHAT_SETTING}_first_line": lambda chat: bool(chat.recall.sent) and _is_level(chat, chat.text.length),
     f"{CHAT_SETTING}_last_line": lambda chat: chat.recall.is_recalling and _is_level(chat, chat.view.size()),

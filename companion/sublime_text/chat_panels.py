@@ -19,12 +19,12 @@ DONE = "Done"
 def pick_option(
     window: sublime.Window, permission: Permission, kind: str, picked: Callable[[str | None], object]
 ) -> None:
-    """Pick the option of a kind, never one of an expected id; ask which if there are several.
+    """Pick the option of a kind, never one of an expected id; ask which if there are several, or if it allows always.
 
     To reject where no such option is offered is to cancel: None.
     """
     options = [option for option in permission.options if option.kind == kind]
-    if len(options) > 1:
+    if len(options) > 1 or (options and kind == "allow_always"):
         choices: list[Choice] = [(one.name, "", lambda one=one: picked(one.id)) for one in options]
         choose(window, choices, permission.title)
     elif options:

@@ -44,7 +44,8 @@ class ChatText:
         self.is_damaged = False
         """Whether the transcript isn't what the frames have made of it. One that begins anew mends it."""
         self._damaged = damaged
-        self._is_editing = False
+        self.is_editing = False
+        """Whether a change is ours, not the person's."""
         self._count = view.change_count()
         self._guard = _Guard(self._changed)
         self._guard.attach(view.buffer())
@@ -91,12 +92,12 @@ class ChatText:
 
     def edit(self, edits: Sequence[tuple[int, int, str]]) -> None:
         """Edit the view in one step, wherever the carets are."""
-        self._is_editing = True
+        self.is_editing = True
         try:
             self.view.set_read_only(False)
             self.view.run_command("qwen_companion_chat_edit", {"edits": [list(edit) for edit in edits]})
         finally:
-            self._is_editing = False
+            self.is_editing = False
 
     def write(self, text: str) -> None:
         """Replace the prompt, and put the caret behind it."""
@@ -121,7 +122,7 @@ class ChatText:
             self.view.sel().add_all(list(regions))
 
     def _changed(self, changes: Sequence[sublime.TextChange]) -> None:
-        if self._is_editing or self.view.change_count() == self._count:
+        if self.is_editing or self.view.change_count() == self._count:
             return
         damages = False
         for change in changes:

@@ -9,6 +9,7 @@ import sublime
 
 from ..daemon.prompt import Draft, Excerpt
 from . import chat_html
+from .chat_attention import Attention
 from .chat_folds import ChatFolds
 from .chat_phantoms import ChatPhantoms
 from .chat_prompt import Recall
@@ -84,6 +85,7 @@ class ChatView:
         if not view.name():
             view.set_name(TITLE)
         self.text = ChatText(view, damaged)
+        self.attention = Attention(self.text)
         self._folds = ChatFolds(view)
         self._phantoms = ChatPhantoms(view, act)
         self._links: tuple[Link, ...] = ()
@@ -127,6 +129,7 @@ class ChatView:
             self.view.show(self.view.size(), False, False, False)
         elif frame.anew:
             self.view.set_viewport_position(scrolled, False)
+        self.attention.asked(frame.asks[0] if frame.asks else None)
         self._tell(frame)
 
     def draft(self, unsaved: dict[str, str]) -> Draft:
@@ -179,6 +182,7 @@ class ChatView:
 
     def close(self) -> None:
         """The package is unloaded: the text stays, for the next instance to go on with it."""
+        self.attention.asked(None)
         self.text.close()
         if self.view.is_valid():
             excerpts = [[excerpt.uri, excerpt.name, excerpt.text] for excerpt in self.excerpts]

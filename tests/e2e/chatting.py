@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -157,6 +158,12 @@ class Chatting:
         self.editor.do("focus", view=self.view["id"])
         for key in keys:
             self.editor.do("press", keys=key, view=self.view["id"])
+
+    def answer(self, key: str) -> None:
+        """Press a key that answers what the chat asks, which counts when the person has had a second to see it."""
+        self.editor.do("focus", view=self.view["id"])
+        time.sleep(1.1)
+        self.press(key)
 
     def write(self, text: str) -> None:
         """Type into the prompt."""

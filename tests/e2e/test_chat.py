@@ -131,7 +131,7 @@ def test_a_command_is_asked_for(room: Room, chat: Chatting, key: str, answer: st
     chat.ask(room.model.script([call]))
     chat.wait_text("? Qwen Code asks", f"$ touch {made.name}")
     assert not made.exists()
-    chat.press(key)
+    chat.answer(key)
     chat.wait_text(answer)
     chat.wait_idle()
     assert made.exists() == (key == "y")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
+from unittest.mock import patch
 
 import sublime
 
@@ -55,6 +56,10 @@ class ChatCase(CompanionCase):
         )
         self.transcript = loaded("daemon.transcript").Transcript()
         self.adapter = loaded("sublime_text.package").adapter()
+        self.now = 1000.0
+        clock = patch.object(loaded("sublime_text.chat_attention"), "monotonic", lambda: self.now)
+        clock.start()
+        self.addCleanup(clock.stop)
         yield from self.open_chat()
 
     def on_companion(self, call: Callable[[Any], object]) -> Steps:
@@ -117,6 +122,13 @@ class ChatCase(CompanionCase):
         permission = self.permission(*kinds, **more)
         self.show(self.tool(permission), permissions=(permission,))
         return permission
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass for a person who sees what is asked."""
+        end = self.now + seconds
+        while self.now < end:
+            self.now = min(end, self.now + 0.2)
+            self.chat.attention.look()
 
     @property
     def shown(self) -> str:

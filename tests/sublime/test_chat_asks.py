@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .chat_case import ChatCase, Steps
@@ -25,20 +26,23 @@ class TestPermission(ChatCase):
         for key, kind, expected in (
             ("y", "allow_once", "id2"),
             ("n", "reject_once", "id0"),
-            ("a", "allow_always", "id1"),
         ):
             self.chats.calls.clear()
+            self.show()
             self.ask("reject_once", "allow_always", "allow_once")
+            self.wait(1.1)
             self.assertEqual(self.press(key), "qwen_companion_chat_answer", kind)
             yield from self.voted(expected, None)
 
     def test_the_keys_are_the_persons_letters_while_the_prompt_is_not_empty(self) -> Steps:
         self.ask(*ALL)
+        self.wait(1.1)
         self.type("wh")
         self.assertEqual(self.press("y"), "")
         self.assertFalse(self.applies("qwen_companion.chat_ask"))
         self.view.run_command("left_delete")
         self.view.run_command("left_delete")
+        self.wait(1.1)
         self.assertTrue(self.applies("qwen_companion.chat_ask"))
         self.put_caret(3)
         yield from self.settled()
@@ -54,19 +58,32 @@ class TestPermission(ChatCase):
 
     def test_of_several_that_allow_always_one_is_picked(self) -> Steps:
         self.ask("allow_once", "allow_always", "allow_always", "reject_once")
+        self.wait(1.1)
         self.press("a")
         yield lambda: self.screen.panels
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["Option 1", "Option 2"])
         self.screen.pick("Option 2")
         yield from self.voted("id2", None)
 
+    def test_nothing_is_allowed_for_good_by_a_key_alone(self) -> Steps:
+        self.ask("allow_once", "allow_always", "reject_once")
+        self.wait(1.1)
+        self.assertEqual(self.press("a"), "qwen_companion_chat_answer")
+        yield lambda: self.screen.panels
+        self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["Option 1"])
+        self.assertEqual(self.chats.of("vote"), [])
+        self.screen.pick("Option 1")
+        yield from self.voted("id1", None)
+
     def test_to_reject_where_that_is_not_offered_is_to_cancel(self) -> Steps:
         self.ask("allow_once")
+        self.wait(1.1)
         self.press("n")
         yield from self.voted(None, None)
 
     def test_what_is_not_offered_is_never_allowed(self) -> Steps:
         self.ask("reject_once", "allow_once")
+        self.wait(1.1)
         self.press("a")
         yield 100
         self.assertEqual(self.chats.of("vote"), [])
@@ -76,6 +93,98 @@ class TestPermission(ChatCase):
         self.ask(*ALL)
         self.show(self.tool())
         self.assertEqual(self.screen.phantoms(self.view, ASKS), [])
+        yield 1
+
+
+class TestAttention(ChatCase):
+    """A person who is writing, or who can't have seen what is asked, answers nothing by a key."""
+
+    def are_letters(self) -> None:
+        self.assertEqual([self.press(key) for key in ("y", "n", "a")], ["", "", ""])
+
+    def is_answer(self) -> None:
+        self.assertTrue(self.applies("qwen_companion.chat_ask"))
+
+    def test_a_key_that_was_on_its_way_is_a_letter(self) -> Steps:
+        self.ask(*ALL)
+        self.are_letters()
+        self.wait(0.9)
+        self.are_letters()
+        self.wait(0.2)
+        self.is_answer()
+        yield 1
+
+    def test_a_key_right_after_writing_is_a_letter(self) -> Steps:
+        self.ask(*ALL)
+        self.wait(5)
+        self.type("w")
+        yield from self.settled()
+        self.view.run_command("left_delete")
+        self.are_letters()
+        self.wait(0.9)
+        self.are_letters()
+        self.wait(0.2)
+        self.is_answer()
+
+    def test_a_key_right_after_sending_is_a_letter(self) -> Steps:
+        self.ask(*ALL)
+        self.type("Well")
+        self.wait(5)
+        self.press("enter")
+        self.are_letters()
+        self.wait(1.1)
+        self.is_answer()
+        yield 1
+
+    def test_what_is_asked_next_is_not_answered_by_the_keys_for_what_was_asked_before(self) -> Steps:
+        self.ask(*ALL)
+        self.wait(5)
+        following = replace(self.permission(*ALL), id="p2")
+        self.show(self.tool(following), permissions=(following,))
+        self.are_letters()
+        self.wait(1.1)
+        self.is_answer()
+        yield 1
+
+    def test_what_goes_on_around_a_question_does_not_disturb(self) -> Steps:
+        permission = self.ask(*ALL)
+        for count in range(6):
+            self.wait(0.2)
+            self.show(self.message("More. " * count), self.tool(permission), permissions=(permission,))
+        self.is_answer()
+        yield 1
+
+    def test_a_question_that_is_scrolled_out_of_sight_is_not_answered(self) -> Steps:
+        permission = self.permission(*ALL)
+        self.show(self.message("A line.\n\n" * 200), self.tool(permission), permissions=(permission,))
+        self.wait(1.1)
+        self.is_answer()
+        self.view.set_viewport_position((0, 0), False)
+        self.are_letters()
+        self.wait(5)
+        self.are_letters()
+        self.view.show(self.view.size(), False, False, False)
+        self.are_letters()
+        self.wait(1.1)
+        self.is_answer()
+        yield 1
+
+    def test_a_question_behind_another_tab_is_not_answered(self) -> Steps:
+        self.ask(*ALL)
+        self.window.focus_view(self.code)
+        self.wait(5)
+        self.window.focus_view(self.view)
+        self.are_letters()
+        self.wait(1.1)
+        self.is_answer()
+        yield 1
+
+    def test_what_was_typed_while_the_editor_hung_is_letters(self) -> Steps:
+        self.ask(*ALL)
+        self.now += 5
+        self.are_letters()
+        self.wait(1.1)
+        self.is_answer()
         yield 1
 
 
@@ -100,6 +209,7 @@ class TestQuestions(ChatCase):
     def test_it_is_a_form_of_one_panel_for_each(self) -> Steps:
         self.ask_questions(False, False)
         self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Answer … (y) Option 1 (n)"])
+        self.wait(1.1)
         self.assertEqual(self.press("y"), "qwen_companion_chat_answer")
         yield from self.panel(1)
         self.assertEqual(self.items[:2], [("Red", "like a rose"), ("Blue", "like the sea")])
@@ -121,6 +231,7 @@ class TestQuestions(ChatCase):
 
     def test_several_answers_are_checked_one_by_one(self) -> Steps:
         self.ask_questions(True)
+        self.wait(1.1)
         self.press("y")
         yield from self.panel(1)
         self.assertEqual([name for name, _ in self.items], ["☐ Red", "☐ Blue", "Other …"])
@@ -140,6 +251,7 @@ class TestQuestions(ChatCase):
 
     def test_escape_leaves_it_open(self) -> Steps:
         self.ask_questions(False)
+        self.wait(1.1)
         self.press("y")
         yield from self.panel(1)
         self.screen.panels[-1][1](-1)
@@ -149,5 +261,6 @@ class TestQuestions(ChatCase):
 
     def test_n_rejects_it(self) -> Steps:
         self.ask_questions(False)
+        self.wait(1.1)
         self.press("n")
         yield from self.voted("id1", None)
