@@ -217,7 +217,7 @@ class QwenCompanionChatRecallCommand(_ChatTextCommand):
 
     def run(self, edit: sublime.Edit, by: int) -> None:
         """`by` is -1 for the one before, 1 for the one after."""
-        if (chat := self.chat()) and (text := chat.recall.step(by, chat.text.prompt)) is not None:
+        if (chat := self.chat()) and (text := chat.step(by)) is not None:
             self.view.replace(edit, sublime.Region(chat.text.length, self.view.size()), text)
             chat.text.to_prompt()
 

@@ -38,12 +38,12 @@ class Recall:
         """All of it as plain data, but for long prompts that are nowhere but in the history."""
         needed = {self._current, *self._edits}
         sent = [prompt for prompt in self.sent if len(prompt) <= REMEMBERED_LENGTH or prompt in needed]
-        return {"sent": sent, "edits": self._edits, "current": self._current}
+        return {"sent": sent, "edits": dict(self._edits), "current": self._current}
 
     @property
     def is_recalling(self) -> bool:
         """Whether a prompt of before is in the input."""
-        return self._current in self.sent
+        return bool(self._current)
 
     def add(self, prompt: str) -> str:
         """What is in the input was sent. Returns the draft, which is there next."""
@@ -60,7 +60,7 @@ class Recall:
         `current` is what is in the input.
         """
         rows = [*self.sent, ""]
-        at = rows.index(self._current if self.is_recalling else "") + by
+        at = rows.index(self._current) + by
         if not 0 <= at < len(rows):
             return None
         if current.strip() and current != self._current:

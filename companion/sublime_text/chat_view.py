@@ -28,12 +28,10 @@ FOLDER_SETTING = "qwen_companion.chat_folder"
 """On a chat's view, and on a window: the folder of its chat."""
 SESSION_SETTING = "qwen_companion.chat_session"
 """On a chat's view: the id of its session, to be resumed. Sublime keeps it over restarts."""
-SENT_SETTING = "qwen_companion.chat_sent"
-"""On a chat's view: the prompts that can be recalled."""
-REMEMBERED_LENGTH = 10_000
-"""Characters of a prompt that can be recalled after a reload too: settings are read and written whole."""
+RECALL_SETTING = "qwen_companion.chat_recall"
+"""On a chat's view: the prompts that can be recalled, and what the person has made of them."""
 ATTACHED_SETTING = "qwen_companion.chat_attached"
-"""On a chat's view while the package is reloaded: what goes with the prompt."""
+"""On a chat's view: what goes with the prompt."""
 STATUS = "zz_qwen_companion_chat"
 LINKS = "qwen_companion.chat_links"
 _SETTINGS = {
@@ -89,9 +87,11 @@ class ChatView:
         self._folds = ChatFolds(view)
         self._phantoms = ChatPhantoms(view, act)
         self._links: tuple[Link, ...] = ()
-        self._bring_back()
-        sent = settings.get(SENT_SETTING)
-        self.recall = Recall([str(one) for one in sent] if isinstance(sent, list) else [])
+        attached: Any = settings.get(ATTACHED_SETTING)
+        if attached:
+            self.excerpts = [Excerpt(*excerpt) for excerpt in attached["excerpts"]]
+            self.pictures = list(attached["pictures"])
+        self.recall = Recall(settings.get(RECALL_SETTING))
 
     @property
     def folder(self) -> str:
@@ -137,12 +137,12 @@ class ChatView:
         return Draft(self.text.prompt.strip(), tuple(self.excerpts), tuple(self.pictures), unsaved)
 
     def sent(self) -> None:
-        """What the person had written is on its way: the prompt is empty."""
-        self.recall.add(self.text.prompt.strip())
-        self.view.settings().set(SENT_SETTING, [text for text in self.recall.sent if len(text) <= REMEMBERED_LENGTH])
+        """What the person had written is on its way: the prompt is empty, or the draft from before a recall."""
+        draft = self.recall.add(self.text.prompt.strip())
+        self.view.settings().set(RECALL_SETTING, self.recall.state)
         self.excerpts.clear()
         self.pictures.clear()
-        self.text.write("")
+        self.text.write(draft)
         self.attached_changed()
 
     def take_back(self, draft: Draft) -> None:
@@ -153,6 +153,12 @@ class ChatView:
         self.pictures[:0] = draft.pictures
         self.attached_changed()
 
+    def step(self, by: int) -> str | None:
+        """The prompt to put into the input, `by` steps further in those of before; None if there is none."""
+        text = self.recall.step(by, self.text.prompt)
+        self.view.settings().set(RECALL_SETTING, self.recall.state)
+        return text
+
     def detach(self, index: int) -> None:
         """Leave out something that was attached."""
         if index < len(self.excerpts):
@@ -162,7 +168,9 @@ class ChatView:
         self.attached_changed()
 
     def attached_changed(self) -> None:
-        """Show what goes with the prompt."""
+        """Show and keep what goes with the prompt."""
+        excerpts = [[excerpt.uri, excerpt.name, excerpt.text] for excerpt in self.excerpts]
+        self.view.settings().set(ATTACHED_SETTING, {"excerpts": excerpts, "pictures": list(self.pictures)})
         if self.frame:
             self._phantoms.show_bar(self.frame, self.attached)
 
@@ -185,26 +193,16 @@ class ChatView:
         self.attention.asked(None)
         self.text.close()
         if self.view.is_valid():
-            excerpts = [[excerpt.uri, excerpt.name, excerpt.text] for excerpt in self.excerpts]
-            self.view.settings().set(ATTACHED_SETTING, {"excerpts": excerpts, "pictures": self.pictures})
             self._phantoms.close()
             self.view.erase_regions(LINKS)
             self.view.erase_status(STATUS)
-
-    def _bring_back(self) -> None:
-        settings = self.view.settings()
-        attached: Any = settings.get(ATTACHED_SETTING)
-        settings.erase(ATTACHED_SETTING)
-        if attached:
-            self.excerpts = [Excerpt(*excerpt) for excerpt in attached["excerpts"]]
-            self.pictures = list(attached["pictures"])
 
     def _shows_end(self) -> bool:
         return self.view.visible_region().end() >= self.text.length
 
     def _tell(self, frame: Frame) -> None:
         settings = self.view.settings()
-        if frame.session and settings.get(SESSION_SETTING) != frame.session:
+        if self.session != frame.session:
             settings.set(SESSION_SETTING, frame.session)
         title = " ".join(frame.status.title.split())[:TITLE_LENGTH] or TITLE
         if self.view.name() != title:

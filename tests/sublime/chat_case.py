@@ -87,7 +87,9 @@ class ChatCase(CompanionCase):
         """Wait until the companion has been told something."""
         yield {"condition": lambda: self.chats.of(name), "timeout": 20_000}
 
-    def show(self, *items: Any, state: str = "running", anew: bool = False, **status: Any) -> Any:
+    def show(
+        self, *items: Any, state: str = "running", anew: bool = False, session: str = "session-1", **status: Any
+    ) -> Any:
         """Show a conversation of one turn with these items."""
         values = self.view_values
         turns = (values.Turn("turn", state, items),) if items else ()
@@ -95,7 +97,7 @@ class ChatCase(CompanionCase):
         if anew:
             self.transcript.begin_anew()
         view = values.View(1, tuple(turn.key for turn in turns), turns, values.Status(**status))
-        frame = self.transcript.update(view, self.locality(), "session-1")
+        frame = self.transcript.update(view, self.locality(), session)
         self.assertTrue(self.adapter.chats.show(self.window.id(), frame))
         return frame
 

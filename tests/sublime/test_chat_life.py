@@ -236,3 +236,30 @@ class TestReload(ChatCase):
         self.back()
         self.press("up")
         self.assertEqual(self.prompt, "one")
+
+    def test_a_draft_and_an_edit_behind_a_recalled_prompt_are_there_afterwards(self) -> Steps:
+        for text in ("one", "two"):
+            self.type(text)
+            self.press("enter")
+        self.type("draft")
+        self.press("up")
+        self.type(" edited")
+        self.press("up")
+        yield from self.reload()
+        self.adapter.chats.adopt_visible()
+        self.back()
+        self.assertEqual(self.prompt, "one")
+        self.press("down")
+        self.assertEqual(self.prompt, "two edited")
+        self.press("down")
+        self.assertEqual(self.prompt, "draft")
+
+    def test_a_new_conversation_stays_the_one_that_is_shown(self) -> Steps:
+        """Not the one before it."""
+        self.show(self.message("Hello"))
+        self.show(anew=True, session="")
+        self.assertEqual(self.chat.session, "")
+        yield from self.reload()
+        self.adapter.chats.adopt_visible()
+        yield from self.told("open")
+        self.assertEqual(self.chats.of("open"), [(self.window.id(), str(self.folder), "")])

@@ -98,6 +98,24 @@ class TestRecall(ChatCase):
         self.assertEqual(self.prompt, "draft")
         yield 1
 
+    def test_what_was_made_of_a_prompt_of_before_stays_until_it_is_sent(self) -> Steps:
+        for text in ("one", "two"):
+            self.type(text)
+            self.press("enter")
+        self.type("draft")
+        self.press("up")
+        self.type(" edited with care")
+        self.press("up")
+        self.press("down")
+        self.assertEqual(self.prompt, "two edited with care")
+        self.press("enter")
+        self.assertEqual(self.prompt, "draft")
+        self.press("up")
+        self.assertEqual(self.prompt, "two edited with care")
+        self.press("up")
+        self.assertEqual(self.prompt, "two")
+        yield 1
+
 
 class TestMentions(ChatCase):
     def draft(self) -> Steps:
