@@ -48,7 +48,7 @@ SOURCE = "sublime"
 CONNECT_LIMIT = 5.0
 """Seconds for a connection."""
 ANSWER_LIMIT = 30.0
-"""Seconds for an answer."""
+"""Seconds for a whole answer."""
 SESSION_LIMIT = 90.0
 """Seconds to create or to load a session: the agent's process starts, and the daemon's own limit is 60."""
 SILENCE_LIMIT = 45.0
@@ -57,6 +57,12 @@ BOOT_LIMIT = 10.0
 """Seconds until a daemon that answers knows its workspaces."""
 MAX_BODY = 10 * 1024 * 1024
 """Bytes of a request; the daemon takes no more."""
+SLOWEST = 64 * 1024
+"""Bytes of a request that go out in a second, at least."""
+MAX_ANSWER = 64 * 1024 * 1024
+"""Bytes of an answer."""
+MAX_SHORT_ANSWER = 1024 * 1024
+"""Bytes of a refusal, and of an answer before it is known that a daemon gives it."""
 MAX_QUEUED = 2048
 """Events that the daemon may hold for us; its own choice is 256."""
 
@@ -200,7 +206,8 @@ class Client:
     async def export(self, session: Session, form: Literal["html", "md", "json", "jsonl"]) -> str:
         """A session's whole conversation as a text."""
         self._need("session_export")
-        return (await self._send("GET", f"{_path(session, 'export')}?format={form}", session=session)).text
+        route = f"{_path(session, 'export')}?format={form}"
+        return (await self._send("GET", route, session=session, limit=SESSION_LIMIT)).decode("utf-8", "replace")
 
     async def transcript(self, session: Session) -> tuple[Frame, ...]:
         """The session's history as it is on the daemon's disk, from its beginning."""
@@ -240,10 +247,12 @@ class Client:
             headers=headers | _identity(session),
             timeout=httpx2.Timeout(SILENCE_LIMIT, connect=CONNECT_LIMIT),
         )
-        response = await self._open(request)
+        async with _within(SILENCE_LIMIT):
+            response = await self._open(request)
         try:
             if response.status_code != HTTPStatus.OK:
-                raise await self._refusal(response)
+                async with _within(ANSWER_LIMIT):
+                    raise await self._refusal(response)
             yield EventStream(response.headers.get("x-qwen-event-epoch", ""), _frames(response))
         finally:
             await response.aclose()
@@ -333,12 +342,12 @@ class Client:
         limit: float = ANSWER_LIMIT,
     ) -> Mapping[str, Any]:
         """The object that a route answers; an empty one if it has nothing to say."""
-        response = await self._send(method, route, body, session, limit=limit)
-        if not response.content:
+        content = await self._send(method, route, body, session, limit=limit)
+        if not content:
             return {}
         try:
-            answer: object = response.json()
-        except ValueError:
+            answer: object = json.loads(content)
+        except (ValueError, RecursionError):
             raise NotADaemonError(self.address.url) from None
         return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
 
@@ -350,8 +359,8 @@ class Client:
         session: Session | None = None,
         *,
         limit: float = ANSWER_LIMIT,
-    ) -> httpx2.Response:
-        content = None
+    ) -> bytes:
+        content = b""
         headers = _identity(session)
         if body is not None:
             # Unpaired surrogates, which an editor's text may hold, are escaped and so go through.
@@ -365,18 +374,18 @@ class Client:
         request = self._http.build_request(
             method,
             route,
-            content=content,
+            content=content or None,
             headers=headers,
             timeout=httpx2.Timeout(limit, connect=CONNECT_LIMIT),
         )
-        response = await self._open(request)
-        try:
-            if not response.is_success:
-                raise await self._refusal(response)
-            await _read(response)
-        finally:
-            await response.aclose()
-        return response
+        async with _within(limit + len(content) / SLOWEST):
+            response = await self._open(request)
+            try:
+                if not response.is_success:
+                    raise await self._refusal(response)
+                return await self._read(response, MAX_ANSWER if self.capabilities else MAX_SHORT_ANSWER)
+            finally:
+                await response.aclose()
 
     async def _open(self, request: httpx2.Request) -> httpx2.Response:
         try:
@@ -390,23 +399,42 @@ class Client:
             raise StreamLostError("The connection to the daemon has gone.") from None
 
     async def _refusal(self, response: httpx2.Response) -> DaemonError:
-        await _read(response)
+        content = await self._read(response, MAX_SHORT_ANSWER)
         return refusal(
             response.status_code,
             response.headers,
-            response.content,
+            content,
             self.address,
             known=self.capabilities is not None,
         )
 
+    async def _read(self, response: httpx2.Response, most: int) -> bytes:
+        """The body of an answer that has no more than `most` bytes."""
+        content = bytearray()
+        try:
+            async with contextlib.aclosing(response.aiter_bytes()) as parts:
+                async for part in parts:
+                    content += part
+                    if len(content) > most:
+                        if self.capabilities is None:
+                            raise NotADaemonError(self.address.url)
+                        size = f"more than {most // 1024 // 1024} MB"
+                        raise RefusedError(response.status_code, f"its answer has {size}")
+        except httpx2.TimeoutException:
+            raise StreamLostError("The daemon doesn't finish its answer.") from None
+        except httpx2.HTTPError:
+            raise StreamLostError("The connection to the daemon has gone.") from None
+        return bytes(content)
 
-async def _read(response: httpx2.Response) -> None:
+
+@contextlib.asynccontextmanager
+async def _within(seconds: float) -> AsyncGenerator[None]:
+    """Give up on an answer that takes longer, even if it comes bit by bit."""
     try:
-        await response.aread()
-    except httpx2.TimeoutException:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
         raise StreamLostError("The daemon doesn't finish its answer.") from None
-    except httpx2.HTTPError:
-        raise StreamLostError("The connection to the daemon has gone.") from None
 
 
 async def _frames(response: httpx2.Response) -> AsyncIterator[Frame]:

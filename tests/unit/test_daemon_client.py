@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,7 @@ import pytest
 
 from companion.daemon import client as client_module
 from companion.daemon import errors, prompt
-from companion.daemon.address import DEFAULT_URL, Address, Token, resolve
+from companion.daemon.address import DEFAULT_URL, Address, Token, resolve, starts_own
 from companion.daemon.answers import Session
 from companion.daemon.client import Client
 from companion.daemon.conversation import Cursor
@@ -51,6 +54,23 @@ def test_settings_come_before_the_environment(
     url: str | None, token: str | None, environment: dict[str, str], found: Address
 ):
     assert resolve(enabled=True, url=url, token=token, environment=environment) == found
+
+
+@pytest.mark.parametrize(
+    ("managed", "url", "environment", "own"),
+    [
+        (True, "", {}, True),
+        (True, " ", {"QWEN_IDE_DAEMON_URL": " "}, True),
+        (False, "", {}, False),
+        (True, "http://h", {}, False),
+        (True, "", {"QWEN_IDE_DAEMON_URL": "http://h"}, False),
+    ],
+)
+def test_a_private_daemon_is_started_where_nothing_names_another(
+    managed: bool, url: str, environment: dict[str, str], own: bool
+):
+    """Issue 5, F1: the chat goes by this, and what the person is told before it is turned on."""
+    assert starts_own(managed=managed, url=url, environment=environment) == own
 
 
 @pytest.mark.parametrize(
@@ -174,6 +194,81 @@ def test_a_daemon_that_hangs_or_hangs_up(monkeypatch: pytest.MonkeyPatch):
             stream = client._send("GET", "/session/s/events", limit=0.05)
             with pytest.raises(errors.StreamLostError):
                 await stream
+
+    faked(test)
+
+
+async def speaking(head: str, part: bytes, pause: float, act: Callable[[Client], Awaitable[object]]) -> int:
+    """Have something else than a daemon say the same again and again. Returns how many bytes it has got rid of."""
+    said = 0
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal said
+        with contextlib.suppress(OSError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(f"HTTP/1.1 {head}\r\n".encode())
+            while True:
+                writer.write(part)
+                await writer.drain()
+                said += len(part)
+                await asyncio.sleep(pause)
+
+    server = await asyncio.start_server(speak, "127.0.0.1", 0)
+    async with server, Client(Address(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")) as client:
+        await act(client)
+    return said
+
+
+@pytest.mark.parametrize("head", ["200 OK\r\n", "404 Not Found\r\n"])
+def test_what_never_ends_is_no_daemon(head: str):
+    """Issue 5: nothing that answers fills the plugin host."""
+
+    async def ask(client: Client) -> None:
+        with pytest.raises(errors.NotADaemonError):
+            await client.connect("/w")
+
+    assert run(speaking(head, b"x" * 65536, 0, ask)) < 16 * 1024 * 1024
+
+
+@pytest.mark.parametrize("head", ["200 OK\r\n", "404 Not Found\r\n", "200 OK"])
+def test_what_comes_bit_by_bit_has_no_longer_than_what_comes_not_at_all(head: str):
+    """Issue 5: the limit holds for the whole answer, its head, too."""
+
+    async def ask(client: Client) -> None:
+        with pytest.raises(errors.StreamLostError):
+            await client._send("GET", "/x", limit=0.2)
+
+    assert run(speaking(head, b"x", 0.02, ask)) < 100
+
+
+@pytest.mark.parametrize("head", ["404 Not Found\r\n", "200 OK"])
+def test_a_stream_that_never_begins(head: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(client_module, "SILENCE_LIMIT", 0.2)
+    monkeypatch.setattr(client_module, "ANSWER_LIMIT", 0.2)
+
+    async def ask(client: Client) -> None:
+        with pytest.raises(errors.StreamLostError):
+            async with client.events(SESSION, None):
+                pass
+
+    assert run(speaking(head, b"x", 0.02, ask)) < 100
+
+
+def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(client_module, "MAX_ANSWER", 2 * 1024 * 1024)
+
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.capabilities("/w")
+        async with Client(daemon.address) as client:
+            await client.connect("/w")
+            daemon.routes["GET /x"] = 200, {"x": "x" * 2 * 1024 * 1024}
+            with pytest.raises(errors.RefusedError, match="has more than 2 MB"):
+                await client.page("/x")
+            daemon.routes["GET /x"] = 200, {"x": "x" * 1024 * 1024}
+            assert len((await client.page("/x"))["x"]) == 1024 * 1024
+            daemon.routes["GET /x"] = 200, b"[" * 100_000
+            with pytest.raises(errors.NotADaemonError):
+                await client.page("/x")
 
     faked(test)
 
