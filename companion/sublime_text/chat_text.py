@@ -13,8 +13,11 @@ from ..daemon.frame import MARK
 if TYPE_CHECKING:
     from ..daemon.frame import Frame
 
-LENGTH_SETTING = "qwen_companion.chat_length"
-"""On the view of a chat while the package is reloaded: where the prompt begins."""
+SIGNS_SETTING = "qwen_companion.chat_signs"
+"""On the view of a chat: how many signs like the one that the transcript ends with are in the prompt.
+
+Unlike the transcript's length it stays the same while the transcript grows, and the editor may end at any time.
+"""
 
 
 class _Guard(sublime_plugin.TextChangeListener):
@@ -39,7 +42,7 @@ class ChatText:
 
     def __init__(self, view: sublime.View, damaged: Callable[[], object]) -> None:
         self.view = view
-        self.length = _prompt_start(view)
+        self.length = prompt_start(view)
         """Of the transcript."""
         self.is_damaged = False
         """Whether the transcript isn't what the frames have made of it. One that begins anew mends it."""
@@ -56,7 +59,6 @@ class ChatText:
         if self._guard.is_attached():
             self._guard.detach()
         if self.view.is_valid():
-            self.view.settings().set(LENGTH_SETTING, self.length)
             self.view.set_read_only(True)
 
     @property
@@ -102,6 +104,7 @@ class ChatText:
     def write(self, text: str) -> None:
         """Replace the prompt, and put the caret behind it."""
         self.edit([(self.length, self.view.size(), text)])
+        self._count_signs()
         self.to_prompt()
 
     def to_prompt(self) -> None:
@@ -122,8 +125,13 @@ class ChatText:
             self.view.sel().add_all(list(regions))
 
     def _changed(self, changes: Sequence[sublime.TextChange]) -> None:
-        if self.is_editing or self.view.change_count() == self._count:
+        if self.is_editing:
             return
+        if self.view.change_count() != self._count:
+            self._look_for_damage(changes)
+        self._count_signs()
+
+    def _look_for_damage(self, changes: Sequence[sublime.TextChange]) -> None:
         damages = False
         for change in changes:
             start, end = change.a.pt, change.b.pt
@@ -135,13 +143,18 @@ class ChatText:
             self.is_damaged = True
             self._damaged()
 
+    def _count_signs(self) -> None:
+        signs, settings = self.prompt.count(MARK), self.view.settings()
+        if settings.get(SIGNS_SETTING, 0) != signs:
+            settings.set(SIGNS_SETTING, signs)
 
-def _prompt_start(view: sublime.View) -> int:
-    """Where the prompt begins in a view that another instance has left, perhaps before the editor was restarted."""
+
+def prompt_start(view: sublime.View) -> int:
+    """Where the prompt begins in a chat's view, perhaps one that an instance before has left, or the editor."""
     text = view.substr(sublime.Region(0, view.size()))
-    length = view.settings().get(LENGTH_SETTING)
-    view.settings().erase(LENGTH_SETTING)
-    if isinstance(length, int) and length <= len(text) and text[:length].endswith(MARK):
-        return length
-    found = text.rfind(MARK)
-    return found + len(MARK) if found >= 0 else 0
+    found = len(text)
+    for _ in range(view.settings().get(SIGNS_SETTING, 0) + 1):
+        found = text.rfind(MARK, 0, found)
+        if found < 0:
+            return 0
+    return found + len(MARK)

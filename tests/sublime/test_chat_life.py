@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import sublime
 
-from .chat_case import ChatCase, Steps, loaded
+from .chat_case import MARK, ChatCase, Steps, loaded
 from .companion_case import text_of
 
 
@@ -177,11 +177,15 @@ class TestView(ChatCase):
 class TestReload(ChatCase):
     """A reload, or a restart as far as it can be had here: the views are there, the package comes anew."""
 
-    def reload(self, forget: bool = False) -> Steps:
+    def reload(self, says_farewell: bool = True) -> Steps:
+        settings = self.view.settings()
+        before = settings.to_dict()
         self.adapter.chats.close_all()
         self.chats.calls.clear()
-        if forget:
-            self.view.settings().erase("qwen_companion.chat_length")
+        if not says_farewell:
+            for name in settings.to_dict():
+                settings.erase(name)
+            settings.update(before)
         yield 1
 
     def back(self) -> None:
@@ -211,13 +215,18 @@ class TestReload(ChatCase):
         self.window.focus_view(self.view)
         yield from self.told("open")
 
-    def test_without_a_word_of_farewell_the_prompt_is_what_follows_the_last_sign(self) -> Steps:
-        self.show(self.message("Hello"))
-        self.type("mine")
-        yield from self.reload(forget=True)
-        self.adapter.chats.adopt_visible()
-        self.back()
-        self.assertEqual((self.shown, self.prompt), (self.transcript.text, "mine"))
+    def test_without_a_word_of_farewell_the_prompt_is_what_it_was(self) -> Steps:
+        """As when the editor is started again; with signs in it, typed, pasted or recalled, while an answer grows."""
+        for at, text in enumerate(("mine", f"mine{MARK}and{MARK}", "❯ mine")):
+            self.show(self.message("Hello"))
+            self.chat.text.write(text) if at % 2 else self.type(text)
+            yield from self.settled()
+            self.show(self.message(f"Hello{MARK}world"))
+            yield from self.reload(says_farewell=False)
+            self.adapter.chats.adopt_visible()
+            self.back()
+            self.assertEqual((self.shown, self.prompt), (self.transcript.text, text))
+            self.chat.text.write("")
 
     def test_it_stays_as_it_is_while_the_chat_is_off(self) -> Steps:
         self.show(self.message("Hello"))
