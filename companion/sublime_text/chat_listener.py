@@ -9,6 +9,7 @@ import sublime_plugin
 
 from . import package
 from .chat_completions import completions
+from .chat_kept import keep
 from .chats import show_link
 from .windows import CHAT_SETTING, is_chat
 
@@ -36,6 +37,11 @@ _OF_LINES = {
 
 class QwenCompanionChatListener(sublime_plugin.EventListener):
     """Hears of the chats' views; of any other view it does nothing."""
+
+    def on_pre_close(self, view: sublime.View) -> None:
+        """A tab is about to close."""
+        if is_chat(view):
+            keep(view)
 
     def on_selection_modified(self, view: sublime.View) -> None:
         """The carets have moved: into the transcript, perhaps, or back."""

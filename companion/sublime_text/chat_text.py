@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sublime
 import sublime_plugin
@@ -152,8 +152,9 @@ class ChatText:
 def prompt_start(view: sublime.View) -> int:
     """Where the prompt begins in a chat's view, perhaps one that an instance before has left, or the editor."""
     text = view.substr(sublime.Region(0, view.size()))
+    signs: Any = view.settings().get(SIGNS_SETTING, 0)
     found = len(text)
-    for _ in range(view.settings().get(SIGNS_SETTING, 0) + 1):
+    for _ in range(signs + 1):
         found = text.rfind(MARK, 0, found)
         if found < 0:
             return 0

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import sublime
 
-from ..daemon.prompt import Draft, Excerpt
+from ..daemon.prompt import Draft
 from . import chat_html
 from .chat_attention import Attention
 from .chat_folds import ChatFolds
+from .chat_kept import ATTACHED_SETTING, RECALL_SETTING, attached
 from .chat_phantoms import ChatPhantoms
 from .chat_prompt import Recall
 from .chat_text import ChatText
@@ -28,10 +29,6 @@ FOLDER_SETTING = "qwen_companion.chat_folder"
 """On a chat's view, and on a window: the folder of its chat."""
 SESSION_SETTING = "qwen_companion.chat_session"
 """On a chat's view: the id of its session, to be resumed. Sublime keeps it over restarts."""
-RECALL_SETTING = "qwen_companion.chat_recall"
-"""On a chat's view: the prompts that can be recalled, and what the person has made of them."""
-ATTACHED_SETTING = "qwen_companion.chat_attached"
-"""On a chat's view: what goes with the prompt."""
 STATUS = "zz_qwen_companion_chat"
 LINKS = "qwen_companion.chat_links"
 _SETTINGS = {
@@ -74,8 +71,6 @@ class ChatView:
         self.window = window
         self.frame: Frame | None = None
         self.folds_before_click = 0
-        self.excerpts: list[Excerpt] = []
-        self.pictures: list[str] = []
         settings = view.settings()
         settings.update({CHAT_SETTING: True, **_SETTINGS})
         view.set_scratch(True)
@@ -87,11 +82,12 @@ class ChatView:
         self._folds = ChatFolds(view)
         self._phantoms = ChatPhantoms(view, act)
         self._links: tuple[Link, ...] = ()
-        attached: Any = settings.get(ATTACHED_SETTING)
-        if attached:
-            self.excerpts = [Excerpt(*excerpt) for excerpt in attached["excerpts"]]
-            self.pictures = list(attached["pictures"])
-        self.recall = Recall(settings.get(RECALL_SETTING))
+        with_prompt: Any = settings.get(ATTACHED_SETTING)
+        excerpts, pictures = attached(with_prompt)
+        self.excerpts = list(excerpts)
+        self.pictures = list(pictures)
+        recall: Any = settings.get(RECALL_SETTING)
+        self.recall = Recall(recall)
 
     @property
     def folder(self) -> str:

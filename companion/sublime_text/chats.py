@@ -11,6 +11,7 @@ import sublime
 from ..daemon.mentions import mentions
 from ..daemon.prompt import Draft
 from . import chat_html
+from .chat_kept import give_back
 from .chat_panels import QuestionForm, pick_option
 from .chat_view import FOLDER_SETTING, ChatView
 from .panels import NO_ANSWER, say
@@ -154,8 +155,11 @@ class ChatViews:
         return not links_only and chat.toggle_fold(point)
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
+        drafts = give_back(window, view)
         chat = ChatView(view, window, lambda href: self._clicked(chat, href), lambda: self.redraw(chat))
         self._chats[window.id()] = chat
+        for draft in drafts:
+            chat.take_back(draft)
         self.redraw(chat)
         sublime.set_timeout(lambda: self._look_at_start(chat), PATIENCE)
         return chat

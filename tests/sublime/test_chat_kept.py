@@ -1,0 +1,81 @@
+"""What is in the prompt outlives the chat's tab (Issue 5, "Prompting"): nothing that a person has written is lost."""
+
+from __future__ import annotations
+
+from .chat_case import MARK, ChatCase, Steps
+
+
+class TestClosing(ChatCase):
+    def close_and_open(self) -> Steps:
+        """Close the tab, and open the chat again: self.chat and self.view are the new ones."""
+        self.view.close()
+        yield lambda: self.adapter.chats.of(self.window) is None
+        self.window.run_command("qwen_companion_chat")
+        yield lambda: self.adapter.chats.of(self.window)
+        self.chat = self.adapter.chats.of(self.window)
+        self.view = self.chat.view
+
+    def test_what_was_in_the_prompt_is_there_when_the_chat_is_opened_again(self) -> Steps:
+        self.show(self.message("Hello"))
+        self.chat.take_back(self.prompts.Draft("", (self.prompts.Excerpt("u", "x:1", "x"),), ("/p.png",)))
+        text = f"mine{MARK}and more"
+        self.type(text)
+        yield from self.settled()
+        yield from self.close_and_open()
+        self.assertEqual(self.prompt, text)
+        self.show(self.message("Hello"), anew=True)
+        self.assertEqual((self.shown, self.prompt), (self.transcript.text, text))
+        self.assertEqual(self.chat.attached, ["x:1", "/p.png"])
+        self.window.run_command("qwen_companion_chat_send")
+        yield from self.told("send")
+        yield from self.close_and_open()
+        self.assertEqual((self.prompt, self.chat.attached), ("", []))
+
+    def test_what_was_made_of_recalled_prompts_is_there_too(self) -> Steps:
+        for text in ("one", "two"):
+            self.type(text)
+            self.press("enter")
+        self.type("draft")
+        self.press("up")
+        self.type(" edited")
+        self.press("up")
+        yield from self.close_and_open()
+        self.show(anew=True)
+        shown = [self.prompt]
+        for _ in range(2):
+            self.press("down")
+            shown.append(self.prompt)
+        self.assertEqual(shown, ["one", "two edited", "draft"])
+
+    def test_a_chat_that_nobody_has_gone_on_with_keeps_it_too(self) -> Steps:
+        """One from before a restart, while the chat is off."""
+        self.show(self.message("Hello"))
+        self.type("mine")
+        self.adapter.chats.close_all()
+        yield from self.close_and_open()
+        self.assertEqual(self.prompt, "mine")
+
+    def test_it_comes_to_another_chat_of_the_window_before_what_is_there(self) -> Steps:
+        self.type("sent")
+        self.press("enter")
+        self.type("draft")
+        self.press("up")
+        self.adapter.chats.close_all()
+        other = self.window.new_file()
+        recall = {"sent": ["theirs"], "edits": {}, "current": ""}
+        other.settings().update({"qwen_companion.chat": True, "qwen_companion.chat_recall": recall})
+        other.run_command("insert", {"characters": "since"})
+        yield from self.close_and_open()
+        self.assertEqual((self.view, self.prompt), (other, "draft\nsent\nsince"))
+
+    def test_closing_one_of_two_views_of_it_keeps_nothing(self) -> Steps:
+        self.show(self.message("Hello"))
+        self.type("mine")
+        self.window.focus_view(self.view)
+        self.window.run_command("clone_file")
+        [clone] = [view for view in self.view.buffer().views() if view != self.view]
+        clone.close()
+        yield lambda: not clone.is_valid()
+        self.assertEqual(self.prompt, "mine")
+        yield from self.close_and_open()
+        self.assertEqual(self.prompt, "mine")
