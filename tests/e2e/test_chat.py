@@ -331,6 +331,23 @@ def test_the_conversation_is_there_after_a_reload_and_a_restart(room: Room):
     again.wait_text("Still here.")
 
 
+def test_a_new_conversation_is_the_one_that_is_there_after_a_reload(room: Room, chat: Chatting):
+    """F2."""
+    before = room.model.speech("In the first.")
+    chat.ask(before)
+    chat.wait_text("In the first.")
+    chat.wait_idle()
+    first = chat.session
+    chat.command("chat_new")
+    chat.editor.wait("new conversation", lambda: "In the first." not in chat.text and not chat.session)
+    room.editor.do("reload_package")
+    chat.wait_live()
+    after = room.model.speech("In the second.")
+    chat.ask(after)
+    assert "In the first." not in chat.wait_text("In the second.")
+    assert chat.session not in {"", first}
+
+
 def test_the_token_is_in_no_view_no_log_and_no_list_of_processes(room: Room):
     """F7: after all that the tests before have done."""
     token = room.address.token
