@@ -40,8 +40,10 @@ class Chats:
         """The chats of windows that have closed."""
 
     def configure(self, settings: DaemonSettings) -> None:
-        """The settings have changed. A chat that is connected stays so."""
-        self._settings = settings
+        """The settings are there, or have changed: what they switch off ends, the rest is taken at a connection."""
+        before, self._settings = self._settings, settings
+        for chat in self._windows.values():
+            chat.configured(is_changed=settings != before)
 
     def open(self, window: int, folder: str, session: str = "") -> None:
         """Connect a window's chat, or draw it anew if it has one already; `session` is one to resume."""
@@ -93,6 +95,14 @@ class Chats:
 
         self._do(window, dequeue)
 
+    def unsend(self, window: int, unsent: str) -> None:
+        """Take back what has not gone out to the daemon yet (`Frame.unsent`); it goes to the editor."""
+        if chat := self._windows.get(window):
+            if draft := chat.outbox.take_one(unsent):
+                self._editor.return_draft(window, draft, "It was taken back before it was sent.")
+            else:
+                self._editor.mention("It has been sent already.", window)
+
     def vote(self, window: int, permission: str, option: str | None, answers: Mapping[str, str] | None = None) -> None:
         """Answer a permission with the id of an option; None for "cancelled"."""
         self._do(window, lambda chat: chat.answer(permission, option, answers))
@@ -118,7 +128,7 @@ class Chats:
         self._do(window, switch)
 
     def reconnect(self, window: int) -> None:
-        """Try again now: connect, start the private daemon anew, resume the session."""
+        """Connect anew, also if it is connected: with the settings as they are now, resuming the session."""
         if chat := self._windows.get(window):
             chat.reconnect()
 

@@ -31,6 +31,32 @@ class _EndedError(Exception):
     """The session is over; its words are for the person."""
 
 
+class Backoff:
+    """How long to wait before each try, longer each time."""
+
+    def __init__(self, delays: Sequence[float] = ()) -> None:
+        """`delays` are other seconds than `BACKOFF`."""
+        self._delays = delays or BACKOFF
+        self._tries = 0
+
+    def reset(self) -> None:
+        """It has worked, or somebody wants to try again."""
+        self._tries = 0
+
+    def next(self) -> float:
+        """Seconds before the next try."""
+        delay = self._delays[min(self._tries, len(self._delays) - 1)]
+        self._tries += 1
+        return delay
+
+    def after(self, error: DaemonError) -> float | None:
+        """Seconds before the next try after an error; None if only a person can mend it."""
+        if error.final:
+            return None
+        asked = error.retry_after if isinstance(error, BusyError) else None
+        return max(self.next(), asked or 0)
+
+
 class Chat:
     """A session and its conversation. `run` it as a task; to end it, cancel the task."""
 
@@ -40,7 +66,7 @@ class Chat:
         session: Session,
         conversation: Conversation | None = None,
         *,
-        backoff: Sequence[float] = BACKOFF,
+        backoff: Sequence[float] = (),
     ) -> None:
         """Take a session that `client` has created or wants to resume; a new one needs no history.
 
@@ -51,8 +77,7 @@ class Chat:
         self.conversation = conversation or Conversation()
         # A session that was there before may have begun long before its oldest event.
         self._stale = session.attached or not session.client_id
-        self._backoff = backoff
-        self._tries = 0
+        self._backoff = Backoff(backoff)
         self._again = asyncio.Event()
 
     async def run(self) -> None:
@@ -63,7 +88,7 @@ class Chat:
                 await self._read()
             except _StaleError:
                 self._stale = True
-                await self._wait(self._delay())
+                await self._wait(self._backoff.next())
             except _EndedError as end:
                 self._stale = True
                 self.conversation.connected(Connection("ended", str(end)))
@@ -76,20 +101,15 @@ class Chat:
                 # The daemon has started anew, or has put the session aside: it is taken from the disk.
                 self._stale = True
             except DaemonError as error:
-                if error.final:
-                    self.conversation.connected(Connection("lost", str(error)))
-                    await self._wait(None)
-                else:
-                    asked = error.retry_after if isinstance(error, BusyError) else None
-                    delay = max(self._delay(), asked or 0)
-                    self.conversation.connected(Connection("waiting", str(error), delay))
-                    await self._wait(delay)
+                delay = self._backoff.after(error)
+                self.conversation.connected(Connection("lost" if delay is None else "waiting", str(error), delay))
+                await self._wait(delay)
 
     def reconnect(self, client: Client | None = None) -> None:
         """Try again now, with another client if the daemon has moved. Without a need it does nothing."""
         if client is not None:
             self.client = client
-        self._tries = 0
+        self._backoff.reset()
         self._again.set()
 
     def views(self, per_second: float = FRAMES_PER_SECOND) -> AsyncIterator[View]:
@@ -116,7 +136,7 @@ class Chat:
                     if not self.conversation.apply(frame):
                         raise _StaleError
                     if frame.id is not None:
-                        self._tries = 0
+                        self._backoff.reset()
                     is_measured |= isinstance(frame.event, agent.UsageUpdate)
                     # 0.21.2 doesn't tell by itself.
                     if isinstance(frame.event, events.TurnCompleted) and not is_measured:
@@ -149,11 +169,6 @@ class Chat:
                 raise StreamLostError(f"The daemon has ended the stream: {error or 'it does not say why'}.")
             case _:
                 pass
-
-    def _delay(self) -> float:
-        delay = self._backoff[min(self._tries, len(self._backoff) - 1)]
-        self._tries += 1
-        return delay
 
     async def _wait(self, seconds: float | None) -> None:
         """Wait until a time has passed or somebody wants to try again."""

@@ -66,6 +66,9 @@ MAX_SHORT_ANSWER = 1024 * 1024
 MAX_QUEUED = 2048
 """Events that the daemon may hold for us; its own choice is 256."""
 
+_QUEUES = {"pending-prompts": "session_prompt", "mid-turn-messages": "session_mid_turn_message_mutation"}
+"""The routes of what waits, each with the feature that it comes with."""
+
 Scope = Literal["single", "thread"]
 """The conversation that all clients of the folder share, or a new one."""
 Block = Mapping[str, Any]
@@ -262,10 +265,10 @@ class Client:
         answer = await self._json("POST", _path(session, "prompt"), {"prompt": list(blocks)}, session)
         return str(answer.get("promptId", ""))
 
-    async def inject(self, session: Session, message: str) -> bool:
-        """Send a message into the turn that runs. Returns False if none does."""
+    async def inject(self, session: Session, message: str) -> str | None:
+        """Send a message into the turn that runs. Returns its id, which the queue has; None if no turn runs."""
         answer = await self._json("POST", _path(session, "mid-turn-message"), {"message": message}, session)
-        return answer.get("accepted") is True
+        return str(answer.get("messageId", "")) if answer.get("accepted") is True else None
 
     async def queue(self, session: Session) -> list[tuple[Queued, str]]:
         """The prompts that run or wait, each with its state: running or queued."""
@@ -276,9 +279,13 @@ class Client:
         ]
 
     async def dequeue(self, session: Session, prompt: str) -> bool:
-        """Remove a prompt that waits. Returns False if it doesn't."""
-        route = _path(session, f"pending-prompts/{quote(prompt, safe='')}")
-        return (await self._json("DELETE", route, session=session)).get("removed") is True
+        """Remove a prompt that waits, be it for the turn that runs. Returns False if it doesn't."""
+        for kind, feature in _QUEUES.items():
+            if self.has(feature):
+                route = _path(session, f"{kind}/{quote(prompt, safe='')}")
+                if (await self._json("DELETE", route, session=session)).get("removed") is True:
+                    return True
+        return False
 
     async def cancel(self, session: Session) -> None:
         """End the turn that runs, if one does. What waits in the queue goes on."""

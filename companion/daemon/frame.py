@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..changes import Edit
-from .view import Permission, Status
+from .view import Permission, Queued, Status
 
 MARK = "\n❯ "
 """What a chat's text ends with; behind it is what the person writes."""
@@ -90,3 +90,5 @@ class Frame:
     locality: Locality
     session: str = ""
     """The session's id, to be resumed after a reload."""
+    unsent: tuple[Queued, ...] = ()
+    """What the person has sent and the daemon hasn't yet; the ids are our own."""

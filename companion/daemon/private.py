@@ -22,17 +22,22 @@ class PrivateDaemon:
         self.daemon: launch.Daemon | None = None
         self.may_restart = True
         """Whether one that has ended is started again: by itself only once, then the person is asked."""
+        self._command: str | Sequence[str] | None = None
+        """What has started it; None if another instance of the package has."""
         self._say = say
 
     async def address(self, folder: str, command: str | Sequence[str], connecting: Callable[[str], object]) -> Address:
-        """Where the daemon for a folder is; it is started if it doesn't run. `connecting` hears what is being done.
+        """Where the daemon for a folder is; it is started if it doesn't run, anew if `command` is another.
+
+        `connecting` hears what is being done.
 
         Raises:
             DaemonError: it can't be started, or has ended for the second time.
         """
         daemon, self.daemon = self.daemon, None
         is_running = daemon is not None and launch.is_running(daemon)
-        if daemon and is_running and launch.serves(daemon, folder):
+        is_same = self._command is None or self._command == command
+        if daemon and is_running and launch.serves(daemon, folder) and is_same:
             self.daemon = daemon
             connecting(CONNECTING)
             return daemon.address
@@ -47,6 +52,7 @@ class PrivateDaemon:
         else:
             connecting(STARTING)
         environment = dict(os.environ)
+        self._command = command
         self.daemon = await launch.start(launch.find(command, environment), folder, environment)
         return self.daemon.address
 

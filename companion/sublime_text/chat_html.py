@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..daemon.frame import Ask, Code, Frame
-    from ..daemon.view import Choice, Option, Window
+    from ..daemon.view import Choice, Option, Queued, Window
 
 STYLE = """
 html.light { --tint: color(var(--background) blend(black 93%)); }
@@ -68,10 +68,8 @@ def bar(frame: Frame, attached: Sequence[str]) -> str:
     if status.connection.state != "live":
         first.append(link("reconnect", "↻ Reconnect"))
     lines = [" &nbsp; ".join(filter(None, first))]
-    for queued in status.queue:
-        words = " ".join(queued.text.split())
-        words = words if len(words) <= QUEUED_LENGTH else f"{words[: QUEUED_LENGTH - 1]}…"
-        lines.append(f'<span class="quiet">waits: {html.escape(words)}</span> {link(f"dequeue:{queued.id}", "remove")}')
+    lines += [_waits("waits", queued, "dequeue") for queued in status.queue]
+    lines += [_waits("not sent yet", queued, "unsend") for queued in frame.unsent]
     lines += [f"with {html.escape(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
     return page(f'<div class="bar">{"<br>".join(lines)}</div>')
 
@@ -103,6 +101,12 @@ def code(block: Code) -> str:
 def popup(words: str, href: str = "") -> str:
     """A few words over the text, to click or to read."""
     return page(f"<div>{link(href, words) if href else html.escape(words)}</div>")
+
+
+def _waits(how: str, queued: Queued, href: str) -> str:
+    words = " ".join(queued.text.split())
+    words = words if len(words) <= QUEUED_LENGTH else f"{words[: QUEUED_LENGTH - 1]}…"
+    return f'<span class="quiet">{how}: {html.escape(words)}</span> {link(f"{href}:{queued.id}", "remove")}'
 
 
 def _kind(option: Option) -> str:

@@ -197,6 +197,9 @@ class ChatViews:
             case "dequeue":
                 window = chat.window.id()
                 self._tell(lambda chats: chats.dequeue(window, of))
+            case "unsend":
+                window = chat.window.id()
+                self._tell(lambda chats: chats.unsend(window, of))
             case "detach":
                 chat.detach(int(of))
             case "vote" | "answer":

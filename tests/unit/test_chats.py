@@ -15,10 +15,11 @@ import pytest
 from companion import chats as chats_module
 from companion import drafts, outbox, window_chat
 from companion.daemon import client as client_module
+from companion.daemon.conversation import Conversation
 from companion.daemon.prompt import Draft, Excerpt
 
 from .chatting import Room, chatting, real
-from .fake_daemon import TOKEN, FakeDaemon, Request, faked, until
+from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, until
 
 
 def attached(project: Path, test: Callable[[Room], Any], **settings: Any) -> None:
@@ -110,7 +111,6 @@ def test_without_an_address_and_not_managed_it_is_the_usual_one_f1(project: Path
         ((403, {"error": "Invalid Host header"}), "The daemon refuses the request: Invalid Host header."),
         ((404, b"<html>Cannot GET</html>"), "is not `qwen serve`"),
         ((200, {"features": [], "workspaceCwd": "/elsewhere", "workspaces": [{"cwd": "/elsewhere"}]}), "can't do that"),
-        (None, "The connection to the daemon has gone."),
     ],
 )
 def test_what_is_wrong_is_shown_with_what_to_do_and_tried_again(project: Path, answer: Any, words: str):
@@ -143,7 +143,6 @@ def test_a_daemon_of_another_folder_is_refused_and_one_by_another_name_is_not(pr
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("http://127.0.0.1:9", "No daemon answers at http://127.0.0.1:9."),
         ("ftp://x", "must begin with http"),
         ("http://me:secret@x", "must not hold a name or a password"),
     ],
@@ -178,7 +177,6 @@ def test_reconnect_goes_all_the_way_after_the_session_has_ended(project: Path):
         stream = await room.live()
         stream.say(1, "one ")
         await until(lambda: room.frame.session)
-        room.chats.reconnect(1)  # without a need
         stream.send("session_closed", 2, reason="client_close", closedBy="another")
         assert "Another client has closed" in (await room.state("ended")).message
         room.chats.reconnect(1)
@@ -189,7 +187,166 @@ def test_reconnect_goes_all_the_way_after_the_session_has_ended(project: Path):
     attached(project, test)
 
 
+def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("companion.daemon.chat.BACKOFF", (0.05,))
+
+    async def test(room: Room) -> None:
+        right = room.daemon.routes["GET /capabilities"]
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        stream.say(1, "one ")
+        await until(lambda: room.frame.session)
+        for away, act in (
+            (None, lambda: room.chats.reconnect(1)),
+            ((503, {"error": "booting"}), lambda: room.chats.send(1, Draft("later"))),
+        ):
+            room.daemon.routes["GET /capabilities"] = room.daemon.routes["GET /events"] = away
+            stream.cut()
+            await room.state("waiting")
+            before = len(room.daemon.asked("GET /capabilities"))
+            act()
+            await until(lambda count=before: len(room.daemon.asked("GET /capabilities")) > count + 2)
+            assert (await room.state("waiting")).retry_in == 0.05
+            room.daemon.routes["GET /capabilities"] = right
+            del room.daemon.routes["GET /events"]
+            stream = await room.live()
+        await room.asked("POST /session/s/prompt")
+        stream.say(2, "two")
+        await until(lambda: "one two" in room.editor.chats[1])
+        assert room.editor.returned == []
+
+    attached(project, test)
+
+
+def test_the_first_connection_is_tried_again_too_f4(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("companion.daemon.chat.BACKOFF", (0.05,))
+
+    async def test(room: Room) -> None:
+        url = room.daemon.address.url
+        room.configure(url="http://127.0.0.1:9")
+        room.chats.open(1, room.folder)
+        assert "No daemon answers at http://127.0.0.1:9." in (await room.state("waiting")).message
+        # It is read at the next try.
+        room.configure(url=url)
+        await room.live()
+
+    attached(project, test)
+
+
+# The settings
+
+
+def test_switching_it_off_ends_the_chat_and_says_so(project: Path):
+    """Issue 5: nothing is sent any more; what was written comes back."""
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        stream.say(1, "Before")
+        await until(lambda: room.frame.session)
+        room.configure(enabled=False)
+        assert (await room.state("lost")).message.startswith("The chat is off. Set “daemon.enabled”")
+        await room.asked("POST /session/s/detach")
+        assert "Before" in room.editor.chats[1]
+        room.chats.send(1, Draft("mine"))
+        await until(lambda: room.editor.returned)
+        assert prompts(room) == []
+        room.configure()
+        await room.live()
+        assert len(room.daemon.asked("POST /session/s/load")) == 0
+        assert room.frame.session == "s"
+
+    attached(project, test)
+
+
+def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        stream.say(1, "one ")
+        await until(lambda: room.frame.session)
+        room.configure(token="another")
+        await asyncio.sleep(0.05)
+        assert room.connection.state == "live"
+        assert len(room.daemon.asked("GET /capabilities")) == 1
+        room.chats.reconnect(1)
+        stream = await room.live()
+        assert room.daemon.requests[-1].headers["authorization"] == "Bearer another"
+        stream.say(2, "two")
+        await until(lambda: "one two" in room.editor.chats[1])
+        assert room.daemon.asked("POST /session/s/detach") == []
+        assert len(room.daemon.asked("POST /session")) == 1
+
+    attached(project, test)
+
+
 # Showing
+
+
+def test_a_frame_that_cant_be_shown_is_made_anew(project: Path, stormy: pytest.LogCaptureFixture):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        room.editor.chat_fails = [RecursionError]
+        stream.say(1, "All of it")
+        await until(lambda: "All of it" in room.editor.chats[1])
+        assert room.frame.anew
+        assert room.connection.state == "live"
+        stream.say(2, " and more")
+        await until(lambda: "All of it and more" in room.editor.chats[1])
+
+    attached(project, test)
+
+
+def test_a_chat_that_cant_be_shown_says_so_and_goes_on_at_a_reconnect(project: Path, stormy: pytest.LogCaptureFixture):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        room.editor.chat_fails = [RecursionError, RecursionError]
+        stream.say(1, "All ")
+        why = "The chat could not be shown (RecursionError)."
+        assert (await room.state("lost")).message.startswith(f"{why} Reconnect")
+        assert room.editor.said == [(why, 1)]
+        room.chats.reconnect(1)
+        stream = await room.live()
+        stream.say(2, "of it")
+        await until(lambda: "All of it" in room.editor.chats[1])
+
+    attached(project, test)
+
+
+def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
+    project: Path, monkeypatch: pytest.MonkeyPatch, stormy: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr("companion.daemon.chat.BACKOFF", (0.01,))
+    apply = Conversation.apply
+    fails = [True]
+
+    def applied(conversation: Conversation, frame: Any) -> bool:
+        if frame.id == 2 and fails:
+            fails.pop()
+            raise RecursionError
+        return apply(conversation, frame)
+
+    monkeypatch.setattr(Conversation, "apply", applied)
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        stream.say(1, "one")
+        stream.say(2, "two")
+        stream = await room.live()
+        assert len(room.daemon.asked("POST /session/s/load")) == 1
+        fails.append(True)
+        stream.say(1, "one")
+        stream.say(2, "two")
+        assert (await room.state("lost")).message.startswith("The chat could not be read (RecursionError). Reconnect")
+        room.chats.reconnect(1)
+        await room.live()
+
+    attached(project, test)
 
 
 def test_a_busy_editor_gets_the_whole_text_anew(project: Path):
@@ -491,6 +648,77 @@ def test_a_prompt_that_waits_can_be_taken_back_whole(project: Path, monkeypatch:
     attached(project, test)
 
 
+@pytest.mark.parametrize("is_offered", [True, False])
+def test_a_message_for_the_turn_that_runs_can_be_taken_back(project: Path, is_offered: bool):
+    """Issue 5: the queue has it, but another route removes it."""
+
+    async def test(room: Room) -> None:
+        if is_offered:
+            room.daemon.capabilities(real(project), features=[*FEATURES, "session_mid_turn_message_mutation"])
+        room.daemon.routes |= {
+            "POST /session/s/mid-turn-message": (200, {"accepted": True, "messageId": "m"}),
+            "DELETE /session/s/pending-prompts/m": (200, {"removed": False}),
+            "DELETE /session/s/mid-turn-messages/m": (200, {"removed": True}),
+        }
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        draft = Draft("take me back", unsaved={"/x": "y"})
+        room.chats.send(1, draft, mid_turn=True)
+        await room.asked("POST /session/s/mid-turn-message")
+        stream.send("pending_prompt_added", 1, "m", promptId="m", text="take me back")
+        await until(lambda: room.frame.status.queue)
+        room.chats.dequeue(1, "m")
+        if is_offered:
+            await until(lambda: room.editor.returned)
+            assert room.editor.returned == [(1, draft, "It was removed from the queue.")]
+        else:
+            await until(lambda: room.editor.mentioned)
+            assert room.daemon.asked("DELETE /session/s/mid-turn-messages") == []
+
+    attached(project, test)
+
+
+def test_what_is_not_sent_yet_is_shown_and_can_be_taken_back(project: Path, monkeypatch: pytest.MonkeyPatch):
+    """Issue 5: before the chat is live."""
+    monkeypatch.setattr(outbox, "QUICK", 0.0)
+
+    async def test(room: Room) -> None:
+        room.daemon.routes["GET /events"] = 429, {"error": "busy"}
+        room.chats.open(1, room.folder)
+        await room.state("waiting")
+        drafts = Draft("one"), Draft("one"), Draft("", (Excerpt("file:///e", "e:1-2", "text"),), ("/a/p.png",))
+        for draft in drafts:
+            room.chats.send(1, draft)
+        await until(lambda: len(room.frame.unsent) == 3)
+        assert [unsent.text for unsent in room.frame.unsent] == ["one", "one", "e:1-2, p.png"]
+        room.chats.unsend(1, room.frame.unsent[1].id)
+        room.chats.unsend(1, room.frame.unsent[1].id)
+        assert room.editor.returned == [(1, drafts[1], "It was taken back before it was sent.")]
+        assert room.editor.mentioned == [("It has been sent already.", 1)]
+        await until(lambda: len(room.frame.unsent) == 2)
+        del room.daemon.routes["GET /events"]
+        room.chats.reconnect(1)
+        await until(lambda: len(room.editor.returned) == 2)  # there is no such picture
+        await until(lambda: room.frame.unsent == ())
+        assert prompts(room) == [[{"type": "text", "text": "one"}]]
+        room.chats.unsend(2, "1")
+
+    attached(project, test)
+
+
+def test_what_goes_out_quickly_is_never_shown_as_unsent(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        room.chats.send(1, Draft("one"))
+        await room.asked("POST /session/s/prompt")
+        stream.say(1, "Hello")
+        await until(lambda: "Hello" in room.editor.chats[1])
+        assert not any(frame.unsent for frame in room.editor.frames[1])
+
+    attached(project, test)
+
+
 # What the person does
 
 
@@ -748,6 +976,43 @@ def test_one_that_was_killed_is_started_again_once_and_the_session_resumed(proje
     managed(project, tmp_path, test)
 
 
+@pytest.mark.parametrize("is_open", [True, False])
+def test_switching_it_off_ends_the_private_daemon(project: Path, tmp_path: Path, is_open: bool):
+    """Issue 5."""
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        await room.live()
+        daemon = room.chats._windows[1].daemon
+        assert daemon
+        if not is_open:
+            room.chats.close(1)
+        room.configure(enabled=False, url="", token="")
+        await until(lambda: not window_chat.launch.is_running(daemon))
+        if is_open:
+            assert (await room.state("lost")).message.startswith("The chat is off.")
+        assert room.editor.said == []
+
+    managed(project, tmp_path, test)
+
+
+def test_another_command_replaces_the_private_daemon_at_a_reconnect(project: Path, tmp_path: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        await room.live()
+        first = room.chats._windows[1].daemon
+        assert first
+        command = [sys.executable, "-u", str(tmp_path / "fake_qwen.py")]
+        room.configure(url="", token="", command=tuple(command))
+        room.chats.reconnect(1)
+        await room.live()
+        assert room.chats._windows[1].daemon != first
+        assert not window_chat.launch.is_running(first)
+        assert room.editor.said == []
+
+    managed(project, tmp_path, test)
+
+
 def test_without_qwen_it_says_how_to_get_it(project: Path):
     async def test(room: Room) -> None:
         room.configure(url="", command=("missing-qwen",))
@@ -768,7 +1033,7 @@ def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(project: Pa
         await until(lambda: room.frame.session)
         draft = Draft("mine", (Excerpt("file:///e", "e", "text"),), ("p.png",), {"/a": "b"})
         room.daemon.routes["POST /session/s/prompt"] = lambda _: None
-        room.chats._windows[1]._outbox._waiting.append(draft)
+        room.chats.send(1, draft)
         daemon = room.chats._windows[1].daemon
         left = await room.chats.stop(hand_over=True)
         assert daemon

@@ -252,7 +252,7 @@ def test_for_another_machine_no_file_is_read(asked: Asked, project: Path, monkey
 
     async def test(room: Room, stream: Stream) -> None:
         chat = room.chats._windows[1]
-        chat._locality = replace(Locality(), folder="/there", is_local=False)
+        chat._contact.locality = replace(Locality(), folder="/there", is_local=False)
         monkeypatch.setattr(review_module, "stamp", lambda _: pytest.fail("it looks at the disk"))
         monkeypatch.setattr(review_module, "read_file", lambda _: pytest.fail("it reads the disk"))
         ask(stream, 1, (str(path), "theirs\n", "new\n"))
