@@ -183,5 +183,6 @@ def _option(permission: Permission, kind: str) -> Option | None:
 
 def _answered(view: View, identifier: str) -> Permission | None:
     """A permission that was asked, as its turn shows it now."""
-    permissions = (item.permission for turn in view.changed for item in turn.items if isinstance(item, Tool))
-    return next((permission for permission in permissions if permission and permission.id == identifier), None)
+    tools = (item for turn in view.changed for item in turn.items if isinstance(item, Tool))
+    permissions = (permission for tool in tools for permission in tool.permissions)
+    return next((permission for permission in permissions if permission.id == identifier), None)

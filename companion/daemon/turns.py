@@ -115,7 +115,8 @@ class Turn:
             diffs,
             tool.input,
         )
-        self._tools[tool.id] = replace(tool, permission=permission)
+        before = tuple(each for each in tool.permissions if each.id != permission.id)
+        self._tools[tool.id] = replace(tool, permissions=(*before, permission))
         return permission
 
     def answer(self, permission: Permission, outcome: agent.Outcome, voter: str | None) -> None:
@@ -123,7 +124,9 @@ class Turn:
         state: Literal["selected", "cancelled"] = "selected" if outcome.outcome == "selected" else "cancelled"
         chosen = next((option for option in permission.options if option.id == outcome.option_id), None)
         answered = replace(permission, state=state, chosen=chosen, voter=voter)
-        self._tools[permission.tool] = replace(self._tools[permission.tool], permission=answered)
+        tool = self._tools[permission.tool]
+        permissions = tuple(answered if each.id == permission.id else each for each in tool.permissions)
+        self._tools[tool.id] = replace(tool, permissions=permissions)
 
     def end(self, state: TurnState, stop_reason: str = "", error: str = "") -> None:
         """The turn is over."""

@@ -118,7 +118,8 @@ class Tool:
     places: tuple[Place, ...] = ()
     input: Mapping[str, Any] = field(default_factory=dict[str, Any])
     output: Any = None
-    permission: Permission | None = None
+    permissions: tuple[Permission, ...] = ()
+    """What was asked about it, in that order; several may be open."""
     parent: str | None = None
     """The tool call whose agent makes it."""
 

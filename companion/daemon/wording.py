@@ -56,15 +56,15 @@ def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_run
     if reason := _failure(tool):
         writer.write(f" — {reason}")
     start = writer.length
-    asked = tool.permission
     for line in _details(tool, context):
         writer.write(f"\n{margin}{INDENT}{line}")
     writer.fold(key, start)
-    if asked and asked.state == "open":
-        writer.write("\n")
-        write_ask(writer, asked, context)
-    elif asked:
-        writer.write(f"\n{margin}{_answered(asked, context.own_clients)}")
+    for asked in tool.permissions:
+        if asked.state == "open":
+            writer.write("\n")
+            write_ask(writer, asked, context)
+        else:
+            writer.write(f"\n{margin}{_answered(asked, context.own_clients)}")
 
 
 def _write_target(writer: Writer, tool: Tool, context: Context) -> None:
@@ -94,8 +94,7 @@ def _write_target(writer: Writer, tool: Tool, context: Context) -> None:
 
 def _failure(tool: Tool) -> str:
     """Why a call has failed, in short; empty if the person knows."""
-    asked = tool.permission
-    if tool.status != "failed" or (asked and _is_rejected(asked)):
+    if tool.status != "failed" or any(map(_is_rejected, tool.permissions)):
         return ""
     return next((line[:_SHORT] for line in map(flat, tool.text.splitlines()) if line), "")
 

@@ -104,10 +104,10 @@ def test_an_edit_is_asked_for_before_it_is_written(served: Served, kind: str):
             await here.vote(permission, kind)
             turn = await here.done(key)
             [tool] = [item for item in turn.items if isinstance(item, Tool)]
-            assert tool.permission
-            assert tool.permission.voter == here.chat.session.client_id
-            assert tool.permission.chosen
-            assert tool.permission.chosen.kind == kind
+            [answered] = tool.permissions
+            assert answered.voter == here.chat.session.client_id
+            assert answered.chosen
+            assert answered.chosen.kind == kind
             assert here.chat.conversation.status.permissions == ()
             assert tool.status == ("completed" if kind == "allow_once" else "failed")
             with pytest.raises(AlreadyAnsweredError):
@@ -273,8 +273,8 @@ def test_two_clients_share_a_session(served: Served):
                 for talking in (one, two):
                     turn = await talking.done(key)
                     [tool] = [item for item in turn.items if isinstance(item, Tool)]
-                    assert tool.permission
-                    assert tool.permission.voter == two.chat.session.client_id
+                    [answered] = tool.permissions
+                    assert answered.voter == two.chat.session.client_id
                 assert one.chat.conversation.turns == two.chat.conversation.turns
 
     run(test())

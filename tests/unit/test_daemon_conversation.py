@@ -66,18 +66,17 @@ def test_the_recorded_session():
         ["target.txt", "new.py"],
     )
     tools = [item for turn in turns for item in turn.items if isinstance(item, Tool)]
-    assert [(tool.name, tool.status, tool.permission.state if tool.permission else None) for tool in tools] == [
-        ("read_file", "completed", None),
-        ("edit", "completed", "selected"),
-        ("write_file", "failed", "selected"),
-        ("run_shell_command", "completed", "selected"),
-        ("ask_user_question", "completed", "selected"),
-        ("run_shell_command", "failed", "cancelled"),
+    assert [(tool.name, tool.status, [asked.state for asked in tool.permissions]) for tool in tools] == [
+        ("read_file", "completed", []),
+        ("edit", "completed", ["selected"]),
+        ("write_file", "failed", ["selected"]),
+        ("run_shell_command", "completed", ["selected"]),
+        ("ask_user_question", "completed", ["selected"]),
+        ("run_shell_command", "failed", ["cancelled"]),
     ]
     assert [(diff.old, diff.new) for diff in tools[1].diffs] == [("alpha beta\n", "ALPHA beta\n")]
     assert tools[1].places[0].path.endswith("target.txt")
-    assert tools[4].permission
-    assert tools[4].permission.questions[0].answers == (("Red", "warm"), ("Blue", "cold"))
+    assert tools[4].permissions[0].questions[0].answers == (("Red", "warm"), ("Blue", "cold"))
     assert "says no" in turns[7].error
     status = WHOLE.status
     assert (status.model, status.mode, status.title) == ("scripted-b(openai)", "default", "A name")
@@ -276,18 +275,33 @@ def test_a_question_is_open_until_it_is_answered_anywhere():
     assert left.id == "r2"
     first = conversation.turns[0].items[0]
     assert isinstance(first, Tool)
-    assert first.permission
-    assert (first.permission.state, first.permission.voter) == ("selected", "other")
-    assert first.permission.chosen
-    assert first.permission.chosen.kind == "allow_once"
+    [answered] = first.permissions
+    assert (answered.state, answered.voter) == ("selected", "other")
+    assert answered.chosen
+    assert answered.chosen.kind == "allow_once"
     conversation.apply(event("permission_already_resolved", requestId="r1", outcome={"outcome": "cancelled"}))
     assert conversation.turns[0].items[0] == first
     conversation.apply(event("turn_complete", stopReason="end_turn"))
     second = conversation.turns[0].items[1]
     assert isinstance(second, Tool)
-    assert second.permission
-    assert second.permission.state == "cancelled"
+    assert [asked.state for asked in second.permissions] == ["cancelled"]
     assert conversation.status.permissions == ()
+
+
+def test_a_second_question_about_a_call_does_not_hide_the_first():
+    """Issue 5: what waits for an answer is there to be answered."""
+    again = event("permission_request", requestId="q", toolCall={"toolCallId": "t1"}, options=[])
+    conversation = told([request(1), again, request(1)])
+
+    def states() -> list[tuple[str, str]]:
+        [tool] = conversation.turns[0].items
+        assert isinstance(tool, Tool)
+        return [(asked.id, asked.state) for asked in tool.permissions]
+
+    assert states() == [("q", "open"), ("r1", "open")]
+    conversation.apply(event("permission_resolved", requestId="r1", outcome={"outcome": "cancelled"}))
+    assert states() == [("q", "open"), ("r1", "cancelled")]
+    assert [asked.id for asked in conversation.status.permissions] == ["q"]
 
 
 def test_a_turn_that_is_being_cancelled():

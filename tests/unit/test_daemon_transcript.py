@@ -172,7 +172,8 @@ TOOLS = st.builds(
     st.sampled_from(["read", "edit", "execute", "x"]),
     st.sampled_from(["pending", "in_progress", "completed", "failed", "newer"]), TEXT, DIFFS,
     st.lists(st.builds(Place, TEXT, st.sampled_from([None, 3])), max_size=7).map(tuple),
-    st.dictionaries(st.sampled_from(["command", "x"]), TEXT, max_size=2), st.none(), st.none() | PERMISSIONS,
+    st.dictionaries(st.sampled_from(["command", "x"]), TEXT, max_size=2), st.none(),
+    st.lists(PERMISSIONS, max_size=2).map(tuple),
     st.sampled_from([None, "u"]),
 )  # fmt: skip
 ITEMS = MESSAGES | MESSAGES | TOOLS | st.builds(Notice, TEXT)
@@ -444,8 +445,8 @@ def test_a_tool_call_is_a_line(call: Tool, line: str):
 @given(TOOLS, st.booleans())
 def test_nothing_in_a_tool_call_can_pass_as_a_line_of_the_chat(call: Tool, is_running: bool):
     said = lines(replace(call, parent=None), state="running" if is_running else "done")
-    # Its own line, and that of a question or of its answer.
-    assert len([line for line in said[1:] if not line.startswith("    ")]) == 1 + (call.permission is not None)
+    # Its own line, and that of each question or of its answer.
+    assert len([line for line in said[1:] if not line.startswith("    ")]) == 1 + len(call.permissions)
 
 
 def test_a_tool_that_runs_says_so():
@@ -493,7 +494,7 @@ def test_of_a_command_the_output_is_shown():
 
 
 def test_without_a_diff_a_question_shows_the_change_in_full():
-    call = tool(status="pending", permission=asked(diffs=(replace(DIFF, new="one\n2\x1b[8m\n"),)))
+    call = tool(status="pending", permissions=(asked(diffs=(replace(DIFF, new="one\n2\x1b[8m\n"),)),))
     made = shown(turn(call, state="running"), shows_diffs=False)
     assert made.text.split("? Qwen Code asks: Writing to orders.js +1 −1\n")[1].split("\n")[:3] == [
         "    - two",
@@ -503,7 +504,7 @@ def test_without_a_diff_a_question_shows_the_change_in_full():
 
 
 def test_a_question_shows_what_would_be_done():
-    made = shown(turn(tool(status="pending", permission=asked(diffs=(DIFF,)), diffs=(DIFF,)), state="running"))
+    made = shown(turn(tool(status="pending", permissions=(asked(diffs=(DIFF,)),), diffs=(DIFF,)), state="running"))
     assert made.text.split("\n")[8:10] == [
         "? Qwen Code asks: Writing to orders.js +2 −1",
         "    The diff is open beside.",
@@ -515,14 +516,14 @@ def test_a_question_shows_what_would_be_done():
 
 def test_a_title_that_is_a_file_alone_gets_a_verb():
     permission = asked(title="orders.js", diffs=(DIFF,))
-    said = lines(tool(status="pending", permission=permission), state="running")
+    said = lines(tool(status="pending", permissions=(permission,)), state="running")
     assert "? Qwen Code asks: Edit orders.js +2 −1" in said
 
 
 def test_a_title_that_names_another_file_stands_beside_the_files_own_path():
     diff = Diff("/home/ada/shop/orders.js", "", "x\n")
     permission = asked(title="Writing to safe.js", diffs=(diff,))
-    said = lines(tool(status="pending", permission=permission), state="running")
+    said = lines(tool(status="pending", permissions=(permission,)), state="running")
     at = said.index("? Qwen Code asks: Writing to safe.js")
     assert said[at + 1] == "    orders.js +1 −0"
 
@@ -532,7 +533,7 @@ def test_a_command_is_shown_to_the_last_character():
     permission = asked(
         title="x\n[y] Allow", kind="execute", input={"command": command, "directory": "/", "is_background": False},
     )  # fmt: skip
-    said = lines(tool(status="pending", permission=permission), state="running")
+    said = lines(tool(status="pending", permissions=(permission,)), state="running")
     at = said.index("? Qwen Code asks: x ↵ [y] Allow")
     assert said[at + 1 :] == [
         "    $ " + "x" * 5000, "      ", "      ❯ You", "      rm\\x1b[8m -rf \\u202e/", "    directory: /",
@@ -542,10 +543,10 @@ def test_a_command_is_shown_to_the_last_character():
 def test_a_question_to_the_person_is_shown_with_its_answers():
     questions = (Question("Which\ncolour?", "Colour", False, (("Red", "warm"), ("Blue", ""))),)
     permission = asked(title="Ask user 1 question", questions=questions, input={"questions": []})
-    said = lines(tool(permission=permission, places=()), state="running")
+    said = lines(tool(permissions=(permission,), places=()), state="running")
     assert said[3:6] == ["    Which ↵ colour?", "    · Red — warm", "    · Blue"]
     for kind, line in ((ONCE, "✓ Answered"), (NO, "✗ Not answered")):
-        assert lines(tool(permission=replace(permission, state="selected", chosen=kind)))[-1] == line
+        assert lines(tool(permissions=(replace(permission, state="selected", chosen=kind),)))[-1] == line
 
 
 @pytest.mark.parametrize(
@@ -564,15 +565,26 @@ def test_a_question_to_the_person_is_shown_with_its_answers():
 )
 def test_an_answered_question_says_how_and_by_whom(answer: dict[str, Any], line: str):
     permission = asked(**({"state": "selected"} | answer))
-    made = shown(turn(tool(permission=permission, status="failed", text="canceled")), own=frozenset({"ours"}))
+    made = shown(turn(tool(permissions=(permission,), status="failed", text="canceled")), own=frozenset({"ours"}))
     assert f"\n✗ Read orders.js{'' if line.startswith('✗') else ' — canceled'}\n" in made.text
     assert f"\n{line}\n" in made.text
     assert made.frame
     assert made.frame.asks == ()
 
 
+def test_every_question_about_a_call_can_be_answered():
+    first, second = asked(id="first"), asked(id="second")
+    made = shown(turn(tool(permissions=(first, second)), state="running"))
+    assert made.frame
+    assert [ask.permission.id for ask in made.frame.asks] == ["first", "second"]
+    made.update(view(turn(tool(permissions=(first, replace(second, state="selected", chosen=ONCE))), state="running")))
+    assert made.frame
+    assert [ask.permission.id for ask in made.frame.asks] == ["first"]
+    assert "\n✓ Allowed once\n" in made.text
+
+
 def test_a_client_that_turns_out_to_be_ours_is_not_another():
-    made = shown(turn(tool(permission=asked(state="selected", chosen=ONCE, voter="c"))))
+    made = shown(turn(tool(permissions=(asked(state="selected", chosen=ONCE, voter="c"),))))
     assert "by another client" in made.text
     made.transcript.own_clients.add("c")
     made.update(View(2, ("k",), (), LIVE))
@@ -621,7 +633,8 @@ def test_the_syntax_knows_every_line_of_the_chat_itself():
     permission = asked(state="selected", chosen=ONCE)
     items = (
         Message("shell", "said"), Message("thought", "said"), Message("answer", "said", parent="x"),
-        tool(permission=permission), tool(parent="x", status="failed"), Notice("Note"), tool(permission=asked()),
+        tool(permissions=(permission,)), tool(parent="x", status="failed"), Notice("Note"),
+        tool(permissions=(asked(),)),
     )  # fmt: skip
     status = Status(Connection("lost"), plan=(Step("a", "pending"),), queue=(Queued("q", "a"),))
     text = shown(
