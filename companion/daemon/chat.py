@@ -91,11 +91,13 @@ class Chat:
                 await self._wait(self._backoff.next())
             except _EndedError as end:
                 self._stale = True
+                self.conversation.interrupt()
                 self.conversation.connected(Connection("ended", str(end)))
                 await self._wait(None)
             except SessionGoneError as error:
                 if self._stale:
                     # It isn't on the disk either.
+                    self.conversation.interrupt()
                     self.conversation.connected(Connection("lost", str(error)))
                     await self._wait(None)
                 # The daemon has started anew, or has put the session aside: it is taken from the disk.

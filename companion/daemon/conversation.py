@@ -136,8 +136,7 @@ class Conversation:
 
     def rebuild(self, history: History) -> None:
         """Begin anew with what the daemon says the conversation is. Nobody sees it half done."""
-        # The history of 0.21.2 on disk has other keys than the events.
-        ran = {name for turn in self._turns.values() if turn.state == "running" for name in (turn.key, turn.asked)}
+        before = dict(self._turns)
         self._turns.clear()
         self._queue.clear()
         self._open.clear()
@@ -145,14 +144,32 @@ class Conversation:
         for frame in history.frames:
             self._take(frame)
         self.cursor = history.cursor
-        last = next(reversed(self._turns), None)
-        for turn in self._turns.values():
-            if turn.state == "running" and not (history.is_running and turn.key == last):
-                # History from disk has no ends of turns. What was seen running hasn't come to one.
-                self._end(turn, "interrupted" if turn.key == last and ran & {turn.key, turn.asked} else "done")
+        self._end_as_seen(before, is_running=history.is_running)
         self._queue.update({queued.id: queued for queued in history.queue})
         self._dirty.update(self._turns)
         self._changed()
+
+    def interrupt(self) -> None:
+        """The session is over, and with it what runs. A rebuild comes before any other event."""
+        for turn in self._turns.values():
+            if turn.state == "running":
+                self._end(turn, "interrupted")
+
+    def _end_as_seen(self, before: Mapping[str, Turn], *, is_running: bool) -> None:
+        """End the turns of a history from disk, which has no ends, as they were seen to end."""
+        last, latest = (next(reversed(turns.values()), None) for turns in (self._turns, before))
+        for turn in self._turns.values():
+            seen = before.get(turn.key)
+            # The history of 0.21.2 on disk has other keys than the events.
+            if not seen and turn is last and latest and latest.key not in self._turns and latest.asked == turn.asked:
+                seen = latest
+            if turn.state != "running" or (is_running and turn is last):
+                continue
+            if seen and seen.state != "running":
+                self._end(turn, seen.state, seen.stop_reason, seen.error)
+            else:
+                # What was seen running hasn't come to an end.
+                self._end(turn, "interrupted" if seen and turn is last else "done")
 
     def _take(self, frame: Frame) -> None:
         self._TAKES[type(frame.event)](self, frame, frame.event)

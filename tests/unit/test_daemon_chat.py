@@ -186,13 +186,16 @@ def test_a_session_that_is_over_is_resumed_only_when_somebody_wants_it(kind: str
     async def test(daemon: FakeDaemon, person: Person) -> None:
         load(daemon, chunk(2, "before"))
         stream = await person.stream()
-        stream.send(kind, 1, **data)
+        stream.say(1, "half")
+        stream.send(kind, 2, **data)
         assert words in await person.state("ended")
+        assert person.chat.conversation.status.running is None
         await asyncio.sleep(0.05)
         assert daemon.asked("POST /session/s/load") == []
         person.chat.reconnect()
         await person.text("before")
         await person.state("live")
+        assert [turn.state for turn in person.chat.conversation.turns] == ["interrupted"]
 
     chatting(test)
 

@@ -342,6 +342,40 @@ def test_a_rebuild_takes_the_place_of_all():
     assert conversation.look().order == ()
 
 
+def test_what_runs_ends_with_its_session():
+    """Issue 5."""
+    conversation = told([say("x", prompt="a"), event("turn_complete", prompt="a"), say("y"), request()])
+    conversation.interrupt()
+    assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
+    assert (conversation.status.running, conversation.status.permissions) == (None, ())
+    conversation.rebuild(History((say("x", prompt="a"), say("y")), Cursor("f", 2)))
+    assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
+
+
+@pytest.mark.parametrize("key", ["p", None])
+def test_how_a_turn_was_seen_to_end_stays_where_the_history_does_not_tell(key: str | None):
+    """Issue 5: a history from disk has no ends; that of 0.21.2 has other keys, too."""
+
+    def asked(prompt: str | None) -> Frame:
+        meta: dict[str, Any] = {} if prompt else {"_meta": {"qwen.session.recordId": "1"}}
+        return say("Do", prompt, "user_message_chunk", **meta)
+
+    conversation = told([asked("p"), say("half"), event("turn_error", message="The process has ended.")])
+    conversation.rebuild(History((asked(key),), Cursor("f", 1)))
+    [turn] = conversation.turns
+    assert (turn.state, turn.error, texts(turn)) == ("failed", "The process has ended.", [("user", "Do")])
+    # And it is as it was however often the conversation is read anew.
+    conversation.rebuild(History((asked(key), say("Well", "q")), Cursor("g", 2)))
+    assert [turn.state for turn in conversation.turns] == ["failed", "done"]
+
+
+def test_a_prompt_like_the_last_one_did_not_end_like_it():
+    conversation = told([say("Do", "p", "user_message_chunk"), event("turn_complete", stopReason="cancelled")])
+    frames = (say("Do", "p", "user_message_chunk"), say("Do", "q", "user_message_chunk"))
+    conversation.rebuild(History(frames, Cursor("f", 2)))
+    assert [(turn.state, turn.stop_reason) for turn in conversation.turns] == [("cancelled", "cancelled"), ("done", "")]
+
+
 def test_the_history_of_old_daemons_names_no_prompts_but_their_records():
     """Issue 5: 0.21.2."""
 
