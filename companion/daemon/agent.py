@@ -6,13 +6,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError
 from pydantic.alias_generators import to_camel
 
 M = TypeVar("M", bound="Wire")
+
+MAX_DEPTH = 100
+"""Levels of what a tool is given and gives; comparing or writing many more would be more than a thread can do."""
+_TOO_DEEP = "(nested too deeply to be shown)"
 
 
 class Wire(BaseModel):
@@ -27,6 +31,26 @@ def _object(value: object) -> dict[str, Any]:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _shallow(value: object) -> object:
+    """A value that isn't nested too deeply, or words for it."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for each in level for inner in _parts(each)]
+        if not level:
+            return value
+    return _TOO_DEEP
+
+
+def _parts(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
+
+
+def _shallow_object(value: object) -> dict[str, Any]:
+    return {name: _shallow(each) for name, each in _object(value).items()}
 
 
 Object = Annotated[dict[str, Any], BeforeValidator(_object)]
@@ -154,9 +178,9 @@ class ToolUpdate(Wire):
     """pending, in_progress, completed or failed."""
     content: tuple[ToolContent, ...] | None = None
     locations: tuple[Location, ...] | None = None
-    raw_input: Object = {}
+    raw_input: Annotated[dict[str, Any], BeforeValidator(_shallow_object)] = {}
     """The arguments as the model gave them."""
-    raw_output: Any = None
+    raw_output: Annotated[Any, BeforeValidator(_shallow)] = None
     meta: Annotated[_ToolMeta, BeforeValidator(_object), Field(alias="_meta")] = _ToolMeta()
 
 

@@ -66,7 +66,8 @@ MAX_SHORT_ANSWER = 1024 * 1024
 MAX_QUEUED = 2048
 """Events that the daemon may hold for us; its own choice is 256."""
 
-_QUEUES = {"pending-prompts": "session_prompt", "mid-turn-messages": "session_mid_turn_message_mutation"}
+_MID_TURN = "session_mid_turn_message_mutation"
+_QUEUES = {"pending-prompts": "session_prompt", "mid-turn-messages": _MID_TURN}
 """The routes of what waits, each with the feature that it comes with."""
 
 Scope = Literal["single", "thread"]
@@ -267,6 +268,8 @@ class Client:
 
     async def inject(self, session: Session, message: str) -> str | None:
         """Send a message into the turn that runs. Returns its id, which the queue has; None if no turn runs."""
+        # 0.21.2 takes them, too, but doesn't show them, and forgets those that the turn has no more time for.
+        self._need(_MID_TURN)
         answer = await self._json("POST", _path(session, "mid-turn-message"), {"message": message}, session)
         return str(answer.get("messageId", "")) if answer.get("accepted") is True else None
 

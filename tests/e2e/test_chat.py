@@ -168,6 +168,48 @@ def test_escape_cancels_and_the_queue_goes_on(room: Room, chat: Chatting):
     assert "Never." not in chat.text
 
 
+def test_a_message_for_the_turn_that_runs_is_seen_and_can_be_taken_back(room: Room, chat: Chatting):
+    """F4: Ctrl+Enter."""
+    chat.ask(room.model.speech(*WORDS, pause=0.1))
+    chat.wait_text(WORDS[1])
+    chat.write("Take me back")
+    chat.press("ctrl+enter")
+    chat.editor.wait("message that waits", lambda: "waits: Take me back" in chat.bars)
+    assert chat.prompt == ""
+    chat.click("remove")
+    chat.editor.wait("message back", lambda: chat.prompt == "Take me back")
+    chat.editor.wait("bar without it", lambda: "waits:" not in chat.bars)
+    chat.press("escape")
+    chat.wait_idle()
+    assert "Take me back" not in chat.text
+
+
+def test_a_daemon_that_was_away_is_found_again_by_itself(room: Room, chat: Chatting):
+    """F4: whatever the person does meanwhile; what is not sent is seen, and can be taken back."""
+    chat.ask(room.model.speech("Before."))
+    chat.wait_text("Before.")
+    chat.wait_idle()
+    assert room.proxy
+    room.proxy.open = False
+    try:
+        room.cut()
+        chat.wait_text("The next try is in")
+        chat.click("Reconnect")
+        later = room.model.speech("Later.")
+        chat.ask(later)
+        chat.ask(room.model.speech("Never."), "Not this")
+        chat.editor.wait("unsent prompts", lambda: "not sent yet: Not this" in chat.bars)
+        chat.click("remove", -1)
+        chat.editor.wait("prompt back", lambda: chat.prompt.startswith("Not this"))
+        chat.wait_text("The next try is in")
+    finally:
+        room.proxy.open = True
+    chat.wait_text("Before.", "Later.")
+    chat.wait_idle()
+    assert "not sent yet" not in chat.bars
+    assert "Never." not in chat.text
+
+
 def test_a_failure_of_the_model_is_said(room: Room, chat: Chatting):
     chat.ask(room.model.speech(failure="the model says no"))
     chat.wait_text("— Failed:", "the model says no")

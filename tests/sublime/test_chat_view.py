@@ -224,6 +224,17 @@ class TestBar(ChatCase):
         yield from self.told("dequeue")
         self.assertEqual(self.chats.of("dequeue"), [(self.window.id(), 'q"1&')])
 
+    def test_a_prompt_that_is_not_sent_yet_can_be_removed(self) -> Steps:
+        frame = self.show()
+        queued = self.view_values.Queued("1", "do\nthis <now> " + "please " * 20)
+        self.adapter.chats.show(self.window.id(), replace(frame, anew=False, edits=(), unsent=(queued,)))
+        self.assertIn("not sent yet: do this <now> please", self.bar())
+        self.screen.click(self.view, "unsend:1")
+        yield from self.told("unsend")
+        self.assertEqual(self.chats.of("unsend"), [(self.window.id(), "1")])
+        self.show()
+        self.assertNotIn("not sent yet", self.bar())
+
     def test_it_is_above_the_prompt_whatever_comes(self) -> Steps:
         for text in ("Hello", "Hello, world", "Hello, world\n\nand all"):
             self.show(self.message(text), model="m")

@@ -21,6 +21,8 @@ from companion.daemon.prompt import Draft, Excerpt
 from .chatting import Room, chatting, real
 from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, until
 
+MID_TURN = "session_mid_turn_message_mutation"
+
 
 def attached(project: Path, test: Callable[[Room], Any], **settings: Any) -> None:
     """Run a test in a room."""
@@ -349,6 +351,26 @@ def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
     attached(project, test)
 
 
+@pytest.mark.parametrize("depth", [200, 30_000])
+def test_arguments_that_are_nested_deeply_harm_nothing(project: Path, depth: int):
+    """Issue 5: a model may write them."""
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        deep = "[" * depth + "]" * depth
+        for number, kind in ((1, "tool_call"), (2, "tool_call_update")):
+            update = f'{{"sessionUpdate": "{kind}", "toolCallId": "t", "title": "Deep", "rawInput": {{"x": {deep}}}}}'
+            data = f'{{"type": "session_update", "id": {number}, "promptId": "p", "data": {{"update": {update}}}}}'
+            stream.raw(f"id: {number}\ndata: {data}\n\n")
+        stream.say(3, "Still here.")
+        await until(lambda: "Still here." in room.editor.chats[1])
+        assert ("nested too deeply" in room.editor.chats[1]) or depth > 1000
+        assert room.connection.state == "live"
+
+    attached(project, test)
+
+
 def test_a_busy_editor_gets_the_whole_text_anew(project: Path):
     async def test(room: Room) -> None:
         room.chats.open(1, room.folder)
@@ -610,6 +632,7 @@ def test_a_message_goes_into_the_turn_that_runs_else_it_is_a_prompt(
     project: Path, answer: Any, draft: Draft, is_prompt: bool
 ):
     async def test(room: Room) -> None:
+        room.daemon.capabilities(real(project), features=[*FEATURES, MID_TURN])
         room.daemon.routes["POST /session/s/mid-turn-message"] = answer
         room.chats.open(1, room.folder)
         room.chats.send(1, draft, mid_turn=True)
@@ -648,13 +671,11 @@ def test_a_prompt_that_waits_can_be_taken_back_whole(project: Path, monkeypatch:
     attached(project, test)
 
 
-@pytest.mark.parametrize("is_offered", [True, False])
-def test_a_message_for_the_turn_that_runs_can_be_taken_back(project: Path, is_offered: bool):
+def test_a_message_for_the_turn_that_runs_can_be_taken_back(project: Path):
     """Issue 5: the queue has it, but another route removes it."""
 
     async def test(room: Room) -> None:
-        if is_offered:
-            room.daemon.capabilities(real(project), features=[*FEATURES, "session_mid_turn_message_mutation"])
+        room.daemon.capabilities(real(project), features=[*FEATURES, MID_TURN])
         room.daemon.routes |= {
             "POST /session/s/mid-turn-message": (200, {"accepted": True, "messageId": "m"}),
             "DELETE /session/s/pending-prompts/m": (200, {"removed": False}),
@@ -668,12 +689,20 @@ def test_a_message_for_the_turn_that_runs_can_be_taken_back(project: Path, is_of
         stream.send("pending_prompt_added", 1, "m", promptId="m", text="take me back")
         await until(lambda: room.frame.status.queue)
         room.chats.dequeue(1, "m")
-        if is_offered:
-            await until(lambda: room.editor.returned)
-            assert room.editor.returned == [(1, draft, "It was removed from the queue.")]
-        else:
-            await until(lambda: room.editor.mentioned)
-            assert room.daemon.asked("DELETE /session/s/mid-turn-messages") == []
+        await until(lambda: room.editor.returned)
+        assert room.editor.returned == [(1, draft, "It was removed from the queue.")]
+
+    attached(project, test)
+
+
+def test_it_is_a_prompt_where_it_could_not_be_taken_back(project: Path):
+    """Issue 5: nothing is lost. 0.21.2 forgets a message that the turn has no more time for."""
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        room.chats.send(1, Draft("mine"), mid_turn=True)
+        await room.asked("POST /session/s/prompt")
+        assert room.daemon.asked("POST /session/s/mid-turn-message") == []
 
     attached(project, test)
 
