@@ -155,9 +155,9 @@ class Conversation:
             if turn.state == "running":
                 self._end(turn, "interrupted")
 
-    def _end_as_seen(self, before: Mapping[str, Turn], *, is_running: bool) -> None:
+    def _end_as_seen(self, before: dict[str, Turn], *, is_running: bool) -> None:
         """End the turns of a history from disk, which has no ends, as they were seen to end."""
-        last, latest = (next(reversed(turns.values()), None) for turns in (self._turns, before))
+        last, latest = next(reversed(self._turns.values()), None), next(reversed(before.values()), None)
         for turn in self._turns.values():
             seen = before.get(turn.key)
             # The history of 0.21.2 on disk has other keys than the events.
