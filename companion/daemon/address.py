@@ -66,19 +66,26 @@ class Address:
         return where
 
 
-def resolve(*, enabled: bool, url: str | None, token: str | None, environment: Mapping[str, str]) -> Address | None:
-    """The daemon to use; None if the adapter is off. An empty text says as little as none.
+def starts_own(*, managed: bool, url: str | None, environment: Mapping[str, str]) -> bool:
+    """Whether a private daemon is started: it may be, and nothing names the address of another."""
+    return managed and not _named(url, environment)
+
+
+def resolve(*, url: str | None, token: str | None, environment: Mapping[str, str]) -> Address:
+    """The daemon to use where none is started. An empty text says as little as none.
 
     Raises:
         InvalidAddressError: the address can't be used.
     """
-    if not enabled:
-        return None
-    url = (url or "").strip() or environment.get(URL_VARIABLE, "").strip() or DEFAULT_URL
+    url = _named(url, environment) or DEFAULT_URL
     token = (token or "").strip() or environment.get(TOKEN_VARIABLE, "").strip()
     if not (token.isascii() and token.isprintable()):
         raise InvalidAddressError("The daemon's token holds characters that no header can carry.", "Set it anew.")
     return Address(_checked(url), Token(token) if token else None)
+
+
+def _named(url: str | None, environment: Mapping[str, str]) -> str:
+    return (url or "").strip() or environment.get(URL_VARIABLE, "").strip()
 
 
 def _checked(url: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -9,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 import sublime
 import sublime_plugin
 
+from ..daemon.address import resolve, starts_own
+from ..daemon.errors import DaemonError
 from ..settings import FILE
 from . import package
 from .chat_view import FOLDER_SETTING
 from .chats import waiting
 from .panels import Choice, choose, say
+from .windows import is_chat
 
 if TYPE_CHECKING:
+    from ..editor import DaemonSettings
     from .adapter import Adapter
     from .chat_view import ChatView
 
@@ -93,22 +98,21 @@ def have_chat(window: sublime.Window, then: Callable[[Adapter, ChatView], object
         return
     if chat := adapter.chats.of(window):
         then(adapter, chat)
-    elif _is_wanted(adapter):
+    elif _is_wanted(adapter, window):
         begin = lambda folder: then(adapter, adapter.chats.open(window, folder))  # noqa: E731
         # When the companion has heard of the settings.
         sublime.set_timeout(lambda: _pick_folder(window, begin))
 
 
-def _is_wanted(adapter: Adapter) -> bool:
+def _is_wanted(adapter: Adapter, window: sublime.Window) -> bool:
     """Whether the chat is turned on, perhaps because the person says so now."""
     if adapter.settings.value("daemon.enabled"):
         return True
-    where = (
-        "It talks to the Qwen Code that runs as `qwen serve` at the address in the settings, on files of that machine."
-        if adapter.settings.value("daemon.url")
-        else "It runs `qwen serve` for this window on this computer, which takes about 500 MB of memory until the "
-        "window closes."
-    )
+    try:
+        where = _where(adapter.settings.daemon())
+    except DaemonError as error:
+        say(window, str(error))
+        return False
     if not sublime.ok_cancel_dialog(f"The chat with Qwen Code is turned off.\n\n{where}", "Turn On", "Qwen Companion"):
         return False
     sublime.load_settings(FILE).set("daemon.enabled", True)
@@ -116,18 +120,35 @@ def _is_wanted(adapter: Adapter) -> bool:
     return True
 
 
+def _where(settings: DaemonSettings) -> str:
+    """What the person consents to: where it happens that Qwen Code works.
+
+    Raises:
+        DaemonError: the address of the daemon can't be used.
+    """
+    if starts_own(managed=settings.managed, url=settings.url, environment=os.environ):
+        return (
+            "It runs `qwen serve` for this window on this computer, which takes about 500 MB of memory until the "
+            "window closes."
+        )
+    address = resolve(url=settings.url, token=settings.token, environment=os.environ)
+    whose = address.warning or "Files, commands and keys are those of the machine on which that runs."
+    return f"It talks to the `qwen serve` at {address.url}. {whose}"
+
+
 def _pick_folder(window: sublime.Window, picked: Callable[[str], object]) -> None:
     folders = window.folders()
     remembered = window.settings().get(FOLDER_SETTING)
     if not folders:
         say(window, NO_FOLDER)
-    elif len(folders) == 1 or remembered in folders:
-        picked(str(remembered) if remembered in folders else folders[0])
+    elif len(folders) == 1 or any(map(is_chat, window.views())):
+        picked(folders[0])  # A chat that is there already, from before a restart, keeps its own.
     else:
         choices: list[Choice] = [
             (PurePath(folder).name or folder, folder, lambda folder=folder: picked(folder)) for folder in folders
         ]
-        choose(window, choices, "The folder to chat about")
+        selected = folders.index(remembered) if remembered in folders else -1
+        choose(window, choices, "The folder to chat about", selected=selected)
 
 
 class QwenCompanionChatCommand(sublime_plugin.WindowCommand):

@@ -29,6 +29,8 @@ class Screen:
         """The messages in the status bar so far."""
         self.panels: list[tuple[list[sublime.QuickPanelItem], Callable[[int], None]]] = []
         """The items of each quick panel, and what picking one calls."""
+        self.selected: list[int] = []
+        """The row that is selected at first in each of them, -1 for none."""
         self.inputs: list[tuple[str, str, Callable[[str], None]]] = []
         """The caption and the text of each input panel, and what entering one calls."""
         self.popups: list[tuple[str, Callable[[str], None] | None]] = []
@@ -134,8 +136,10 @@ class Screen:
         items: list[sublime.QuickPanelItem],
         on_select: Callable[[int], None],
         *_more: Any,
+        selected_index: int = -1,
         **_named: Any,
     ) -> None:
+        self.selected.append(selected_index)
         self.panels.append((items, on_select))
 
     def _input_shown(

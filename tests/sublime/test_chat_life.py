@@ -42,8 +42,37 @@ class TestOpening(ClosedCase):
             self.window.run_command("qwen_companion_chat")
             yield self.is_open
         self.assertIn("500 MB", asked[0])
+        self.assertIn("on this computer", asked[0])
         self.assertEqual(saved, ["QwenCompanion.sublime-settings"])
         self.assertTrue(sublime.load_settings(saved[0]).get("daemon.enabled"))
+
+    def test_it_is_said_where_it_works_before_it_is_turned_on(self) -> Steps:
+        """F6: whatever names the address is what the chat connects to."""
+        self.set_setting("daemon.enabled", False)
+        asked: list[str] = []
+        named = "QWEN_IDE_DAEMON_URL"
+        cases: list[tuple[dict[str, Any], dict[str, str], tuple[str, ...]]] = [
+            ({"daemon.url": "http://10.1.2.3:4170/"}, {}, ("http://10.1.2.3:4170", "another machine")),
+            ({}, {named: "http://10.1.2.3:4170"}, ("http://10.1.2.3:4170", "another machine")),
+            ({"daemon.managed": False}, {}, ("http://127.0.0.1:4170", "the machine on which that runs")),
+            ({"daemon.url": "https://h"}, {named: "http://10.1.2.3:4170"}, ("https://h.", "another machine")),
+            ({"daemon.managed": True}, {named: " "}, ("this computer", "500 MB")),
+        ]
+        with patch.object(sublime, "ok_cancel_dialog", lambda text, *_: asked.append(text)):
+            for settings, environment, expected in cases:
+                for name, value in {"daemon.url": "", "daemon.managed": True, **settings}.items():
+                    self.set_setting(name, value)
+                with patch.dict("os.environ", environment):
+                    self.window.run_command("qwen_companion_chat")
+                for words in expected:
+                    self.assertIn(words, asked[-1], (settings, environment))
+                self.assertEqual("500 MB" in asked[-1], "500 MB" in expected)
+            self.assertEqual(len(asked), len(cases))
+            self.set_setting("daemon.url", "http://a:secret@h")
+            self.window.run_command("qwen_companion_chat")
+        self.assertEqual(len(asked), len(cases))
+        self.assertTrue(self.screen.said("must not hold a name or a password"))
+        yield 1
 
     def test_a_window_without_a_folder_has_none(self) -> Steps:
         self.window.set_project_data({})
@@ -67,9 +96,23 @@ class TestOpening(ClosedCase):
         view.close()
         yield from self.told("close")
         self.window.run_command("qwen_companion_chat")
+        yield lambda: len(self.screen.panels) == 2
+        self.assertEqual(self.screen.selected, [-1, 1])
+        self.screen.pick(self.folder.name)
         yield lambda: len(self.chats.of("open")) == 2
-        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(other), ""))
-        self.assertEqual(len(self.screen.panels), 1)
+        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(self.folder), ""))
+
+    def test_a_chat_from_before_a_restart_is_gone_on_with_in_its_own_folder(self) -> Steps:
+        self.window.set_project_data({"folders": [{"path": str(self.folder)}, {"path": str(self.folder.parent)}]})
+        yield lambda: len(self.window.folders()) == 2
+        view = self.window.new_file()
+        view.settings().update({"qwen_companion.chat": True, "qwen_companion.chat_folder": str(self.folder.parent)})
+        self.window.focus_view(self.view)
+        if not self.is_open():
+            self.window.run_command("qwen_companion_chat")
+        yield from self.told("open")
+        self.assertEqual(self.chats.of("open")[0], (self.window.id(), str(self.folder.parent), ""))
+        self.assertEqual(self.screen.panels, [])
 
     def test_a_companion_that_does_not_answer_is_said_to_and_gets_no_prompt(self) -> Steps:
         self.set_limit("sublime_text.chats", "PATIENCE", 100)

@@ -26,10 +26,6 @@ SESSION = Session.known("s", "/w").model_copy(update={"client_id": "c"})
 # The address
 
 
-def test_the_adapter_is_off_unless_it_is_on():
-    assert resolve(enabled=False, url="http://x", token="t", environment={"QWEN_IDE_DAEMON_URL": "http://y"}) is None
-
-
 @pytest.mark.parametrize(
     ("url", "token", "environment", "found"),
     [
@@ -53,7 +49,7 @@ def test_the_adapter_is_off_unless_it_is_on():
 def test_settings_come_before_the_environment(
     url: str | None, token: str | None, environment: dict[str, str], found: Address
 ):
-    assert resolve(enabled=True, url=url, token=token, environment=environment) == found
+    assert resolve(url=url, token=token, environment=environment) == found
 
 
 @pytest.mark.parametrize(
@@ -79,13 +75,13 @@ def test_a_private_daemon_is_started_where_nothing_names_another(
 )
 def test_addresses_that_are_refused(url: str):
     with pytest.raises(errors.InvalidAddressError) as raised:
-        resolve(enabled=True, url=url, token=None, environment={})
+        resolve(url=url, token=None, environment={})
     assert "secret" not in str(raised.value)
 
 
 def test_a_token_that_no_header_can_carry_is_refused():
     with pytest.raises(errors.InvalidAddressError):
-        resolve(enabled=True, url=None, token="a\nb", environment={})
+        resolve(url=None, token="a\nb", environment={})
 
 
 def test_an_address_on_another_machine_says_so():
