@@ -167,6 +167,7 @@ class Contact:
         try:
             await asyncio.wait((reading, again), return_when=asyncio.FIRST_COMPLETED)
             if reading.done():
+                is_over = False
                 await reading
             # One in which nothing was said is not taken up again.
             is_over = not self.session or not self._settings().enabled
@@ -177,6 +178,8 @@ class Contact:
             again.cancel()
             await asyncio.wait((reading, again))
             if is_over and not self.stays:
+                if self._chat is chat:
+                    self._chat = None  # who comes back is somebody else to the daemon
                 await _leave(client, chat.session)
 
 

@@ -278,7 +278,10 @@ class WindowChat:
         transcript = Transcript()
         transcript.own_clients = self._contact.own_clients
         async for view in views(conversation):
-            self._look_after(view)
+            try:
+                self._look_after(view)
+            except Exception:
+                logger.exception("What a chat asks could not be looked after")
             transcript.shows_diffs = self._approvals.shows_diffs
             if not await self._shown(transcript, view, conversation):
                 asyncio.get_running_loop().call_soon(self.close)

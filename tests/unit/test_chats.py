@@ -257,7 +257,7 @@ def test_switching_it_off_ends_the_chat_and_says_so(project: Path):
         assert prompts(room) == []
         room.configure()
         await room.live()
-        assert len(room.daemon.asked("POST /session/s/load")) == 0
+        assert len(room.daemon.asked("POST /session/s/load")) == 1
         assert room.frame.session == "s"
 
     attached(project, test)
@@ -314,6 +314,38 @@ def test_a_chat_that_cant_be_shown_says_so_and_goes_on_at_a_reconnect(project: P
         room.chats.reconnect(1)
         stream = await room.live()
         stream.say(2, "of it")
+        await until(lambda: "All of it" in room.editor.chats[1])
+
+    attached(project, test)
+
+
+def test_a_chat_that_can_never_be_shown_is_not_tried_for_ever(project: Path, stormy: pytest.LogCaptureFixture):
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        await room.live()
+        room.editor.chat_fails = [RecursionError] * 1000
+        room.chats.reconnect(1)
+        await until(lambda: room.editor.said)
+        await asyncio.sleep(0.5)
+        assert len(room.editor.chat_fails) > 980
+        room.editor.chat_fails.clear()
+        room.chats.reconnect(1)
+        await room.live()
+
+    attached(project, test)
+
+
+def test_a_question_whose_diff_fails_stops_nothing(
+    project: Path, monkeypatch: pytest.MonkeyPatch, stormy: pytest.LogCaptureFixture
+):
+    def fail(*_: object) -> None:
+        raise RuntimeError
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        monkeypatch.setattr(room.chats._windows[1]._approvals, "update", fail)
+        stream.say(1, "All of it")
         await until(lambda: "All of it" in room.editor.chats[1])
 
     attached(project, test)
