@@ -23,8 +23,8 @@ _KEPT_SETTING = "qwen_companion.chat_kept"
 def keep(view: sublime.View) -> None:
     """A chat's view is about to close, perhaps one that no chat has gone on with since a restart."""
     window = view.window()
-    if window is None or len(view.buffer().views()) > 1:
-        return  # what it shows is still there
+    if window is None:
+        return
     settings = view.settings()
     kept = {
         "text": view.substr(sublime.Region(prompt_start(view), view.size())),

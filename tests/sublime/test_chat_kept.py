@@ -67,15 +67,3 @@ class TestClosing(ChatCase):
         other.run_command("insert", {"characters": "since"})
         yield from self.close_and_open()
         self.assertEqual((self.view, self.prompt), (other, "draft\nsent\nsince"))
-
-    def test_closing_one_of_two_views_of_it_keeps_nothing(self) -> Steps:
-        self.show(self.message("Hello"))
-        self.type("mine")
-        self.window.focus_view(self.view)
-        self.window.run_command("clone_file")
-        [clone] = [view for view in self.view.buffer().views() if view != self.view]
-        clone.close()
-        yield lambda: not clone.is_valid()
-        self.assertEqual(self.prompt, "mine")
-        yield from self.close_and_open()
-        self.assertEqual(self.prompt, "mine")
