@@ -58,11 +58,14 @@ class Approvals:
         self.editor = editor
         self.reviews = reviews
         self.background = background
+        self.on_change: Callable[[], object] = lambda: None
+        """Called when another number of questions waits."""
         self._waiting: dict[str, _Approval] = {}
 
     def update(self, view: View) -> None:
         """Open the diffs of what is asked now, and close those of what is answered."""
         asked = {permission.id: permission for permission in view.status.permissions}
+        before = self.questions
         for identifier in [identifier for identifier in self._waiting if identifier not in asked]:
             approval = self._waiting.pop(identifier)
             approval.withdraw()
@@ -72,11 +75,19 @@ class Approvals:
             if identifier not in self._waiting:
                 approval = self._waiting[identifier] = _Approval(self, permission)
                 approval.show()
+        if self.questions != before:
+            self.on_change()
 
     @property
     def shows_diffs(self) -> bool:
         """Whether the person wants diffs."""
         return self.reviews.settings_of(self.chat.window).show_diffs
+
+    @property
+    def questions(self) -> int:
+        """How many permissions wait that no diff shows."""
+        shown: set[object] = {review.owner for review in self.reviews}
+        return sum(approval.is_question(shown) for approval in self._waiting.values())
 
     def waits(self, permission: str) -> bool:
         """Whether a permission still waits for an answer, as far as is known."""
@@ -87,6 +98,7 @@ class Approvals:
         for approval in self._waiting.values():
             approval.withdraw()
         self._waiting.clear()
+        self.on_change()
 
     def _how(self, answered: Permission | None, asked: Permission) -> str:
         """How a permission was answered; empty if it was answered here."""
@@ -108,6 +120,7 @@ class _Approval:
         self._approvals = approvals
         self._open: list[_Owner] = []
         """The owners of the diffs that the person has still to look at."""
+        self._has_diffs = False
 
     def show(self) -> None:
         """Open the diffs, if the person wants any."""
@@ -115,9 +128,15 @@ class _Approval:
         if self._approvals.shows_diffs:
             owners = [_Owner(self, chat.window, diff) for diff in self.permission.diffs]
             self._open = list(owners)
+            self._has_diffs = bool(owners)
             for owner in owners:
                 request = Request(owner.diff.old, is_here=chat.is_local)
                 reviews.open(owner, chat.path(owner.diff.path), owner.diff.new, request)
+
+    def is_question(self, shown: set[object]) -> bool:
+        """Whether it waits with no diff to answer it by; `shown` are the owners of those on the screen."""
+        is_voted_on = self._has_diffs and self._approvals.chat.has_answered(self.permission.id)
+        return not is_voted_on and shown.isdisjoint(self._open)
 
     def withdraw(self) -> None:
         """Close the diffs without a vote."""

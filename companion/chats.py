@@ -35,6 +35,8 @@ class Chats:
         self._editor = editor
         self._reviews = reviews
         self._settings = DaemonSettings()
+        self.on_change: Callable[[], object] = lambda: None
+        """Called when another number of questions waits in a window."""
         self._windows: dict[int, WindowChat] = {}
         self._ending: set[asyncio.Task[dict[str, Any]]] = set()
         """The chats of windows that have closed."""
@@ -71,6 +73,11 @@ class Chats:
             chat.send(draft, mid_turn=mid_turn)
         else:
             self._editor.return_draft(window, draft, str(NotConnectedError()))
+
+    def questions(self, window: int) -> int:
+        """How many permissions wait in a window's chat that no diff shows."""
+        chat = self._windows.get(window)
+        return chat.questions if chat else 0
 
     def cancel(self, window: int) -> None:
         """End the turn that runs."""
@@ -222,7 +229,9 @@ class Chats:
 
     def _made(self, window: int) -> WindowChat:
         if window not in self._windows:
-            self._windows[window] = WindowChat(window, self._editor, self._reviews, lambda: self._settings)
+            self._windows[window] = WindowChat(
+                window, self._editor, self._reviews, lambda: self._settings, self.on_change
+            )
         return self._windows[window]
 
     def _chat(self, window: int) -> WindowChat:

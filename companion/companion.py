@@ -42,6 +42,7 @@ class Companion:
         self.reviews.settings_of = self._settings_of
         self.reviews.on_change = self._status_changed
         self.chats = Chats(editor, self.reviews)
+        self.chats.on_change = self._status_changed
         self._editor = editor
         self._settings = settings
         self._window_settings: Mapping[int, Settings] = {}
@@ -182,7 +183,8 @@ class Companion:
         """Who is connected to a window, and what waits there."""
         server = self._windows.get(window)
         clis = tuple(session.cli for session in server.sessions if session.stream) if server else ()
-        return WindowStatus(clis, sum(review.owner.window == window for review in self.reviews))
+        diffs = sum(review.owner.window == window for review in self.reviews)
+        return WindowStatus(clis, diffs, self.chats.questions(window))
 
     def terminal_environment(self, window: int, *, own: bool) -> tuple[tuple[str, ...], dict[str, str]] | None:
         """A window's folders, and the variables of a terminal for it: one that we open ourselves, or any other."""

@@ -58,6 +58,8 @@ class WindowStatus:
     """The names of the CLIs that are connected, in the order in which they came."""
     diffs: int = 0
     """How many diffs wait for the person."""
+    questions: int = 0
+    """How many questions of the chat do that no diff shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class Editor(Protocol):
         ...
 
     def show_status(self, window: int, status: WindowStatus) -> None:
-        """Say in passing which CLIs are connected and how many diffs wait. Called when that changes."""
+        """Say in passing which CLIs are connected, how many diffs and questions wait. Called when that changes."""
         ...
 
     async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:

@@ -41,7 +41,14 @@ QUICK_STOP_LIMIT = 1.0
 class WindowChat:
     """A window's chat and its private daemon, which goes on when the chat's view is closed."""
 
-    def __init__(self, window: int, editor: Editor, reviews: Reviews, settings: Callable[[], DaemonSettings]) -> None:
+    def __init__(
+        self,
+        window: int,
+        editor: Editor,
+        reviews: Reviews,
+        settings: Callable[[], DaemonSettings],
+        questions_changed: Callable[[], object],
+    ) -> None:
         self._window = window
         self._editor = editor
         self._settings = settings
@@ -56,6 +63,7 @@ class WindowChat:
         self._outbox = Outbox(lambda: self.reached(SEND_LIMIT), self._give_back, self.background, self._unsent_changed)
         self._inherited: list[Draft] = []
         self._approvals = Approvals(self, editor, reviews, self.background)
+        self._approvals.on_change = questions_changed
 
     @property
     def window(self) -> int:
@@ -76,6 +84,11 @@ class WindowChat:
     def status(self) -> Status:
         """Everything but the turns."""
         return self._conversation.status
+
+    @property
+    def questions(self) -> int:
+        """How many permissions wait that no diff shows."""
+        return self._approvals.questions
 
     @property
     def outbox(self) -> Outbox:

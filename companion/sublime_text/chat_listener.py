@@ -11,6 +11,7 @@ from . import package
 from .chat_completions import completions
 from .chat_kept import keep
 from .chats import show_link
+from .panels import say
 from .windows import CHAT_SETTING, is_chat
 
 if TYPE_CHECKING:
@@ -69,6 +70,13 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
             return "noop", {}
         return None
 
+    def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> tuple[str, Args] | None:
+        """A chat has one view: carets, frames and keys are those of this one."""
+        if command_name != "clone_file" or (view := _tab(window, args or {})) is None or not is_chat(view):
+            return None
+        say(window, "A chat has one view.")
+        return "noop", {}
+
     def on_post_text_command(self, view: sublime.View, command_name: str, args: Args) -> None:
         """A click opens or folds what begins in a line, a double click opens a file."""
         if command_name != "drag_select" or (chat := _chat(view)) is None or len(view.sel()) != 1:
@@ -115,6 +123,14 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
 def _chat(view: sublime.View) -> ChatView | None:
     adapter = package.adapter()
     return adapter.chats.find(view) if adapter and is_chat(view) else None
+
+
+def _tab(window: sublime.Window, args: dict[str, Any]) -> sublime.View | None:
+    """The view that a command on a tab is for: the one that its menu names, else the one in front."""
+    group, index = args.get("group", -1), args.get("index", -1)
+    if not (0 <= group < window.num_groups() and index >= 0):
+        return window.active_view()
+    return next((sheet.view() for sheet in window.sheets_in_group(group)[index : index + 1]), None)
 
 
 def _deletion(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, Args] | None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 TITLE = "Qwen Code"
 TITLE_LENGTH = 60
 """Characters of a session's title that the tab shows."""
+ASKS_MARK = "? "
+"""Before the title while something is asked."""
 SYNTAX = "Packages/QwenCompanion/QwenCompanion Chat.sublime-syntax"
 FALLBACK_SYNTAX = "scope:text.html.markdown"
 FOLDER_SETTING = "qwen_companion.chat_folder"
@@ -201,6 +203,7 @@ class ChatView:
         if self.session != frame.session:
             settings.set(SESSION_SETTING, frame.session)
         title = " ".join(frame.status.title.split())[:TITLE_LENGTH] or TITLE
+        title = f"{ASKS_MARK}{title}" if frame.asks else title
         if self.view.name() != title:
             self.view.set_name(title)
         status = " · ".join(chat_html.facts(frame))

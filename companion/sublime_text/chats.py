@@ -43,7 +43,11 @@ class ChatViews:
         chat = self._chats.get(window)
         if chat is None or not chat.view.is_valid():
             return False
+        known = {ask.permission.id for ask in chat.frame.asks} if chat.frame else set[str]()
         chat.show(frame)
+        fresh = next((ask.permission for ask in frame.asks if ask.permission.id not in known), None)
+        if fresh and not is_visible(chat.view):
+            say(chat.window, f"Qwen Code asks in the chat: {' '.join(fresh.title.split())}")
         return True
 
     def take_back(self, window: int, draft: Draft) -> bool:

@@ -71,5 +71,9 @@ def status_text(status: WindowStatus | None) -> str:
         return "Qwen Companion: off"
     counts = Counter(status.clis)
     clis = ", ".join(name if times == 1 else f"{name} ×{times}" for name, times in counts.items())
-    diffs = f"{status.diffs} diff{'s' if status.diffs != 1 else ''}" if status.diffs else ""
-    return " · ".join(part for part in (clis or "Qwen Companion: waiting", diffs) if part)
+    waiting = [
+        f"{count} {what}{'s' if count != 1 else ''}"
+        for count, what in ((status.diffs, "diff"), (status.questions, "question"))
+        if count
+    ]
+    return " · ".join((clis or "Qwen Companion: waiting", *waiting))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .chat_case import ChatCase, Steps
+from .chat_case import ChatCase, Steps, loaded
 
 ASKS = "qwen_companion.chat_asks"
 ALL = ("allow_once", "allow_always", "reject_once", "newer")
@@ -93,6 +93,32 @@ class TestPermission(ChatCase):
         self.ask(*ALL)
         self.show(self.tool())
         self.assertEqual(self.screen.phantoms(self.view, ASKS), [])
+        yield 1
+
+
+class TestHiddenQuestion(ChatCase):
+    def test_a_question_in_a_hidden_chat_is_told_of_once(self) -> Steps:
+        self.window.focus_view(self.code)
+        self.ask(*ALL)
+        self.assertTrue(self.screen.said("Qwen Code asks in the chat: Run it?"))
+        self.assertEqual(self.view.name(), "? Qwen Code")
+        self.screen.messages.clear()
+        self.ask(*ALL)
+        self.show(self.tool())
+        self.assertEqual((self.view.name(), self.screen.messages), ("Qwen Code", []))
+        yield 1
+
+    def test_a_question_that_is_seen_is_marked_alone(self) -> Steps:
+        self.ask(*ALL)
+        self.assertEqual(self.view.name(), "? Qwen Code")
+        self.assertFalse(self.screen.said("Qwen Code asks"))
+        yield 1
+
+    def test_the_status_bar_counts_the_questions(self) -> Steps:
+        bar, editor = loaded("sublime_text.status_bar"), loaded("editor")
+        self.assertEqual(bar.status_text(editor.WindowStatus(questions=1)), "Qwen Companion: waiting · 1 question")
+        status = editor.WindowStatus(("Qwen Code",), 2, 2)
+        self.assertEqual(bar.status_text(status), "Qwen Code · 2 diffs · 2 questions")
         yield 1
 
 

@@ -142,6 +142,20 @@ class TestView(ChatCase):
         self.assertEqual(self.window.active_view(), self.view)
         yield 1
 
+    def test_it_has_one_view(self) -> Steps:
+        """A second one would have the text, but neither keys nor commands."""
+        before = len(self.window.views())
+        self.window.run_command("clone_file")
+        self.assertTrue(self.screen.said("one view"))
+        group, index = self.window.get_view_index(self.view)
+        self.window.focus_view(self.code)
+        self.assertIsNotNone(
+            self.listener().on_window_command(self.window, "clone_file", {"group": group, "index": index})
+        )
+        self.assertIsNone(self.listener().on_window_command(self.window, "clone_file", None))
+        self.assertEqual(len(self.window.views()), before)
+        yield 1
+
     def test_there_is_one_for_a_window(self) -> Steps:
         self.window.focus_view(self.code)
         self.window.run_command("qwen_companion_chat")

@@ -291,6 +291,7 @@ def test_a_diff_that_cant_be_shown_leaves_the_question_to_the_chat(
         await until(lambda: room.editor.said)
         assert room.editor.said == [("The diff of a.py could not be shown: answer in the chat.", 1)]
         assert list(room.reviews) == []
+        assert room.chats.questions(1) == 1
         assert votes(room) == []
         assert room.frame.status.permissions
 
@@ -303,6 +304,27 @@ def test_who_wants_no_diffs_gets_none(asked: Asked, project: Path):
         ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
         await until(lambda: room.frame.status.permissions)
         assert list(room.reviews) == []
+        assert room.chats.questions(1) == 1
+
+    asked(test)
+
+
+def test_what_waits_without_a_diff_is_counted(asked: Asked, project: Path):
+    """For the status bar, which counts the diffs by themselves."""
+
+    async def test(room: Room, stream: Stream) -> None:
+        ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
+        [diff] = await room.diff()
+        assert room.chats.questions(1) == 0
+        room.reviews.accept(diff.review.number, "whatever")
+        await room.asked("POST /session/s/permission/r")
+        assert room.chats.questions(1) == 0
+        resolve(stream, 2, "once", "c")
+        await until(lambda: not room.frame.status.permissions)
+        ask(stream, 3, request="r2")
+        await until(lambda: room.chats.questions(1) == 1)
+        resolve(stream, 4, "once", "c", request="r2")
+        await until(lambda: room.chats.questions(1) == 0)
 
     asked(test)
 

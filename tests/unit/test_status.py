@@ -754,3 +754,13 @@ def test_the_status_of_a_window_follows_its_sessions_and_diffs(running: Running,
     until(lambda: editor.statuses[1][-1] == WindowStatus())
     shown = editor.statuses[1]
     assert [one for one, other in pairwise(shown) if one == other] == []
+
+
+def test_the_status_of_a_window_counts_the_questions_of_its_chat(
+    running: Running, editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
+):
+    """Issue 5: a question in a hidden chat must not go unnoticed."""
+    chats = running.do(lambda companion: companion.chats)
+    monkeypatch.setattr(chats, "questions", {1: 2}.__getitem__)
+    running.do(lambda _: chats.on_change())
+    until(lambda: WindowStatus(questions=2) in editor.statuses.get(1, []))
