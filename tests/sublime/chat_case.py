@@ -117,7 +117,7 @@ class ChatCase(CompanionCase):
     def tool(self, permission: Any = None, **more: Any) -> Any:
         """A tool call."""
         values = {"id": "tool", "name": "run", "title": "Run it", "kind": "execute", "status": "pending", **more}
-        return self.view_values.Tool(**values, permission=permission)
+        return self.view_values.Tool(**values, permissions=(permission,) if permission else ())
 
     def ask(self, *kinds: str, **more: Any) -> Any:
         """Show a permission that waits."""
