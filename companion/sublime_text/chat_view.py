@@ -192,6 +192,7 @@ class ChatView:
         self.text.close()
         if self.view.is_valid():
             self._phantoms.close()
+            self.view.set_name(self.view.name().removeprefix(ASKS_MARK))
             self.view.erase_regions(LINKS)
             self.view.erase_status(STATUS)
 

@@ -112,6 +112,8 @@ class TestHiddenQuestion(ChatCase):
         self.ask(*ALL)
         self.assertEqual(self.view.name(), "? Qwen Code")
         self.assertFalse(self.screen.said("Qwen Code asks"))
+        self.chat.close()
+        self.assertEqual(self.view.name(), "Qwen Code")
         yield 1
 
     def test_the_status_bar_counts_the_questions(self) -> Steps:
