@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-# Sublime reloads this file alone, so what it imports is forgotten first.
-for _name in [name for name in sys.modules if name.startswith(f"{__package__}.companion")]:
+# Sublime reloads this file alone, so what it imports is forgotten first. Other threads may import meanwhile.
+for _name in [name for name in list(sys.modules) if name.startswith(f"{__package__}.companion")]:
     del sys.modules[_name]
 
 from .companion.sublime_text import package  # noqa: E402
