@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Literal, Self, cast
 from urllib.parse import quote
-
-import httpx2
 
 from . import answers
 from .address import Address
@@ -24,19 +20,14 @@ from .answers import Capabilities, Session, SessionInfo
 from .conversation import Choices, Cursor, History
 from .errors import (
     AlreadyAnsweredError,
-    DaemonError,
     MissingFeatureError,
     NotADaemonError,
     RefusedError,
     SessionGoneError,
-    StreamLostError,
-    UnreachableError,
-    UnsendableError,
     WorkspaceMismatchError,
 )
 from .events import Frame, read_frame
-from .refusals import refusal
-from .sse import Decoder, EventTooLargeError
+from .transport import EventStream, Transport
 from .view import Queued, Window
 
 logger = logging.getLogger(__name__)
@@ -45,24 +36,10 @@ NEEDED = ("session_create", "session_events", "session_prompt", "session_cancel"
 """The features without which there is no chat; all versions that were measured have them (qwen-serve.md §1)."""
 SOURCE = "sublime"
 """What the sessions of this client are tagged with."""
-CONNECT_LIMIT = 5.0
-"""Seconds for a connection."""
-ANSWER_LIMIT = 30.0
-"""Seconds for a whole answer."""
 SESSION_LIMIT = 90.0
 """Seconds to create or to load a session: the agent's process starts, and the daemon's own limit is 60."""
-SILENCE_LIMIT = 45.0
-"""Seconds without a byte of the events: the daemon's heart beats every 15."""
 BOOT_LIMIT = 10.0
 """Seconds until a daemon that answers knows its workspaces."""
-MAX_BODY = 10 * 1024 * 1024
-"""Bytes of a request; the daemon takes no more."""
-SLOWEST = 64 * 1024
-"""Bytes of a request that go out in a second, at least."""
-MAX_ANSWER = 64 * 1024 * 1024
-"""Bytes of an answer."""
-MAX_SHORT_ANSWER = 1024 * 1024
-"""Bytes of a refusal, and of an answer before it is known that a daemon gives it."""
 MAX_QUEUED = 2048
 """Events that the daemon may hold for us; its own choice is 256."""
 
@@ -76,15 +53,6 @@ Block = Mapping[str, Any]
 """A part of a prompt: see `prompt`."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventStream:
-    """The events of a session while the request is open."""
-
-    epoch: str
-    """The bus that counts them."""
-    frames: AsyncIterator[Frame]
-
-
 class Client:
     """Asks one daemon. Use it with `async with`, or close it."""
 
@@ -92,16 +60,7 @@ class Client:
         self.address = address
         self.capabilities: Capabilities | None = None
         """What the daemon can do, once `connect` has asked."""
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        if address.token:
-            headers["Authorization"] = f"Bearer {address.token.reveal()}"
-        self._http = httpx2.AsyncClient(
-            base_url=address.url,
-            headers=headers,
-            timeout=httpx2.Timeout(ANSWER_LIMIT, connect=CONNECT_LIMIT),
-            # A proxy has no business between us and this machine.
-            trust_env=not address.is_loopback,
-        )
+        self._transport = Transport(address)
 
     async def __aenter__(self) -> Self:
         return self
@@ -113,7 +72,7 @@ class Client:
 
     async def close(self) -> None:
         """Drop all connections."""
-        await self._http.aclose()
+        await self._transport.close()
 
     # The daemon
 
@@ -125,7 +84,7 @@ class Client:
         """
         end = asyncio.get_running_loop().time() + BOOT_LIMIT
         while True:
-            capabilities = answers.capabilities(await self._json("GET", "/capabilities"))
+            capabilities = answers.capabilities(await self._transport.json("GET", "/capabilities"))
             if capabilities is None:
                 raise NotADaemonError(self.address.url)
             found = capabilities.folder(folder)
@@ -139,6 +98,7 @@ class Client:
         if found is None:
             raise WorkspaceMismatchError(folder, capabilities.folders)
         self.capabilities = capabilities
+        self._transport.is_known = True
         return found
 
     def has(self, feature: str) -> bool:
@@ -147,19 +107,19 @@ class Client:
 
     async def page(self, route: str) -> Mapping[str, Any]:
         """What a route of the workspace says, for example `/workspace/env`: for the page on locality (F6)."""
-        return await self._json("GET", route)
+        return await self._transport.json("GET", route)
 
     async def is_file(self, path: str) -> bool:
         """Whether the daemon's folder has a file; `path` is relative to it or absolute."""
         try:
-            answer = await self._json("GET", f"/stat?path={quote(path, safe='')}")
+            answer = await self._transport.json("GET", f"/stat?path={quote(path, safe='')}")
         except (MissingFeatureError, RefusedError):
             return False
         return answer.get("type") == "file"
 
     async def glob(self, pattern: str, limit: int) -> list[str]:
         """The files and folders that match a pattern, relative to the daemon's folder."""
-        answer = await self._json("GET", f"/glob?pattern={quote(pattern, safe='')}&maxResults={limit}")
+        answer = await self._transport.json("GET", f"/glob?pattern={quote(pattern, safe='')}&maxResults={limit}")
         return [match for match in cast("list[object]", answer.get("matches") or []) if isinstance(match, str)]
 
     # Sessions
@@ -169,13 +129,15 @@ class Client:
         body = {"cwd": folder, "sessionScope": scope, "approvalMode": mode}
         if self.has("session_source_metadata") and scope == "thread":
             body["sourceType"] = SOURCE
-        answer = await self._json("POST", "/session", body, limit=SESSION_LIMIT)
+        answer = await self._transport.json("POST", "/session", body, limit=SESSION_LIMIT)
         return answers.read(Session, answer)
 
     async def load(self, session: Session) -> tuple[Session, History]:
         """Attach to a session, be it at work, listed or lost, and get its conversation."""
         self._need("session_load")
-        answer = await self._json("POST", _path(session, "load"), {"cwd": session.folder}, session, limit=SESSION_LIMIT)
+        answer = await self._transport.json(
+            "POST", _path(session, "load"), {"cwd": session.folder}, session, limit=SESSION_LIMIT
+        )
         loaded = answers.read(Session, answer)
         queue = await self.queue(loaded)
         return loaded, answers.history(answer, tuple(waiting for waiting, state in queue if state == "queued"))
@@ -187,7 +149,7 @@ class Client:
         cursor = ""
         while True:
             route = f"/workspace/{quote(folder, safe='')}/sessions?size=100"
-            answer = await self._json("GET", route + (f"&cursor={quote(cursor, safe='')}" if cursor else ""))
+            answer = await self._transport.json("GET", route + (f"&cursor={quote(cursor, safe='')}" if cursor else ""))
             listed += (answers.read(SessionInfo, each) for each in answers.objects(answer.get("sessions")))
             following = answer.get("nextCursor")
             if not isinstance(following, str) or following in {"", cursor}:
@@ -197,13 +159,13 @@ class Client:
     async def rename(self, session: Session, title: str) -> None:
         """Give a session a title."""
         self._need("session_metadata")
-        await self._json("PATCH", _path(session, "metadata"), {"displayName": title}, session)
+        await self._transport.json("PATCH", _path(session, "metadata"), {"displayName": title}, session)
 
     async def delete(self, session: Session) -> None:
         """Delete a session and its history."""
         with contextlib.suppress(SessionGoneError):
-            await self._json("DELETE", _path(session), session=session)
-        answer = await self._json("POST", "/sessions/delete", {"sessionIds": [session.id]})
+            await self._transport.json("DELETE", _path(session), session=session)
+        answer = await self._transport.json("POST", "/sessions/delete", {"sessionIds": [session.id]})
         if errors := answers.objects(answer.get("errors")):
             raise RefusedError(200, str(errors[0].get("error") or "the session can't be deleted"))
 
@@ -211,7 +173,9 @@ class Client:
         """A session's whole conversation as a text."""
         self._need("session_export")
         route = f"{_path(session, 'export')}?format={form}"
-        return (await self._send("GET", route, session=session, limit=SESSION_LIMIT)).decode("utf-8", "replace")
+        return (await self._transport.send("GET", route, session=session, limit=SESSION_LIMIT)).decode(
+            "utf-8", "replace"
+        )
 
     async def transcript(self, session: Session) -> tuple[Frame, ...]:
         """The session's history as it is on the daemon's disk, from its beginning."""
@@ -220,7 +184,7 @@ class Client:
         route = f"{_path(session, 'transcript')}?limit=500"
         cursor = ""
         while True:
-            answer = await self._json("GET", route + (f"&cursor={quote(cursor, safe='')}" if cursor else ""))
+            answer = await self._transport.json("GET", route + (f"&cursor={quote(cursor, safe='')}" if cursor else ""))
             frames += (read_frame(event) for event in answers.objects(answer.get("events")))
             following = answer.get("nextCursor")
             if not isinstance(following, str) or following in {"", cursor}:
@@ -230,7 +194,7 @@ class Client:
     async def detach(self, session: Session) -> None:
         """Take leave of a session. The last one to do so closes it if it is idle; its history stays."""
         with contextlib.suppress(SessionGoneError):
-            await self._json("POST", _path(session, "detach"), {}, session)
+            await self._transport.json("POST", _path(session, "detach"), {}, session)
 
     # A conversation
 
@@ -242,40 +206,28 @@ class Client:
             StreamLostError: the connection has gone, or nothing came for 45 s.
             DaemonError: the daemon refuses.
         """
-        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(cursor.id if cursor else 0)}
+        headers = {"Last-Event-ID": str(cursor.id if cursor else 0)}
         if cursor and cursor.epoch:
             headers["X-Qwen-Event-Epoch"] = cursor.epoch
-        request = self._http.build_request(
-            "GET",
-            f"{_path(session, 'events')}?snapshot=1&maxQueued={MAX_QUEUED}",
-            headers=headers | _identity(session),
-            timeout=httpx2.Timeout(SILENCE_LIMIT, connect=CONNECT_LIMIT),
-        )
-        async with _within(SILENCE_LIMIT):
-            response = await self._open(request)
-        try:
-            if response.status_code != HTTPStatus.OK:
-                async with _within(ANSWER_LIMIT):
-                    raise await self._refusal(response)
-            yield EventStream(response.headers.get("x-qwen-event-epoch", ""), _frames(response))
-        finally:
-            await response.aclose()
+        route = f"{_path(session, 'events')}?snapshot=1&maxQueued={MAX_QUEUED}"
+        async with self._transport.stream(route, headers, session) as stream:
+            yield stream
 
     async def prompt(self, session: Session, blocks: Sequence[Block]) -> str:
         """Send a prompt; it waits in the queue if a turn runs. Returns its id, which its turn's events carry."""
-        answer = await self._json("POST", _path(session, "prompt"), {"prompt": list(blocks)}, session)
+        answer = await self._transport.json("POST", _path(session, "prompt"), {"prompt": list(blocks)}, session)
         return str(answer.get("promptId", ""))
 
     async def inject(self, session: Session, message: str) -> str | None:
         """Send a message into the turn that runs. Returns its id, which the queue has; None if no turn runs."""
         # 0.21.2 takes them, too, but doesn't show them, and forgets those that the turn has no more time for.
         self._need(_MID_TURN)
-        answer = await self._json("POST", _path(session, "mid-turn-message"), {"message": message}, session)
+        answer = await self._transport.json("POST", _path(session, "mid-turn-message"), {"message": message}, session)
         return str(answer.get("messageId", "")) if answer.get("accepted") is True else None
 
     async def queue(self, session: Session) -> list[tuple[Queued, str]]:
         """The prompts that run or wait, each with its state: running or queued."""
-        answer = await self._json("GET", _path(session, "pending-prompts"), session=session)
+        answer = await self._transport.json("GET", _path(session, "pending-prompts"), session=session)
         return [
             (Queued(pending.prompt_id, pending.text, pending.originator_client_id), pending.state)
             for pending in answers.pending(answer)
@@ -286,13 +238,13 @@ class Client:
         for kind, feature in _QUEUES.items():
             if self.has(feature):
                 route = _path(session, f"{kind}/{quote(prompt, safe='')}")
-                if (await self._json("DELETE", route, session=session)).get("removed") is True:
+                if (await self._transport.json("DELETE", route, session=session)).get("removed") is True:
                     return True
         return False
 
     async def cancel(self, session: Session) -> None:
         """End the turn that runs, if one does. What waits in the queue goes on."""
-        await self._json("POST", _path(session, "cancel"), {}, session)
+        await self._transport.json("POST", _path(session, "cancel"), {}, session)
 
     async def vote(
         self, session: Session, request: str, option: str | None, answers: Mapping[str, str] | None = None
@@ -309,7 +261,7 @@ class Client:
         vote = f"permission/{quote(request, safe='')}"
         route = _path(session, vote) if self.has("session_permission_vote") else f"/{vote}"
         try:
-            await self._json("POST", route, body, session)
+            await self._transport.json("POST", route, body, session)
         except RefusedError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 raise AlreadyAnsweredError from None
@@ -318,152 +270,28 @@ class Client:
     async def switch_model(self, session: Session, model: str) -> None:
         """Have another model answer. The daemon makes it the user's default, too."""
         self._need("session_set_model")
-        await self._json("POST", _path(session, "model"), {"modelId": model}, session)
+        await self._transport.json("POST", _path(session, "model"), {"modelId": model}, session)
 
     async def switch_mode(self, session: Session, mode: str) -> None:
         """Switch the mode: plan, default, auto-edit, auto or yolo."""
         self._need("session_approval_mode_control")
-        await self._json("POST", _path(session, "approval-mode"), {"mode": mode}, session)
+        await self._transport.json("POST", _path(session, "approval-mode"), {"mode": mode}, session)
 
     async def choices(self, session: Session) -> Choices:
         """The models and the modes that the session can switch to."""
         self._need("session_context")
-        return answers.choices(await self._json("GET", _path(session, "context"), session=session))
+        return answers.choices(await self._transport.json("GET", _path(session, "context"), session=session))
 
     async def window(self, session: Session) -> Window | None:
         """How full the context window is."""
         if not self.has("session_context_usage"):
             return None
-        return answers.window(await self._json("GET", _path(session, "context-usage"), session=session))
-
-    # Asking
+        return answers.window(await self._transport.json("GET", _path(session, "context-usage"), session=session))
 
     def _need(self, feature: str) -> None:
         if not self.has(feature):
             raise MissingFeatureError(feature)
 
-    async def _json(
-        self,
-        method: str,
-        route: str,
-        body: Mapping[str, Any] | None = None,
-        session: Session | None = None,
-        *,
-        limit: float = ANSWER_LIMIT,
-    ) -> Mapping[str, Any]:
-        """The object that a route answers; an empty one if it has nothing to say."""
-        content = await self._send(method, route, body, session, limit=limit)
-        if not content:
-            return {}
-        try:
-            answer: object = json.loads(content)
-        except (ValueError, RecursionError):
-            raise NotADaemonError(self.address.url) from None
-        return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
-
-    async def _send(
-        self,
-        method: str,
-        route: str,
-        body: Mapping[str, Any] | None = None,
-        session: Session | None = None,
-        *,
-        limit: float = ANSWER_LIMIT,
-    ) -> bytes:
-        content = b""
-        headers = _identity(session)
-        if body is not None:
-            # Unpaired surrogates, which an editor's text may hold, are escaped and so go through.
-            content = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
-            if len(content) > MAX_BODY:
-                raise UnsendableError(
-                    f"This has {len(content) / 1024 / 1024:.1f} MB, and the daemon takes no more than 10.",
-                    "Send less at once.",
-                )
-            headers["Content-Type"] = "application/json"
-        request = self._http.build_request(
-            method,
-            route,
-            content=content or None,
-            headers=headers,
-            timeout=httpx2.Timeout(limit, connect=CONNECT_LIMIT),
-        )
-        async with _within(limit + len(content) / SLOWEST):
-            response = await self._open(request)
-            try:
-                if not response.is_success:
-                    raise await self._refusal(response)
-                return await self._read(response, MAX_ANSWER if self.capabilities else MAX_SHORT_ANSWER)
-            finally:
-                await response.aclose()
-
-    async def _open(self, request: httpx2.Request) -> httpx2.Response:
-        try:
-            return await self._http.send(request, stream=True)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout):
-            # Without its cause: nobody needs the request, which has the token, in a traceback.
-            raise UnreachableError(self.address.url) from None
-        except httpx2.TimeoutException:
-            raise StreamLostError("The daemon doesn't answer.") from None
-        except httpx2.HTTPError:
-            raise StreamLostError("The connection to the daemon has gone.") from None
-
-    async def _refusal(self, response: httpx2.Response) -> DaemonError:
-        content = await self._read(response, MAX_SHORT_ANSWER)
-        return refusal(
-            response.status_code,
-            response.headers,
-            content,
-            self.address,
-            known=self.capabilities is not None,
-        )
-
-    async def _read(self, response: httpx2.Response, most: int) -> bytes:
-        """The body of an answer that has no more than `most` bytes."""
-        content = bytearray()
-        try:
-            async with contextlib.aclosing(response.aiter_bytes()) as parts:
-                async for part in parts:
-                    content += part
-                    if len(content) > most:
-                        if self.capabilities is None:
-                            raise NotADaemonError(self.address.url)
-                        size = f"more than {most // 1024 // 1024} MB"
-                        raise RefusedError(response.status_code, f"its answer has {size}")
-        except httpx2.TimeoutException:
-            raise StreamLostError("The daemon doesn't finish its answer.") from None
-        except httpx2.HTTPError:
-            raise StreamLostError("The connection to the daemon has gone.") from None
-        return bytes(content)
-
-
-@contextlib.asynccontextmanager
-async def _within(seconds: float) -> AsyncGenerator[None]:
-    """Give up on an answer that takes longer, even if it comes bit by bit."""
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError:
-        raise StreamLostError("The daemon doesn't finish its answer.") from None
-
-
-async def _frames(response: httpx2.Response) -> AsyncIterator[Frame]:
-    decoder = Decoder()
-    try:
-        async for received in response.aiter_raw():
-            for data in decoder.feed(received):
-                yield read_frame(data)
-    except httpx2.TimeoutException:
-        raise StreamLostError(f"The daemon has been silent for {SILENCE_LIMIT:.0f} s.") from None
-    except EventTooLargeError:
-        raise StreamLostError("The daemon has sent an event that is too large.") from None
-    except (httpx2.HTTPError, httpx2.StreamError):
-        raise StreamLostError("The connection to the daemon has gone.") from None
-
 
 def _path(session: Session, route: str = "") -> str:
     return f"/session/{quote(session.id, safe='')}" + (f"/{route}" if route else "")
-
-
-def _identity(session: Session | None) -> dict[str, str]:
-    return {"X-Qwen-Client-Id": session.client_id} if session and session.client_id else {}

@@ -15,8 +15,7 @@ from unittest.mock import patch
 
 import psutil
 
-from companion.daemon import client as client_module
-from companion.daemon import launch, prompt
+from companion.daemon import launch, prompt, transport
 from companion.daemon.address import Address
 from companion.daemon.errors import DaemonError
 from companion.daemon.events import read_frame
@@ -114,12 +113,12 @@ async def _record(place: Place) -> None:
     recorder = Recorder(place)
     daemon = await place.start()
     try:
-        with patch.object(client_module, "read_frame", recorder.read):
+        with patch.object(transport, "read_frame", recorder.read):
             async with talk(daemon.address, str(place.home.workspace)) as here:
                 await _converse(place, here)
                 session = here.chat.session
                 await _history(recorder, here, "history-live.json")
-                await here.client._json("DELETE", f"/session/{session.id}", session=session)
+                await here.client._transport.json("DELETE", f"/session/{session.id}", session=session)
                 await until(lambda: here.chat.conversation.status.connection.state == "ended")
                 recorder.write("session.jsonl")
                 await _history(recorder, here, "history-disk.json")
@@ -134,7 +133,7 @@ async def _history(recorder: Recorder, here: Talk, name: str) -> None:
     """The answer of `/load`."""
     session = here.chat.session
     body = {"cwd": session.folder}
-    answer = await here.client._json("POST", f"/session/{session.id}/load", body, session)
+    answer = await here.client._transport.json("POST", f"/session/{session.id}/load", body, session)
     RECORDINGS.mkdir(exist_ok=True)
     pretty = json.dumps(json.loads(recorder.clean(json.dumps(answer))), ensure_ascii=False, indent=1)
     (RECORDINGS / name).write_text(pretty + "\n", encoding="utf-8")

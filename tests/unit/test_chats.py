@@ -14,8 +14,9 @@ import pytest
 
 from companion import chats as chats_module
 from companion import drafts, outbox, window_chat
-from companion.daemon import client as client_module
+from companion.daemon import transport
 from companion.daemon.conversation import Conversation
+from companion.daemon.errors import DaemonError
 from companion.daemon.prompt import Draft, Excerpt
 
 from .chatting import Room, chatting, real
@@ -559,7 +560,7 @@ def test_a_path_on_another_system_is_joined_as_it_does():
 )
 def test_what_cant_be_sent_comes_back(project: Path, monkeypatch: pytest.MonkeyPatch, draft: Draft, why: str):
     monkeypatch.setattr(drafts, "MAX_PICTURE", 3)
-    monkeypatch.setattr(client_module, "MAX_BODY", 200)
+    monkeypatch.setattr(transport, "MAX_BODY", 200)
     monkeypatch.chdir(project)
     (project / "large.webp").write_bytes(b"RIFF")
 
@@ -828,7 +829,7 @@ def test_what_fails_is_said_with_what_to_do(project: Path):
         for method in (room.chats.begin, room.chats.reconnect):
             method(1)
         room.chats.resume(1, "s")
-        with pytest.raises(client_module.DaemonError):
+        with pytest.raises(DaemonError):
             await room.chats.sessions(1)
         room.daemon.routes["GET /capabilities"] = 401, {"error": "Unauthorized"}
         room.chats.open(1, room.folder)
@@ -836,7 +837,7 @@ def test_what_fails_is_said_with_what_to_do(project: Path):
         room.chats.switch_mode(1, "plan")
         await until(lambda: len(room.editor.said) == 2)
         assert room.editor.said[1] == (not_connected, 1)
-        with pytest.raises(client_module.DaemonError):
+        with pytest.raises(DaemonError):
             await room.chats.locality(1)
 
     attached(project, test)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from companion.daemon import client as client_module
-from companion.daemon import errors, prompt
+from companion.daemon import errors, prompt, transport
 from companion.daemon.address import DEFAULT_URL, Address, Token, resolve, starts_own
 from companion.daemon.answers import Session
 from companion.daemon.client import Client
@@ -186,8 +186,8 @@ def test_a_daemon_that_hangs_or_hangs_up(monkeypatch: pytest.MonkeyPatch):
                 await client.page("/x")
             daemon.routes["GET /x"] = 200, b"short", {"Content-Length": "9"}
             with pytest.raises(errors.StreamLostError):
-                await client._send("GET", "/x", limit=0.05)
-            stream = client._send("GET", "/session/s/events", limit=0.05)
+                await client._transport.send("GET", "/x", limit=0.05)
+            stream = client._transport.send("GET", "/session/s/events", limit=0.05)
             with pytest.raises(errors.StreamLostError):
                 await stream
 
@@ -232,15 +232,15 @@ def test_what_comes_bit_by_bit_has_no_longer_than_what_comes_not_at_all(head: st
 
     async def ask(client: Client) -> None:
         with pytest.raises(errors.StreamLostError):
-            await client._send("GET", "/x", limit=0.2)
+            await client._transport.send("GET", "/x", limit=0.2)
 
     assert run(speaking(head, b"x", 0.02, ask)) < 100
 
 
 @pytest.mark.parametrize("head", ["404 Not Found\r\n", "200 OK"])
 def test_a_stream_that_never_begins(head: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(client_module, "SILENCE_LIMIT", 0.2)
-    monkeypatch.setattr(client_module, "ANSWER_LIMIT", 0.2)
+    monkeypatch.setattr(transport, "SILENCE_LIMIT", 0.2)
+    monkeypatch.setattr(transport, "ANSWER_LIMIT", 0.2)
 
     async def ask(client: Client) -> None:
         with pytest.raises(errors.StreamLostError):
@@ -251,7 +251,7 @@ def test_a_stream_that_never_begins(head: str, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(client_module, "MAX_ANSWER", 2 * 1024 * 1024)
+    monkeypatch.setattr(transport, "MAX_ANSWER", 2 * 1024 * 1024)
 
     async def test(daemon: FakeDaemon) -> None:
         daemon.capabilities("/w")
@@ -487,7 +487,7 @@ def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
 
 
 def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(client_module, "SILENCE_LIMIT", 0.1)
+    monkeypatch.setattr(transport, "SILENCE_LIMIT", 0.1)
     monkeypatch.setattr("companion.daemon.sse.MAX_EVENT", 100)
 
     async def test(daemon: FakeDaemon) -> None:
