@@ -20,6 +20,7 @@ from . import handover
 from .discovery import EnvironmentVariables
 from .editor import Editor, Settings, Window
 from .endpoint import Endpoint
+from .garbage import loading
 
 if TYPE_CHECKING:
     import asyncio
@@ -92,7 +93,7 @@ class CompanionThread:
         while not self._stopping.is_set():
             self._open_endpoints()
             try:
-                with _yielding():
+                with _yielding(), loading():
                     from . import companion as library  # noqa: PLC0415 - the libraries come with it, late and off the UI thread
             except Exception as error:  # noqa: BLE001 - a mismatched library raises anything (sublime.md B3)
                 self._close_endpoints()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import pytest
 
@@ -32,6 +33,13 @@ VARIABLES = (
     "GEMINI_CLI_IDE_AUTH_TOKEN",
     "GEMINI_CLI_IDE_PID",
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_frozen() -> Iterator[None]:
+    """The objects of all tests are not the companion's to freeze: Hypothesis, for one, looks for its referrers."""
+    with patch("gc.freeze"):
+        yield
 
 
 def until(condition: Callable[[], T]) -> T:

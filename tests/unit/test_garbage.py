@@ -1,0 +1,36 @@
+"""The garbage collector leaves out what the package loads; each test in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """
+import gc
+from companion.garbage import loading
+full = []
+gc.callbacks.append(lambda phase, info: full.append(info) if phase == "start" else None)
+assert not gc.get_freeze_count()
+try:
+    with loading():
+        raise ImportError
+except ImportError:
+    assert not gc.get_freeze_count()
+with loading():
+    library = [[] for _ in range(100_000)]
+assert not full
+assert gc.isenabled()
+frozen = gc.get_freeze_count()
+assert frozen > 100_000
+assert not any(found is library[0] for found in gc.get_objects())
+with loading():
+    module = [[] for _ in range(1_000)]
+assert gc.get_freeze_count() <= frozen
+assert any(found is module[0] for found in gc.get_objects())
+"""
+
+
+def test_what_is_loaded_is_never_looked_through_again(root: Path):
+    """Issue 3, figures: else it would hold the UI thread for 80 ms at some later time, while a diff opens perhaps."""
+    subprocess.run([sys.executable, "-c", PROGRAM], cwd=root, check=True, timeout=60)
