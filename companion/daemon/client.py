@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
@@ -29,8 +28,6 @@ from .errors import (
 from .events import Frame, read_frame
 from .transport import EventStream, Transport
 from .view import Queued, Window
-
-logger = logging.getLogger(__name__)
 
 NEEDED = ("session_create", "session_events", "session_prompt", "session_cancel", "non_blocking_prompt")
 """The features without which there is no chat; all versions that were measured have them (qwen-serve.md §1)."""
