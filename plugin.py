@@ -9,7 +9,7 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
     del sys.modules[_name]
 
 from .companion.sublime_text import package  # noqa: E402
-from .companion.sublime_text.chat_commands import (  # noqa: E402
+from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatAnswerCommand,
     QwenCompanionChatCancelCommand,
     QwenCompanionChatCommand,
@@ -22,9 +22,9 @@ from .companion.sublime_text.chat_commands import (  # noqa: E402
     QwenCompanionChatSendCommand,
     QwenCompanionChatTypeCommand,
 )
-from .companion.sublime_text.chat_completions import QwenCompanionChatCompleteCommand  # noqa: E402
-from .companion.sublime_text.chat_listener import QwenCompanionChatListener  # noqa: E402
-from .companion.sublime_text.chat_pickers import (  # noqa: E402
+from .companion.sublime_text.chat.completions import QwenCompanionChatCompleteCommand  # noqa: E402
+from .companion.sublime_text.chat.listener import QwenCompanionChatListener  # noqa: E402
+from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatAddCommand,
     QwenCompanionChatModeCommand,
     QwenCompanionChatModelCommand,
@@ -32,7 +32,7 @@ from .companion.sublime_text.chat_pickers import (  # noqa: E402
     QwenCompanionChatSessionsCommand,
     QwenCompanionDaemonCommand,
 )
-from .companion.sublime_text.commands import (  # noqa: E402
+from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionAcceptAllCommand,
     QwenCompanionAcceptDiffCommand,
     QwenCompanionEditDiffCommand,
@@ -46,11 +46,11 @@ from .companion.sublime_text.commands import (  # noqa: E402
     QwenCompanionToggleDiffLayoutCommand,
 )
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
-from .companion.sublime_text.status_commands import (  # noqa: E402
+from .companion.sublime_text.status.commands import (  # noqa: E402
     QwenCompanionCopyReportCommand,
     QwenCompanionStatusCommand,
 )
-from .companion.sublime_text.terminal_commands import (  # noqa: E402
+from .companion.sublime_text.terminal.commands import (  # noqa: E402
     QwenCompanionCopyEnvironmentCommand,
     QwenCompanionRunCommand,
     QwenCompanionSendFileCommand,

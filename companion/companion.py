@@ -11,18 +11,18 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from .chats import Chats
-from .cli import FAMILIES
-from .daemon import launch
-from .discovery import EnvironmentVariables, clear_leftovers
+from .chat.chats import Chats
+from .clis.discovery import EnvironmentVariables, clear_leftovers
+from .clis.families import FAMILIES
+from .clis.processes import wrote
+from .daemon.process import launch
 from .editor import DaemonSettings, Editor, Settings, Window, WindowStatus
-from .endpoint import Endpoint
 from .handover import Inheritance
-from .process import wrote
-from .review import Reviews
-from .server import overview
+from .review.reviews import Reviews
+from .server.endpoint import Endpoint
 from .server.window import WindowServer
-from .status import Facts
+from .status import overview
+from .status.findings import Facts
 
 logger = logging.getLogger(__name__)
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .changes import Edit
-    from .daemon.frame import Frame
-    from .daemon.prompt import Draft
-    from .marks import Marks
-    from .review import Review
+    from .chat.prompt import Draft
+    from .chat.transcript.frame import Frame
+    from .review.changes import Edit
+    from .review.marks import Marks
+    from .review.reviews import Review
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import handover
-from .discovery import EnvironmentVariables
+from .clis.discovery import EnvironmentVariables
 from .editor import Editor, Settings, Window
-from .endpoint import Endpoint
 from .garbage import loading
+from .server.endpoint import Endpoint
 
 if TYPE_CHECKING:
     import asyncio

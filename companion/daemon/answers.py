@@ -8,11 +8,11 @@ from typing import Annotated, Any, Self, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from .agent import Object, Text, Wire
-from .conversation import Choices, Cursor, History
+from ..conversation.agent import Object, Text, Wire
+from ..conversation.conversation import Choices, Cursor, History
+from ..conversation.events import read_frame
+from ..conversation.view import Choice, Queued, Window
 from .errors import RefusedError
-from .events import read_frame
-from .view import Choice, Queued, Window
 
 M = TypeVar("M", bound=Wire)
 

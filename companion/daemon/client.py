@@ -13,10 +13,12 @@ from types import TracebackType
 from typing import Any, Literal, Self, cast
 from urllib.parse import quote
 
+from ..conversation.conversation import Choices, Cursor, History
+from ..conversation.events import Frame, read_frame
+from ..conversation.view import Queued, Window
 from . import answers
 from .address import Address
 from .answers import Capabilities, Session, SessionInfo
-from .conversation import Choices, Cursor, History
 from .errors import (
     AlreadyAnsweredError,
     MissingFeatureError,
@@ -25,9 +27,7 @@ from .errors import (
     SessionGoneError,
     WorkspaceMismatchError,
 )
-from .events import Frame, read_frame
 from .transport import EventStream, Transport
-from .view import Queued, Window
 
 NEEDED = ("session_create", "session_events", "session_prompt", "session_cancel", "non_blocking_prompt")
 """The features without which there is no chat; all versions that were measured have them (qwen-serve.md §1)."""

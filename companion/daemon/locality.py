@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from ..chat.transcript.frame import Locality
 from .address import Address
 from .answers import Capabilities, objects
 from .client import Client
 from .errors import DaemonError
-from .frame import Locality
 
 ROUTES = ("/workspace/mcp", "/workspace/skills", "/workspace/providers", "/workspace/env", "/workspace/preflight")
 NOT_TOLD = "Not told by this daemon."

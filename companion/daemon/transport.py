@@ -15,10 +15,10 @@ from typing import Any, cast
 
 import httpx2
 
+from ..conversation.events import Frame, read_frame
 from .address import Address
 from .answers import Session
 from .errors import DaemonError, NotADaemonError, RefusedError, StreamLostError, UnreachableError, UnsendableError
-from .events import Frame, read_frame
 from .refusals import refusal
 from .sse import Decoder, EventTooLargeError
 

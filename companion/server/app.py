@@ -17,8 +17,8 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..cli import CliFamily
-from ..endpoint import Endpoint
+from ..clis.families import CliFamily
+from .endpoint import Endpoint
 from .resumed import ResumedSessions
 from .sessions import Session, Sessions, Stream
 from .tools import Tools

@@ -25,7 +25,7 @@ from starlette.requests import Request
 
 from .. import __version__
 from ..protocol import CloseDiffArguments, OpenDiffArguments
-from ..review import Reviews
+from ..review.reviews import Reviews
 from .sessions import Session, Sessions
 
 Context = ServerRequestContext[Any, Request]

@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 import uvicorn
 
-from ..context import MAX_SELECTED, FocusOrder, existing_files, ide_context
-from ..discovery import Lives
+from ..clis.discovery import Lives
 from ..editor import Editor, Settings
-from ..endpoint import Endpoint
 from ..protocol import ContextUpdate, IdeContext
-from ..review import Reviews
+from ..review.reviews import Reviews
 from .app import App
+from .context import MAX_SELECTED, FocusOrder, existing_files, ide_context
+from .endpoint import Endpoint
 from .sessions import Background, Session, Sessions
 from .tools import Tools
 

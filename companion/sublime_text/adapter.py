@@ -13,23 +13,23 @@ from ..editor import OpenFile, Selection, Window, WindowState
 from ..log import Log
 from ..thread import CompanionThread
 from .bridge import UiBridge
-from .chats import ChatViews
-from .diffs import Diffs
+from .chat.chats import ChatViews
+from .diff.diffs import Diffs
 from .settings import SettingsFile
-from .status_bar import StatusBar
-from .status_view import StatusReport, editor_facts
+from .status.bar import StatusBar
+from .status.view import StatusReport, editor_facts
 from .windows import Focus, GroupContents, find_window, is_code
 
 if TYPE_CHECKING:
     import asyncio
 
-    from ..changes import Edit
+    from ..chat.prompt import Draft
+    from ..chat.transcript.frame import Frame
     from ..companion import Companion
-    from ..daemon.frame import Frame
-    from ..daemon.prompt import Draft
     from ..editor import WindowStatus
-    from ..marks import Marks
-    from ..review import Review
+    from ..review.changes import Edit
+    from ..review.marks import Marks
+    from ..review.reviews import Review
     from ..settings import Problem
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ import sublime
 
 from ..editor import DaemonSettings, Settings
 from ..settings import FILE, PROJECT_KEY, Problem, Values, overridden, read
-from .diff_view import Layout
+from .diff.view import Layout
 
 _KEY = "qwen_companion"
 

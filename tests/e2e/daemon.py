@@ -12,12 +12,13 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from companion.daemon import launch, prompt
+from companion.chat import prompt
+from companion.chat.reader import Chat
+from companion.conversation.view import Message, Permission, Turn
 from companion.daemon.address import Address
 from companion.daemon.answers import Session
-from companion.daemon.chat import Chat
 from companion.daemon.client import Client, Scope
-from companion.daemon.view import Message, Permission, Turn
+from companion.daemon.process import launch
 
 from .cli import STEP
 from .clis import NEWEST_QWEN, pinned

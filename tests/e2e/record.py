@@ -15,10 +15,12 @@ from unittest.mock import patch
 
 import psutil
 
-from companion.daemon import launch, prompt, transport
+from companion.chat import prompt
+from companion.conversation.events import read_frame
+from companion.daemon import transport
 from companion.daemon.address import Address
 from companion.daemon.errors import DaemonError
-from companion.daemon.events import read_frame
+from companion.daemon.process import launch
 
 from .daemon import Place, Talk, run, said, talk, until
 from .model import Call

@@ -13,9 +13,9 @@ from typing import Any
 import psutil
 import pytest
 
+from companion.conversation.conversation import Conversation
 from companion.daemon.answers import Session
 from companion.daemon.client import Client
-from companion.daemon.conversation import Conversation
 
 from .chatting import Chatting, Room, opened, write_settings
 from .clis import NEWEST_QWEN

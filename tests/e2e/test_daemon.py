@@ -14,13 +14,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.daemon import launch, prompt
+from companion.chat import prompt
+from companion.chat.reader import Chat
+from companion.conversation.conversation import Conversation
+from companion.conversation.view import Tool
 from companion.daemon.address import Address, Token
-from companion.daemon.chat import Chat
 from companion.daemon.client import Client, Scope
-from companion.daemon.conversation import Conversation
 from companion.daemon.errors import AlreadyAnsweredError, UnauthorizedError, UnreachableError, WorkspaceMismatchError
-from companion.daemon.view import Tool
+from companion.daemon.process import launch
 
 from .daemon import VERSIONS, Place, Proxy, processes, run, said, talk, until
 from .model import Call

@@ -17,14 +17,14 @@ from unittest.mock import create_autospec
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from companion.chat.reader import Chat
+from companion.clis.discovery import EnvironmentVariables
 from companion.companion import Companion
-from companion.daemon import launch
 from companion.daemon.address import Address
-from companion.daemon.chat import Chat
 from companion.daemon.client import Client as DaemonClient
-from companion.discovery import EnvironmentVariables
+from companion.daemon.process import launch
 from companion.editor import Editor, Settings, Window, WindowState
-from companion.endpoint import Endpoint
+from companion.server.endpoint import Endpoint
 from tests.unit.fake_daemon import FakeDaemon, until
 
 

@@ -50,14 +50,14 @@ class ChatCase(CompanionCase):
         yield from self.on_companion(self._replace)
         self.set_setting("daemon.enabled", True)
         self.view_values, self.frames, self.prompts = (
-            loaded("daemon.view"),
-            loaded("daemon.frame"),
-            loaded("daemon.prompt"),
+            loaded("conversation.view"),
+            loaded("chat.transcript.frame"),
+            loaded("chat.prompt"),
         )
-        self.transcript = loaded("daemon.transcript").Transcript()
+        self.transcript = loaded("chat.transcript.transcript").Transcript()
         self.adapter = loaded("sublime_text.package").adapter()
         self.now = 1000.0
-        clock = patch.object(loaded("sublime_text.chat_attention"), "monotonic", lambda: self.now)
+        clock = patch.object(loaded("sublime_text.chat.attention"), "monotonic", lambda: self.now)
         clock.start()
         self.addCleanup(clock.stop)
         yield from self.open_chat()
@@ -179,4 +179,4 @@ class ChatCase(CompanionCase):
 
     def listener(self) -> Any:
         """What hears of the chats' views."""
-        return loaded("sublime_text.chat_listener").QwenCompanionChatListener()
+        return loaded("sublime_text.chat.listener").QwenCompanionChatListener()

@@ -117,7 +117,7 @@ class TestHiddenQuestion(ChatCase):
         yield 1
 
     def test_the_status_bar_counts_the_questions(self) -> Steps:
-        bar, editor = loaded("sublime_text.status_bar"), loaded("editor")
+        bar, editor = loaded("sublime_text.status.bar"), loaded("editor")
         self.assertEqual(bar.status_text(editor.WindowStatus(questions=1)), "Qwen Companion: waiting · 1 question")
         status = editor.WindowStatus(("Qwen Code",), 2, 2)
         self.assertEqual(bar.status_text(status), "Qwen Code · 2 diffs · 2 questions")

@@ -199,7 +199,7 @@ class TestView(ChatCase):
 
     def test_commands_are_there_when_they_make_sense(self) -> Steps:
         def enabled(name: str) -> bool:
-            return getattr(loaded("sublime_text.chat_pickers"), name)(self.window).is_enabled()
+            return getattr(loaded("sublime_text.chat.pickers"), name)(self.window).is_enabled()
 
         choice = self.view_values.Choice
         for name, models, modes in (
@@ -218,7 +218,7 @@ class TestView(ChatCase):
     def test_every_key_binding_has_a_context_of_ours_and_a_command(self) -> Steps:
         package = (__package__ or "").partition(".")[0]
         bindings: Any = sublime.decode_value(sublime.load_resource(f"Packages/{package}/Default.sublime-keymap"))
-        known = {each.removesuffix("Command") for each in loaded("sublime_text.chat_commands").__dict__}
+        known = {each.removesuffix("Command") for each in loaded("sublime_text.chat.commands").__dict__}
         for binding in bindings:
             keys = [each["key"] for each in binding["context"] if each["key"].startswith("qwen_companion.")]
             self.assertTrue(keys, binding)

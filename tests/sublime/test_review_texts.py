@@ -73,7 +73,7 @@ class TestToTheByte(CompanionCase):
 
     def _run_on_changes(self, name: str, chance: random.Random, sides: object) -> Steps:
         """Run a command at one of the changes between two texts after the other, until there is none."""
-        find = loaded("changes").changes
+        find = loaded("review.changes").changes
         side = "new" if name == "revert" else "old"
         while found := find(*sides()):  # type: ignore[operator]
             change = chance.choice(found)

@@ -51,7 +51,7 @@ class TestStatusBar(CompanionCase):
         yield lambda: self.status() == "Qwen Code"
 
     def test_its_words(self) -> None:
-        module, status = loaded("sublime_text.status_bar"), loaded("editor").WindowStatus
+        module, status = loaded("sublime_text.status.bar"), loaded("editor").WindowStatus
         self.assertEqual(module.status_text(None), "Qwen Companion: off")
         self.assertEqual(module.status_text(status((), 2)), "Qwen Companion: waiting · 2 diffs")
         self.assertEqual(module.status_text(status(("A", "B", "A"), 1)), "A ×2, B · 1 diff")
@@ -111,7 +111,7 @@ class TestReport(CompanionCase):
 
     def test_a_companion_that_does_not_run(self) -> Steps:
         adapter = loaded("sublime_text.package").adapter()
-        module = loaded("sublime_text.status_view")
+        module = loaded("sublime_text.status.view")
         self.set_limit("sublime_text.status_view", "LIMIT", 50)
         shown: list[tuple[str, bool]] = []
         facts = module.editor_facts(self.window, [], [(0.0, "The library “mcp” is missing.")])

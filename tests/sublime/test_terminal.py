@@ -138,14 +138,14 @@ class TestRun(TerminalCase):
     def test_the_approval_mode_of_the_persons_own_settings_counts(self) -> Steps:
         """Issue 4, "Terminal": unless the person set one."""
         self._set_approval_mode(self.folder / "home")
-        with patch.object(loaded("cli_settings"), "settings_folder", lambda *_: self.folder / "home"):
+        with patch.object(loaded("clis.settings"), "settings_folder", lambda *_: self.folder / "home"):
             yield from self.run_cli()
         self.assertNotIn("--approval-mode", self.line)
 
     def test_the_approval_mode_of_a_project_does_not_count(self) -> Steps:
         """Others may have written it."""
         self._set_approval_mode(self.folder / ".qwen")
-        with patch.object(loaded("cli_settings"), "settings_folder", lambda *_: self.folder / "home"):
+        with patch.object(loaded("clis.settings"), "settings_folder", lambda *_: self.folder / "home"):
             yield from self.run_cli()
         self.assertIn("qwen --approval-mode default", self.line)
 
@@ -333,7 +333,7 @@ class TestRunAgain(TerminalCase):
 
     def test_one_that_was_started_before_a_reload_is_running(self) -> Steps:
         yield from self.run_cli()
-        anew = importlib.reload(loaded("sublime_text.terminal"))
+        anew = importlib.reload(loaded("sublime_text.terminal.terminals"))
         self.assertEqual([one.tag for one in anew.running(self.window)], ["qwen"])
 
     def test_one_of_another_window_is_not_running_in_this_one(self) -> Steps:
@@ -342,7 +342,7 @@ class TestRunAgain(TerminalCase):
         yield lambda: sublime.active_window() != self.window
         other = sublime.active_window()
         self.addCleanup(other.run_command, "close_window")
-        running = loaded("sublime_text.terminal").running
+        running = loaded("sublime_text.terminal.terminals").running
         self.assertEqual((len(running(self.window)), running(other)), (1, []))
 
     def test_a_tab_of_the_editors_last_run_is_not_running(self) -> Steps:

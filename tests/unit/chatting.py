@@ -9,11 +9,11 @@ from collections.abc import AsyncGenerator, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from companion.chats import Chats
-from companion.daemon.frame import Frame
-from companion.daemon.view import Connection
+from companion.chat.chats import Chats
+from companion.chat.transcript.frame import Frame
+from companion.conversation.view import Connection
 from companion.editor import DaemonSettings
-from companion.review import Reviews
+from companion.review.reviews import Reviews
 
 from .fake_daemon import TOKEN, FakeDaemon, Request, Stream, until
 from .memory_editor import Diff, MemoryEditor

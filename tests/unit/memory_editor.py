@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from companion.changes import Edit
-from companion.daemon.frame import Frame
-from companion.daemon.prompt import Draft
+from companion.chat.prompt import Draft
+from companion.chat.transcript.frame import Frame
 from companion.editor import OpenFile, Selection, Window, WindowState, WindowStatus
-from companion.marks import Marks
-from companion.review import Review
+from companion.review.changes import Edit
+from companion.review.marks import Marks
+from companion.review.reviews import Review
 
 
 @dataclass

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from companion.changes import (
+from companion.review.changes import (
     Edit,
     Filler,
     Tally,
@@ -21,8 +21,8 @@ from companion.changes import (
     revert_edit,
     tally,
 )
-from companion.compare import Change, unchanged
-from companion.words import word_changes
+from companion.review.compare import Change, unchanged
+from companion.review.words import word_changes
 
 
 def text(*lines: str) -> str:

@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.changes import (
+from companion.review.changes import (
     changes,
     fillers,
     lines_of,
@@ -17,8 +17,8 @@ from companion.changes import (
     revert_edit,
     tally,
 )
-from companion.compare import Change, unchanged
-from companion.words import word_changes
+from companion.review.compare import Change, unchanged
+from companion.review.words import word_changes
 
 # Few different lines, so that equal ones meet; and any text at all.
 few_lines = st.lists(st.sampled_from(["", "a", "b", "  a", "}", "unique"]), max_size=12).map("\n".join)

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from companion import chats as chats_module
-from companion import drafts, outbox, window_chat
+from companion.chat import chats as chats_module
+from companion.chat import drafts, outbox, window_chat
+from companion.chat.prompt import Draft, Excerpt
+from companion.conversation.conversation import Conversation
 from companion.daemon import transport
-from companion.daemon.conversation import Conversation
 from companion.daemon.errors import DaemonError
-from companion.daemon.prompt import Draft, Excerpt
 
 from .chatting import Room, chatting, real
 from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, until

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from companion import review as review_module
-from companion.daemon.frame import Locality
+from companion.chat.transcript.frame import Locality
 from companion.editor import Settings
+from companion.review import reviews as review_module
 
 from .chatting import Room, ask, chatting, resolve
 from .fake_daemon import FakeDaemon, Stream, faked, until

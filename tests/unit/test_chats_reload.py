@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from companion import handover
-from companion.daemon import launch
+from companion.daemon.process import launch
 from companion.editor import DaemonSettings, Settings
-from companion.endpoint import listen
 from companion.handover import Inheritance
+from companion.server.endpoint import listen
 
 from .conftest import Running, until
 from .test_daemon_launch import LISTENS

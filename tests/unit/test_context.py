@@ -6,9 +6,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.context import CANDIDATES, MAX_FILES, MAX_SELECTED, FocusOrder, cut, existing_files, ide_context
 from companion.editor import OpenFile, Selection
 from companion.protocol import ContextUpdate, IdeContext
+from companion.server.context import CANDIDATES, MAX_FILES, MAX_SELECTED, FocusOrder, cut, existing_files, ide_context
 
 
 def units(text: str) -> int:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from companion.chat.reader import Chat
+from companion.conversation.view import Message, View, Window
 from companion.daemon.answers import Session
-from companion.daemon.chat import Chat
 from companion.daemon.client import Client
-from companion.daemon.view import Message, View, Window
 
 from .fake_daemon import FEATURES, FakeDaemon, Request, faked, until
 

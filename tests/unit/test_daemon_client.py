@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
+from companion.chat import prompt
+from companion.conversation.conversation import Cursor
+from companion.conversation.view import Queued, Window
 from companion.daemon import client as client_module
-from companion.daemon import errors, prompt, transport
+from companion.daemon import errors, transport
 from companion.daemon.address import DEFAULT_URL, Address, Token, resolve, starts_own
 from companion.daemon.answers import Session
 from companion.daemon.client import Client
-from companion.daemon.conversation import Cursor
 from companion.daemon.errors import DaemonError
-from companion.daemon.view import Queued, Window
 
 from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
 

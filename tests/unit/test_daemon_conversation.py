@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from companion.conversation.conversation import START, Choices, Conversation, Cursor, History
+from companion.conversation.events import Frame, read_frame
+from companion.conversation.view import Choice, Connection, Message, Notice, Queued, Tool, Turn, Window
 from companion.daemon.answers import history
-from companion.daemon.conversation import START, Choices, Conversation, Cursor, History
-from companion.daemon.events import Frame, read_frame
-from companion.daemon.view import Choice, Connection, Message, Notice, Queued, Tool, Turn, Window
 
 from .test_daemon_events import HISTORIES, SESSION
 

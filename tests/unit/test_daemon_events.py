@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.daemon import agent, events
-from companion.daemon.conversation import Conversation
-from companion.daemon.events import read_frame
+from companion.conversation import agent, events
+from companion.conversation.conversation import Conversation
+from companion.conversation.events import read_frame
 from companion.daemon.sse import MAX_EVENT, Decoder, EventTooLargeError
 
 RECORDINGS = Path(__file__).parent / "recordings"

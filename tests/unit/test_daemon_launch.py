@@ -11,7 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.daemon import errors, launch
+from companion.daemon import errors
+from companion.daemon.process import launch
 
 from .fake_daemon import run
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from companion.chat.transcript.frame import Locality
 from companion.daemon.address import Address, Token
 from companion.daemon.answers import Capabilities
 from companion.daemon.client import Client
-from companion.daemon.frame import Locality
 from companion.daemon.locality import NOT_TOLD, ROUTES, page, text, where
 
 from .fake_daemon import TOKEN, FakeDaemon, faked

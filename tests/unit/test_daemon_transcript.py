@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.daemon.conversation import Conversation
-from companion.daemon.frame import Frame, Link, Locality
-from companion.daemon.transcript import MARK, Transcript
-from companion.daemon.view import (
+from companion.chat.transcript.frame import Frame, Link, Locality
+from companion.chat.transcript.transcript import MARK, Transcript
+from companion.conversation.conversation import Conversation
+from companion.conversation.view import (
     Attachment,
     Connection,
     Diff,
@@ -267,7 +267,7 @@ def test_an_answer_that_grows_costs_what_is_new():
 def test_what_is_the_same_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch):
     items = (Message("user", "Go"), tool(), Message("answer", "a"))
     made = shown(turn(*items, state="running"))
-    monkeypatch.setattr("companion.daemon.wording.write_tool", lambda *_args, **_more: pytest.fail("again"))
+    monkeypatch.setattr("companion.chat.transcript.wording.write_tool", lambda *_args, **_more: pytest.fail("again"))
     made.update(view(turn(*items[:2], Message("answer", "ab"), state="running")))
     assert "\nab\n" in made.text
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from companion import review as review_module
 from companion.companion import Companion
-from companion.compare import Change
 from companion.editor import Settings
+from companion.review import reviews as review_module
+from companion.review.compare import Change
 
 from .conftest import Running, until
 from .wire import Cli, Stream

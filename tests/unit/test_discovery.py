@@ -14,12 +14,12 @@ from typing import Any
 import psutil
 import pytest
 
-from companion import process
-from companion.cli import FAMILIES, qwen_home, temporary_folder
-from companion.discovery import IDE_INFO, EnvironmentVariables, clear_leftovers, write_file
+from companion.clis import processes
+from companion.clis.discovery import IDE_INFO, EnvironmentVariables, clear_leftovers, write_file
+from companion.clis.families import FAMILIES, qwen_home, temporary_folder
+from companion.clis.processes import wrote
 from companion.editor import Window
-from companion.endpoint import Endpoint
-from companion.process import wrote
+from companion.server.endpoint import Endpoint
 
 ON_WINDOWS = sys.platform == "win32"
 posix = pytest.mark.skipif(ON_WINDOWS, reason="modes and owners are POSIX")
@@ -378,7 +378,7 @@ def test_a_process_that_we_may_not_look_at_counts_as_alive(monkeypatch: pytest.M
     def denied(pid: int) -> None:
         raise psutil.AccessDenied(pid)
 
-    monkeypatch.setattr(process.psutil, "Process", denied)
+    monkeypatch.setattr(processes.psutil, "Process", denied)
     assert wrote(1, 0)
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion import disk
-from companion.disk import DiskFile, read_file, stamp
-from companion.text import SourceText
+from companion.review import disk
+from companion.review.disk import DiskFile, read_file, stamp
+from companion.review.source_text import SourceText
 
 
 @pytest.mark.parametrize(

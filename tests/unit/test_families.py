@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from companion import endpoint as endpoint_module
-from companion.cli import FAMILIES, GEMINI_CLI, QWEN_CODE, DiscoveryName, keeps_edits, temporary_folder
-from companion.discovery import clear_leftovers
+from companion.clis.discovery import clear_leftovers
+from companion.clis.families import FAMILIES, GEMINI_CLI, QWEN_CODE, DiscoveryName, keeps_edits, temporary_folder
 from companion.editor import Settings, Window
-from companion.endpoint import Endpoint
+from companion.server import endpoint as endpoint_module
+from companion.server.endpoint import Endpoint
 
 from .conftest import Running, until
 from .memory_editor import MemoryEditor

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from companion import endpoint as endpoint_module
-from companion.cli import QWEN_CODE
+from companion.clis.families import QWEN_CODE
 from companion.server import app
+from companion.server import endpoint as endpoint_module
 
 from .conftest import Running
 from .wire import Cli, Stream

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from companion import handover
-from companion.endpoint import listen
 from companion.handover import HOLDER, Inheritance
+from companion.server.endpoint import listen
 
 from .conftest import Running, until
 from .wire import LIMIT

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from companion import companion as companion_module
+from companion.clis.discovery import IDE_INFO
 from companion.companion import TICK
-from companion.discovery import IDE_INFO
 
 from .conftest import Running, until
 from .memory_editor import MemoryEditor

@@ -14,8 +14,8 @@ from headless import modules
 modules.install()
 before = set(sys.modules)
 import companion.sublime_text, pkgutil
-for module in pkgutil.iter_modules(companion.sublime_text.__path__):
-    importlib.import_module("companion.sublime_text." + module.name)
+for module in pkgutil.walk_packages(companion.sublime_text.__path__, "companion.sublime_text."):
+    importlib.import_module(module.name)
 print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
 """
 

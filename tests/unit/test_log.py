@@ -16,7 +16,7 @@ from companion.protocol import OpenDiffArguments
 
 from .conftest import Running
 
-OURS = logging.getLogger("companion.review")
+OURS = logging.getLogger("companion.review.reviews")
 SDK = logging.getLogger("mcp.server")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from companion.marks import marks
+from companion.review.marks import marks
 
 
 def test_marks_are_nothing_to_the_garbage_collector():

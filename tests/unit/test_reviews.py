@@ -13,9 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from companion import review as review_module
 from companion.protocol import DiffAccepted, Notification
-from companion.review import Review, Reviews
+from companion.review import reviews as review_module
+from companion.review.reviews import Review, Reviews
 
 from .memory_editor import MemoryEditor
 

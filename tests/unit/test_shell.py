@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from companion.cli import GEMINI_CLI, QWEN_CODE
-from companion.shell import (
+from companion.clis.families import GEMINI_CLI, QWEN_CODE
+from companion.clis.shell import (
     NOT_FOUND,
     Command,
     Shell,

@@ -17,13 +17,12 @@ from typing import Any
 import psutil
 import pytest
 
-from companion import survey
-from companion.cli import GEMINI_CLI, QWEN_CODE, CliFamily, DiscoveryFolder
-from companion.cli_settings import names_approval_mode, settings_folder
+from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily, DiscoveryFolder
+from companion.clis.processes import running_clis, started_as
+from companion.clis.settings import names_approval_mode, settings_folder
 from companion.editor import Settings, WindowStatus
-from companion.process import running_clis, started_as
-from companion.report import report, without_secrets
-from companion.status import (
+from companion.status import survey
+from companion.status.findings import (
     Cli,
     ConnectedCli,
     DiscoveryFile,
@@ -39,6 +38,7 @@ from companion.status import (
     findings,
     verdicts,
 )
+from companion.status.report import report, without_secrets
 
 from .conftest import Running, until
 from .memory_editor import MemoryEditor

@@ -5,7 +5,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from companion.text import SourceText
+from companion.review.source_text import SourceText
 
 BOM = "\ufeff"
 ODD = [

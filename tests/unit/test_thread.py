@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 import companion
-from companion import endpoint, thread
+from companion import thread
 from companion.companion import Companion
+from companion.server import endpoint
 from companion.thread import culprit
 
 from .conftest import VARIABLES, Running, until

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from companion.discovery import IDE_INFO
+from companion.clis.discovery import IDE_INFO
 
 from .conftest import VARIABLES, Running, until
 from .memory_editor import MemoryEditor

@@ -1,0 +1,271 @@
+"""The chats of the windows: one for each, with its daemon, its session and what the person does with it.
+
+Lives on the companion thread, every method included. What goes wrong is said through the editor, never raised, but for
+the methods that return something: those raise a DaemonError whose words are for the person.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Literal
+
+from ..daemon.answers import Session, SessionInfo
+from ..daemon.errors import AlreadyAnsweredError, DaemonError, NotConnectedError, SessionGoneError
+from ..daemon.locality import page
+from ..daemon.process import launch
+from ..daemon.process.private import handed_over
+from ..editor import DaemonSettings, Editor
+from ..review.reviews import Reviews
+from .prompt import Draft
+from .window_chat import QUICK_STOP_LIMIT, WindowChat
+
+MAX_FILES = 50
+"""How many files a completion offers."""
+REACH_LIMIT = 10.0
+"""Seconds that a question to the daemon waits for the connection."""
+FILES_LIMIT = 2.0
+"""Seconds for a completion."""
+
+
+class Chats:
+    """The chats of an editor's windows."""
+
+    def __init__(self, editor: Editor, reviews: Reviews) -> None:
+        self._editor = editor
+        self._reviews = reviews
+        self._settings = DaemonSettings()
+        self.on_change: Callable[[], object] = lambda: None
+        """Called when another number of questions waits in a window."""
+        self._windows: dict[int, WindowChat] = {}
+        self._ending: set[asyncio.Task[dict[str, Any]]] = set()
+        """The chats of windows that have closed."""
+
+    def configure(self, settings: DaemonSettings) -> None:
+        """The settings are there, or have changed: what they switch off ends, the rest is taken at a connection."""
+        before, self._settings = self._settings, settings
+        for chat in self._windows.values():
+            chat.configured(is_changed=settings != before)
+
+    def open(self, window: int, folder: str, session: str = "") -> None:
+        """Connect a window's chat, or draw it anew if it has one already; `session` is one to resume."""
+        self._made(window).open(folder, session)
+
+    def close(self, window: int) -> None:
+        """The person has closed the chat's view. A private daemon goes on until the window closes."""
+        if chat := self._windows.get(window):
+            chat.close()
+
+    def window_closed(self, window: int) -> None:
+        """A window closes: its chat and its private daemon end."""
+        if chat := self._windows.pop(window, None):
+            chat.dismiss()
+            ending = asyncio.get_running_loop().create_task(chat.stop())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+
+    def send(self, window: int, draft: Draft, *, mid_turn: bool = False) -> None:
+        """Send a prompt, as soon as the chat is connected; into the turn that runs with `mid_turn`.
+
+        One that can't be sent goes back to the editor (`return_draft`).
+        """
+        if chat := self._windows.get(window):
+            chat.send(draft, mid_turn=mid_turn)
+        else:
+            self._editor.return_draft(window, draft, str(NotConnectedError()))
+
+    def questions(self, window: int) -> int:
+        """How many permissions wait in a window's chat that no diff shows."""
+        chat = self._windows.get(window)
+        return chat.questions if chat else 0
+
+    def cancel(self, window: int) -> None:
+        """End the turn that runs."""
+
+        async def cancel(chat: WindowChat) -> None:
+            client, session = chat.connected
+            await client.cancel(session)
+
+        self._do(window, cancel)
+
+    def dequeue(self, window: int, prompt: str) -> None:
+        """Remove a prompt that waits; its text goes back to the editor (`return_draft`)."""
+
+        async def dequeue(chat: WindowChat) -> None:
+            client, session = chat.connected
+            text = next((queued.text for queued in chat.status.queue if queued.id == prompt), "")
+            if await client.dequeue(session, prompt):
+                draft = chat.outbox.draft_of(prompt, text)
+                self._editor.return_draft(window, draft, "It was removed from the queue.")
+            else:
+                self._editor.mention("This prompt waits no more.", window)
+
+        self._do(window, dequeue)
+
+    def unsend(self, window: int, unsent: str) -> None:
+        """Take back what has not gone out to the daemon yet (`Frame.unsent`); it goes to the editor."""
+        if chat := self._windows.get(window):
+            if draft := chat.outbox.take_one(unsent):
+                self._editor.return_draft(window, draft, "It was taken back before it was sent.")
+            else:
+                self._editor.mention("It has been sent already.", window)
+
+    def vote(self, window: int, permission: str, option: str | None, answers: Mapping[str, str] | None = None) -> None:
+        """Answer a permission with the id of an option; None for "cancelled"."""
+        self._do(window, lambda chat: chat.answer(permission, option, answers))
+
+    def switch_model(self, window: int, model: str) -> None:
+        """Have another model answer."""
+
+        async def switch(chat: WindowChat) -> None:
+            client, session = chat.connected
+            await client.switch_model(session, model)
+            name = next((choice.name for choice in chat.status.models if choice.id == model), model)
+            self._editor.mention(f"{name} is now your default model in Qwen Code, too.", window)
+
+        self._do(window, switch)
+
+    def switch_mode(self, window: int, mode: str) -> None:
+        """Switch the approval mode."""
+
+        async def switch(chat: WindowChat) -> None:
+            client, session = chat.connected
+            await client.switch_mode(session, mode)
+
+        self._do(window, switch)
+
+    def reconnect(self, window: int) -> None:
+        """Connect anew, also if it is connected: with the settings as they are now, resuming the session."""
+        if chat := self._windows.get(window):
+            chat.reconnect()
+
+    def begin(self, window: int) -> None:
+        """Begin a new conversation in the window's chat."""
+        if chat := self._windows.get(window):
+            chat.begin()
+
+    def resume(self, window: int, session: str) -> None:
+        """Show another conversation in the window's chat."""
+        if chat := self._windows.get(window):
+            chat.resume(session)
+
+    async def sessions(self, window: int) -> list[SessionInfo]:
+        """The conversations in the chat's folder, the latest first."""
+        client, _, place = await self._chat(window).reached(REACH_LIMIT)
+        found = await client.sessions(place.there)
+        return sorted(found, key=lambda session: session.updated_at or session.created_at, reverse=True)
+
+    async def rename(self, window: int, session: str, title: str) -> None:
+        """Give a conversation a title."""
+        client, _, place = await self._chat(window).reached(REACH_LIMIT)
+        known = Session.known(session, place.there)
+        try:
+            await client.rename(known, title)
+        except SessionGoneError:
+            # Only one that is at work can be renamed.
+            loaded, _ = await client.load(known)
+            await client.rename(loaded, title)
+            await client.detach(loaded)
+
+    async def delete(self, window: int, session: str) -> None:
+        """Delete a conversation and its history. The chat that shows it begins a new one."""
+        chat = self._chat(window)
+        client, shown, place = await chat.reached(REACH_LIMIT)
+        await client.delete(Session.known(session, place.there))
+        if session == shown.id:
+            chat.begin()
+
+    async def export(self, window: int, session: str, form: Literal["html", "md", "json", "jsonl"]) -> str:
+        """A conversation as a text."""
+        client, _, place = await self._chat(window).reached(REACH_LIMIT)
+        return await client.export(Session.known(session, place.there), form)
+
+    async def files(self, window: int, words: str) -> list[str]:
+        """Files on the daemon's machine whose path has these words, relative to the chat's folder; for a completion."""
+        client, _ = self._chat(window).connected
+        try:
+            async with asyncio.timeout(FILES_LIMIT):
+                found = await client.glob(_pattern(words), MAX_FILES)
+        except TimeoutError:
+            return []
+        return sorted((path for path in found if path != "."), key=lambda path: (len(path), path))
+
+    async def locality(self, window: int) -> str:
+        """The page on the daemon (F6): where it runs, with which files, servers, skills, providers, variables."""
+        chat = self._chat(window)
+        client, _, _ = await chat.reached(REACH_LIMIT)
+        return await page(client, chat.locality)
+
+    # The companion's life
+
+    def inherit(self, left: Mapping[int, Mapping[str, Any]], windows: Mapping[int, object]) -> None:
+        """Take what the instance before this one has left; what belongs to a window that is gone ends."""
+        for window, one in left.items():
+            chat = self._made(window)
+            chat.inherit(one)
+            if window not in windows:
+                self.window_closed(window)
+
+    def dismiss(self) -> None:
+        """Close all diffs without a vote: the questions stay with the daemon."""
+        for chat in self._windows.values():
+            chat.dismiss()
+
+    async def stop(self, *, hand_over: bool) -> dict[int, dict[str, Any]]:
+        """End everything; with `hand_over` all but the daemons. Returns what the next instance needs, by window."""
+        chats, self._windows = self._windows, {}
+        left = await asyncio.gather(
+            *(chat.stop(hand_over=hand_over, limit=QUICK_STOP_LIMIT) for chat in chats.values())
+        )
+        if ending := list(self._ending):
+            await asyncio.wait(ending, timeout=QUICK_STOP_LIMIT)
+        return dict(zip(chats, left, strict=True)) if hand_over else {}
+
+    @staticmethod
+    def end_inherited(left: Mapping[str, Any]) -> None:
+        """End what nobody has taken: the private daemon. From any thread; blocks for a moment."""
+        if daemon := handed_over(left):
+            launch.stop_now(daemon)
+
+    def _made(self, window: int) -> WindowChat:
+        if window not in self._windows:
+            self._windows[window] = WindowChat(
+                window, self._editor, self._reviews, lambda: self._settings, self.on_change
+            )
+        return self._windows[window]
+
+    def _chat(self, window: int) -> WindowChat:
+        if chat := self._windows.get(window):
+            return chat
+        raise NotConnectedError
+
+    def _do(self, window: int, act: Callable[[WindowChat], Coroutine[Any, Any, None]]) -> None:
+        """Do something with a window's chat, and say what goes wrong."""
+        chat = self._windows.get(window)
+        if chat is None:
+            self._editor.say(str(NotConnectedError()), window)
+            return
+
+        async def do() -> None:
+            try:
+                await act(chat)
+            except AlreadyAnsweredError as error:
+                self._editor.mention(str(error), window)
+            except DaemonError as error:
+                self._editor.say(str(error), window)
+
+        chat.background(do())
+
+
+def _pattern(words: str) -> str:
+    """A pattern for the paths that have these words in this order, folder by folder, however they are written."""
+    parts = [part for part in words.split("/") if part] or [""]
+    return "**/" + "/**/".join(f"*{''.join(map(_either, part))}*" if part else "*" for part in parts)
+
+
+def _either(character: str) -> str:
+    """A character in either case, for a pattern."""
+    if character in "*?[]{}()!+@\\^|,":
+        return f"[{character}]" if character not in "]^\\!" else f"\\{character}"
+    lower, upper = character.lower(), character.upper()
+    return character if lower == upper or len(lower) != 1 or len(upper) != 1 else f"[{lower}{upper}]"

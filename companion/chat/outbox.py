@@ -1,0 +1,154 @@
+"""What a person sends into a chat: in order, once it is connected; and back to the person if it can't be sent."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..conversation.view import Queued
+from ..daemon.answers import Session
+from ..daemon.client import Block, Client
+from ..daemon.errors import DaemonError, MissingFeatureError
+from .drafts import Place, blocks
+from .prompt import Draft, Excerpt
+
+MAX_INJECTED = 16_000
+"""Characters of a message into a turn that runs; the daemon takes 16 k."""
+MAX_REMEMBERED = 20
+"""How many of the latest drafts are remembered, for one that comes back from the queue."""
+QUICK = 0.3
+"""Seconds in which a draft goes out that needs not be shown before."""
+
+
+@dataclass(eq=False, slots=True)
+class _Waiting:
+    """A draft that has not gone out yet."""
+
+    draft: Draft
+    is_slow: bool = False
+    is_going: bool = False
+    """Whether it may have reached the daemon."""
+    task: asyncio.Task[object] | None = None
+
+
+class Outbox:
+    """The drafts of one chat.
+
+    `connected` waits for the connection; it raises a DaemonError if that can't be had. `background` runs what sends,
+    `changed` is called when `unsent` is another.
+    """
+
+    def __init__(
+        self,
+        connected: Callable[[], Awaitable[tuple[Client, Session, Place]]],
+        give_back: Callable[[Draft, str], object],
+        background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
+        changed: Callable[[], object],
+    ) -> None:
+        self._connected = connected
+        self._give_back = give_back
+        self._background = background
+        self._changed = changed
+        self._sending = asyncio.Lock()
+        self._numbers = itertools.count(1)
+        self._waiting: dict[str, _Waiting] = {}
+        self._sent: dict[str, Draft] = {}
+
+    @property
+    def unsent(self) -> tuple[Queued, ...]:
+        """What has been waiting for some time and has not gone out, the oldest first."""
+        return tuple(Queued(key, _shown(each.draft)) for key, each in self._waiting.items() if each.is_slow)
+
+    def send(self, draft: Draft, *, mid_turn: bool) -> None:
+        """Send a draft as a prompt, or into the turn that runs. It is given back if that fails."""
+        key = str(next(self._numbers))
+        self._waiting[key] = waiting = _Waiting(draft)
+        waiting.task = self._background(self._deliver(key, waiting, mid_turn=mid_turn))
+        asyncio.get_running_loop().call_later(QUICK, self._look_at, key)
+
+    def take(self) -> list[Draft]:
+        """What has not gone out yet, the oldest first. It is the taker's from now on."""
+        taken, self._waiting = list(self._waiting.values()), {}
+        for waiting in taken:
+            if waiting.task:
+                waiting.task.cancel()
+        self._changed()
+        return [waiting.draft for waiting in taken]
+
+    def take_one(self, key: str) -> Draft | None:
+        """One of those that are unsent, which is the taker's from now on; None if it has gone out, or is going."""
+        waiting = self._waiting.get(key)
+        if waiting is None or waiting.is_going:
+            return None
+        self._settle(key)
+        if waiting.task:
+            waiting.task.cancel()
+        return waiting.draft
+
+    def draft_of(self, queued: str, text: str) -> Draft:
+        """What the person has sent that waits in the daemon's queue."""
+        return self._sent.get(queued) or Draft(text)
+
+    async def _deliver(self, key: str, waiting: _Waiting, *, mid_turn: bool) -> None:
+        try:
+            async with self._sending:
+                await self._send(waiting, mid_turn=mid_turn)
+        except DaemonError as error:
+            if self._settle(key):
+                self._give_back(waiting.draft, str(error))
+        self._settle(key)
+
+    def _look_at(self, key: str) -> None:
+        if waiting := self._waiting.get(key):
+            waiting.is_slow = True
+            self._changed()
+
+    def _settle(self, key: str) -> bool:
+        """Whether a draft was still ours."""
+        waiting = self._waiting.pop(key, None)
+        if waiting and waiting.is_slow:
+            self._changed()
+        return waiting is not None
+
+    async def _send(self, waiting: _Waiting, *, mid_turn: bool) -> None:
+        client, session, place = await self._connected()
+        content = await blocks(waiting.draft, client, place)
+        waiting.is_going = True
+        identifier = await _inject(client, session, content) if mid_turn else None
+        if identifier is None:
+            identifier = await client.prompt(session, content)
+        self._sent[identifier] = waiting.draft
+        for old in list(self._sent)[:-MAX_REMEMBERED]:
+            del self._sent[old]
+
+
+async def _inject(client: Client, session: Session, content: list[Block]) -> str | None:
+    """The id of a message that a turn that runs has taken: it takes texts alone, and no long ones."""
+    message = content[0].get("text") if len(content) == 1 else None
+    if not isinstance(message, str) or len(message) > MAX_INJECTED:
+        return None
+    try:
+        return await client.inject(session, message)
+    except MissingFeatureError:
+        return None
+
+
+def _shown(draft: Draft) -> str:
+    """A draft in the words that it has."""
+    attached = (*(excerpt.name for excerpt in draft.excerpts), *map(os.path.basename, draft.pictures))
+    return draft.text if draft.text.strip() else ", ".join(attached)
+
+
+def plain(draft: Draft) -> dict[str, Any]:
+    """A draft as plain data, for the next instance of the package."""
+    return asdict(draft)
+
+
+def from_plain(data: Mapping[str, Any]) -> Draft:
+    """The draft that `plain` was given."""
+    excerpts = tuple(Excerpt(**excerpt) for excerpt in data["excerpts"])
+    return Draft(data["text"], excerpts, tuple(data["pictures"]), dict(data["unsaved"]))

@@ -1,0 +1,207 @@
+"""Permissions through diffs: what a person accepts or rejects in a diff is the vote on what a chat asks.
+
+Nothing here answers by itself: a vote comes from a diff that the person has accepted, rejected or closed, or from the
+chat. A permission that somebody else has answered takes its diffs away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from ..conversation.view import Diff, Option, Permission, Tool, View
+from ..daemon.errors import AlreadyAnsweredError, DaemonError
+from ..editor import Editor
+from ..protocol import DiffAccepted, Notification
+from ..review.reviews import Request, Reviews
+
+CLI = "Qwen Code"
+
+
+class Chat(Protocol):
+    """The chat that asks."""
+
+    @property
+    def window(self) -> int:
+        """The window that it is in."""
+        ...
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the daemon's files are this machine's."""
+        ...
+
+    def has_answered(self, permission: str) -> bool:
+        """Whether the answer to a permission was ours."""
+        ...
+
+    def path(self, path: str) -> str:
+        """A path of the daemon's as an absolute one."""
+        ...
+
+    async def answer(self, permission: str, option: str | None) -> None:
+        """Vote with the id of an option; None for "cancelled"."""
+        ...
+
+
+class Approvals:
+    """The permissions of one chat that wait for an answer."""
+
+    def __init__(
+        self,
+        chat: Chat,
+        editor: Editor,
+        reviews: Reviews,
+        background: Callable[[Coroutine[Any, Any, object]], object],
+    ) -> None:
+        self.chat = chat
+        self.editor = editor
+        self.reviews = reviews
+        self.background = background
+        self.on_change: Callable[[], object] = lambda: None
+        """Called when another number of questions waits."""
+        self._waiting: dict[str, _Approval] = {}
+
+    def update(self, view: View) -> None:
+        """Open the diffs of what is asked now, and close those of what is answered."""
+        asked = {permission.id: permission for permission in view.status.permissions}
+        before = self.questions
+        for identifier in [identifier for identifier in self._waiting if identifier not in asked]:
+            approval = self._waiting.pop(identifier)
+            approval.withdraw()
+            if message := self._how(_answered(view, identifier), approval.permission):
+                self.editor.mention(message, self.chat.window)
+        for identifier, permission in asked.items():
+            if identifier not in self._waiting:
+                approval = self._waiting[identifier] = _Approval(self, permission)
+                approval.show()
+        if self.questions != before:
+            self.on_change()
+
+    @property
+    def shows_diffs(self) -> bool:
+        """Whether the person wants diffs."""
+        return self.reviews.settings_of(self.chat.window).show_diffs
+
+    @property
+    def questions(self) -> int:
+        """How many permissions wait that no diff shows."""
+        shown: set[object] = {review.owner for review in self.reviews}
+        return sum(approval.is_question(shown) for approval in self._waiting.values())
+
+    def waits(self, permission: str) -> bool:
+        """Whether a permission still waits for an answer, as far as is known."""
+        return permission in self._waiting
+
+    def dismiss(self) -> None:
+        """Close all diffs without a vote: the chat ends, its questions stay with the daemon."""
+        for approval in self._waiting.values():
+            approval.withdraw()
+        self._waiting.clear()
+        self.on_change()
+
+    def _how(self, answered: Permission | None, asked: Permission) -> str:
+        """How a permission was answered; empty if it was answered here."""
+        if self.chat.has_answered(asked.id):
+            return ""
+        if answered is None or answered.state == "open":
+            return f"“{asked.title}” is not asked any more."
+        if answered.chosen is None:
+            return f"“{asked.title}” was cancelled."
+        verb = {"allow": "allowed", "reject": "rejected"}.get(answered.chosen.kind.partition("_")[0], "answered")
+        return f"Another client has {verb} “{asked.title}”."
+
+
+class _Approval:
+    """A permission and its diffs."""
+
+    def __init__(self, approvals: Approvals, permission: Permission) -> None:
+        self.permission = permission
+        self._approvals = approvals
+        self._open: list[_Owner] = []
+        """The owners of the diffs that the person has still to look at."""
+        self._has_diffs = False
+
+    def show(self) -> None:
+        """Open the diffs, if the person wants any."""
+        chat, reviews = self._approvals.chat, self._approvals.reviews
+        if self._approvals.shows_diffs:
+            owners = [_Owner(self, chat.window, diff) for diff in self.permission.diffs]
+            self._open = list(owners)
+            self._has_diffs = bool(owners)
+            for owner in owners:
+                request = Request(owner.diff.old, is_here=chat.is_local)
+                reviews.open(owner, chat.path(owner.diff.path), owner.diff.new, request)
+
+    def is_question(self, shown: set[object]) -> bool:
+        """Whether it waits with no diff to answer it by; `shown` are the owners of those on the screen."""
+        is_voted_on = self._has_diffs and self._approvals.chat.has_answered(self.permission.id)
+        return not is_voted_on and shown.isdisjoint(self._open)
+
+    def withdraw(self) -> None:
+        """Close the diffs without a vote."""
+        owners, self._open = self._open, []
+        for owner in owners:
+            self._approvals.reviews.withdraw(owner)
+
+    def answered(self, owner: _Owner, *, accepted: bool) -> None:
+        """The person has accepted or rejected one of the diffs. The last acceptance or the first rejection counts."""
+        if owner not in self._open:
+            return
+        self._open.remove(owner)
+        if not accepted or not self._open:
+            self.withdraw()
+            self._approvals.background(self._vote(accepted=accepted))
+
+    async def _vote(self, *, accepted: bool) -> None:
+        approvals, permission = self._approvals, self.permission
+        option = _option(permission, "allow_once" if accepted else "reject_once")
+        try:
+            if accepted and option is None:
+                names = ", ".join(f"“{each.name}”" for each in permission.options)
+                approvals.editor.say(f"Answer in the chat: it offers {names}.", approvals.chat.window)
+            else:
+                await approvals.chat.answer(permission.id, option.id if option else None)
+                return
+        except AlreadyAnsweredError as error:
+            approvals.editor.mention(str(error), approvals.chat.window)
+            return
+        except DaemonError as error:
+            approvals.editor.say(f"Your answer could not be sent. {error}", approvals.chat.window)
+        # It is still asked.
+        if approvals.waits(permission.id):
+            self.show()
+
+
+class _Owner:
+    """Owns one diff of a permission, and hears what the person says to it."""
+
+    def __init__(self, approval: _Approval, window: int, diff: Diff) -> None:
+        self.diff = diff
+        self._approval = approval
+        self._window = window
+
+    @property
+    def window(self) -> int:
+        """See review.Owner."""
+        return self._window
+
+    @property
+    def cli(self) -> str:
+        """See review.Owner."""
+        return CLI
+
+    def notify(self, notification: Notification) -> None:
+        """See review.Owner."""
+        self._approval.answered(self, accepted=isinstance(notification, DiffAccepted))
+
+
+def _option(permission: Permission, kind: str) -> Option | None:
+    return next((option for option in permission.options if option.kind == kind), None)
+
+
+def _answered(view: View, identifier: str) -> Permission | None:
+    """A permission that was asked, as its turn shows it now."""
+    tools = (item for turn in view.changed for item in turn.items if isinstance(item, Tool))
+    permissions = (permission for tool in tools for permission in tool.permissions)
+    return next((permission for permission in permissions if permission.id == identifier), None)

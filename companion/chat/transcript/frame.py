@@ -1,0 +1,94 @@
+"""What goes to the screen: a chat as text, and what is where in it. Immutable values; standard library alone.
+
+Points count code points from the beginning of the chat's text, as the editor counts them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...conversation.view import Permission, Queued, Status
+from ...review.changes import Edit
+
+MARK = "\n❯ "
+"""What a chat's text ends with; behind it is what the person writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A stretch that is folded away until the person opens it: a thought, the details of a tool call."""
+
+    key: str
+    """Stays the same while the stretch grows or moves."""
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A file's name in the text."""
+
+    start: int
+    end: int
+    path: str
+    """On the daemon's machine; absolute, or relative to the chat's folder."""
+    line: int | None = None
+    """From 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The lines of a code block that is complete, without its fences."""
+
+    key: str
+    start: int
+    end: int
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A permission that waits for an answer, and where the buttons for it belong."""
+
+    permission: Permission
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Locality:
+    """Where all of it happens (F6): files, commands and keys are those of the daemon's machine."""
+
+    host: str = ""
+    """In words for the person: “this computer”, or a host's name."""
+    folder: str = ""
+    """As the daemon calls it."""
+    version: str = ""
+    """Qwen Code's."""
+    is_local: bool = True
+    """Whether the daemon's files are this machine's, as far as can be known."""
+    is_private: bool = False
+    """Whether the daemon is one of our own, which ends with the window."""
+    warning: str = ""
+    """What the person should know before using it, a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One look at a chat, as changes of the text that the frame before has left."""
+
+    anew: bool
+    """Whether the text begins anew: then the one edit replaces all that was there."""
+    edits: tuple[Edit, ...]
+    """In order; the points of each are those after the edits before it."""
+    length: int
+    """Of the text afterwards. What the person writes comes behind it."""
+    folds: tuple[Fold, ...]
+    links: tuple[Link, ...]
+    codes: tuple[Code, ...]
+    asks: tuple[Ask, ...]
+    status: Status
+    locality: Locality
+    session: str = ""
+    """The session's id, to be resumed after a reload."""
+    unsent: tuple[Queued, ...] = ()
+    """What the person has sent and the daemon hasn't yet; the ids are our own."""

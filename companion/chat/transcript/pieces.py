@@ -1,0 +1,158 @@
+"""The pieces of a chat's text and the changes between them: each knows where it is, and what is where in it."""
+
+from __future__ import annotations
+
+from ...review.changes import Edit
+from ...review.words import common_head
+from .frame import Fold
+from .markdown import Scanner
+from .plain import presentable
+from .writer import Places, Writer
+
+
+class Piece:
+    """A part of a chat's text: what parts it from the one before, then its body, then what is added to that.
+
+    Its places count from the beginning of the chat's text. The edits that its methods give are made one after the
+    other, in a text that is up to date before this piece.
+    """
+
+    def __init__(self) -> None:
+        self.start = 0
+        self.lead = ""
+        self.suffix = ""
+        self.places = Places()
+        self._parts: list[str] = []
+        self._size = 0
+
+    @property
+    def length(self) -> int:
+        """In characters."""
+        return len(self.lead) + self._size + len(self.suffix)
+
+    @property
+    def text(self) -> str:
+        """The whole of it."""
+        return "".join((self.lead, *self._parts, self.suffix))
+
+    def move(self, start: int) -> None:
+        """Begin at another point."""
+        if by := start - self.start:
+            self.start = start
+            moved = Places()
+            moved.add((self.places,), by)
+            self.places = moved
+
+    def put(self, lead: str, writer: Writer) -> list[Edit]:
+        """Be what has been written."""
+        edits = self._replace(lead, writer.text, "")
+        self.places = Places()
+        self.places.add((writer.places,), self.start + len(lead))
+        return edits
+
+    def _replace(self, lead: str, body: str, suffix: str) -> list[Edit]:
+        before = self.text
+        self.lead, self._parts, self._size, self.suffix = lead, [body], len(body), suffix
+        return change(before, lead + body + suffix, self.start)
+
+    def _append(self, text: str) -> list[Edit]:
+        if not text:
+            return []
+        at = self.start + len(self.lead) + self._size
+        self._parts.append(text)
+        self._size += len(text)
+        return [Edit(at, at, text)]
+
+    def _finish(self, suffix: str) -> list[Edit]:
+        edits = change(self.suffix, suffix, self.start + len(self.lead) + self._size)
+        self.suffix = suffix
+        return edits
+
+
+QUOTE = "> "
+"""What each line of a quoted message begins with, so that it can't be taken for anything else."""
+_KEPT = 2
+"""Line feeds at a message's end that the blank line after it stands for."""
+
+
+class MessagePiece(Piece):
+    """A message, which grows at its end and costs no more than what is new.
+
+    It is as it was said, but for line feeds at its ends that are there already: those that `lead` ends with and those
+    of the blank line that comes after it. Line endings become line feeds, as an editor has no others.
+    """
+
+    def __init__(self, key: str, *, is_quoted: bool = False, is_scanned: bool = False) -> None:
+        super().__init__()
+        self._key = key
+        self._is_quoted = is_quoted
+        self._is_scanned = is_scanned
+        self._clear("", "")
+
+    def grow(self, text: str, lead: str, suffix: Writer, *, is_finished: bool) -> list[Edit]:
+        """Be a message that isn't blank, with what comes with it behind it.
+
+        The lead of a quoted one ends with its first line, behind which all can be folded away.
+        """
+        if self._size and lead == self.lead and text.startswith(self._said):
+            return self._grow(text, suffix, is_finished)
+        before = self.text
+        self._clear(lead, text)
+        self._grow(text, suffix, is_finished)
+        return change(before, self.text, self.start)
+
+    def _clear(self, lead: str, text: str) -> None:
+        self.lead, self.suffix, self.places = lead, "", Places()
+        self._parts, self._size = [], 0
+        self._scanner = Scanner(self._key)
+        self._said = ""
+        self._certain = 0, 0
+        """How many of the links and codes no later character can change."""
+        begin = len(text) - len(text.lstrip("\r\n"))
+        self._taken = begin if self._is_quoted else min(begin, len(lead) - len(lead.rstrip("\n")))
+        """How many characters of the message are shown, or need not be."""
+
+    def _grow(self, text: str, suffix: Writer, is_finished: bool) -> list[Edit]:
+        new = self._take(text)
+        if self._is_quoted:
+            new = f"\n{new}" if not self._size and new else new
+            new = new.replace("\n", f"\n{QUOTE}")
+        edits = self._append(new)
+        body = self.start + len(self.lead)
+        links, codes = self._certain
+        del self.places.links[links:], self.places.codes[codes:]
+        end = ""
+        if self._is_scanned:
+            self.places.add((self._scanner.feed(new),), body)
+            self._certain = len(self.places.links), len(self.places.codes)
+            if is_finished:
+                end, places = self._scanner.end(text.count("\n", self._taken))
+                self.places.add((places,), body)
+        edits += self._finish(end + suffix.text)
+        self.places.add((suffix.places,), body + self._size + len(end))
+        if self._is_quoted and self._size:
+            self.places.folds = [Fold(self._key, body, self.start + self.length)]
+        return edits
+
+    def _take(self, text: str) -> str:
+        """What is new in a text that has grown, as far as it can be shown."""
+        self._said = text
+        end = len(text)
+        least = self._taken if self._is_quoted else max(self._taken, end - _KEPT)
+        while end > least and text[end - 1] in "\r\n":
+            end -= 1
+        # The other half may still come.
+        while end > self._taken and (text[end - 1] == "\r" or "\ud800" <= text[end - 1] <= "\udbff"):
+            end -= 1
+        new = text[self._taken : end]
+        self._taken = max(end, self._taken)
+        return presentable(new)
+
+
+def change(before: str, after: str, start: int = 0) -> list[Edit]:
+    """What makes one text the other one: the stretch without the ends that both have, if there is any."""
+    if before == after:
+        return []
+    head = common_head(before, after)
+    tail = common_head(before[head:][::-1], after[head:][::-1])
+    return [Edit(start + head, start + len(before) - tail, after[head : len(after) - tail])]

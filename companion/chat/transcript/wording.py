@@ -1,0 +1,334 @@
+"""The lines of a chat that are its own: what its tools do, what is asked, how a turn ended, where it all happens.
+
+What comes from a model or a tool is flattened or indented in them, so that it can't pass as a line of the chat. The
+answer itself is as the model wrote it and may hold any line; but buttons and keys belong to an `Ask` alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+from ...conversation.view import Attachment, Diff, Permission, Status, Step, Tool, Turn
+from ...review.changes import Tally, changes, lines_of, tally
+from .frame import Ask, Locality
+from .plain import clean, flat, presentable, relative, sentence, whole
+from .writer import Writer
+
+INDENT = "    "
+_SIGNS = {"pending": "○", "in_progress": "◐", "completed": "✓", "failed": "✗"}
+_VERBS = {"read": "Read", "edit": "Edit", "delete": "Delete", "move": "Move", "execute": "Run", "fetch": "Fetch"}
+_MOST_LINES = 60
+"""Of one text among a tool call's details."""
+_LONGEST = 500
+"""Characters of a line among them."""
+_SHORT = 100
+"""Characters of a line that stands for something longer."""
+_SHOWN_ELSEWHERE = frozenset({
+    "absolute_path", "command", "content", "edits", "file_path", "new_string", "old_string", "path", "questions",
+})  # fmt: skip
+"""Arguments that the line of the call, its diffs or its questions show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a line's words depend on beside what it says."""
+
+    folder: str
+    """The chat's, as the daemon calls it."""
+    own_clients: Container[str]
+    shows_diffs: bool = True
+    """Whether what would be changed opens as a diff."""
+
+
+# Tool calls
+
+
+def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_running: bool) -> None:
+    """A tool call: its line, its details folded away, and what is or was asked about it."""
+    margin = "  " if tool.parent else ""
+    status = tool.status if is_running or tool.status != "in_progress" else "pending"
+    writer.write(f"{margin}{_SIGNS.get(status, '◐')} ")
+    _write_target(writer, tool, context)
+    if reason := _failure(tool):
+        writer.write(f" — {reason}")
+    start = writer.length
+    for line in _details(tool, context):
+        writer.write(f"\n{margin}{INDENT}{line}")
+    writer.fold(key, start)
+    for asked in tool.permissions:
+        if asked.state == "open":
+            writer.write("\n")
+            write_ask(writer, asked, context)
+        else:
+            writer.write(f"\n{margin}{_answered(asked, context.own_clients)}")
+
+
+def _write_target(writer: Writer, tool: Tool, context: Context) -> None:
+    """What a tool does, on one line."""
+    verb = _VERBS.get(tool.kind, "")
+    if tool.name == "write_file":
+        verb = "Write"
+    title = flat(tool.title or tool.name or tool.kind, _SHORT)
+    if tool.kind == "execute" and (command := _text(tool.input, "command")):
+        writer.write(f"{verb} {flat(command, _SHORT)}")
+        return
+    places = tool.places if verb else ()
+    if not places:
+        writer.write(title)
+        return
+    writer.write(verb)
+    for number, place in enumerate(places[:5]):
+        writer.write(", " if number else " ")
+        name = relative(place.path, context.folder)
+        writer.link(f"{name}:{place.line}" if place.line else name, place.path, place.line)
+    if len(places) > 5:
+        writer.write(f" and {len(places) - 5} more")
+    if tool.diffs:
+        inserted, deleted = map(sum, zip(*(_diff(diff)[:2] for diff in tool.diffs), strict=True))
+        writer.write(f" +{inserted} −{deleted}")
+
+
+def _failure(tool: Tool) -> str:
+    """Why a call has failed, in short; empty if the person knows."""
+    if tool.status != "failed" or any(map(_is_rejected, tool.permissions)):
+        return ""
+    return next((line[:_SHORT] for line in map(flat, tool.text.splitlines()) if line), "")
+
+
+def _details(tool: Tool, context: Context) -> Iterable[str]:
+    """What a call is about in full, as lines."""
+    command = _text(tool.input, "command") if tool.kind == "execute" else ""
+    if command:
+        yield from whole(f"$ {command}")
+    shown = _SHOWN_ELSEWHERE if command or tool.diffs or tool.places else frozenset({"questions"})
+    for name, value in tool.input.items():
+        if name not in shown and value not in (None, "", False):
+            yield from _cut(f"{flat(str(name))}: {value if isinstance(value, str) else _json(value)}")
+    said = _said(tool)
+    if said.strip() and said.strip() != _failure(tool):
+        yield from _cut(said.strip("\r\n"))
+    for diff in tool.diffs:
+        inserted, deleted, lines = _diff(diff)
+        if len(tool.diffs) > 1:
+            yield f"{relative(diff.path, context.folder)} +{inserted} −{deleted}"
+        yield from lines
+
+
+def _said(tool: Tool) -> str:
+    """What a tool says. Of a command's result its output is enough."""
+    output: object = tool.output
+    if not isinstance(output, dict):
+        return tool.text
+    result = cast("dict[str, object]", output)
+    printed, code = result.get("output"), result.get("exitCode")
+    if result.get("type") != "shell_result" or not isinstance(printed, str):
+        return tool.text
+    return f"{printed.rstrip()}\nexit code {code}" if code else printed
+
+
+def _cut(text: str) -> Iterable[str]:
+    lines = clean(text).split("\n")
+    yield from (line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…" for line in lines[:_MOST_LINES])
+    if len(lines) > _MOST_LINES:
+        yield f"… {len(lines) - _MOST_LINES} more lines"
+
+
+@lru_cache(maxsize=16)  # a call is shown anew with each of its news
+def _diff(diff: Diff) -> tuple[int, int, tuple[str, ...]]:
+    """How many lines a change inserts and deletes, and those lines, cut."""
+    counts, lines = _changed(clean(diff.old), clean(diff.new))
+    return counts.inserted, counts.deleted, tuple(_cut("\n".join(lines))) if lines else ()
+
+
+def _changed(before: str, after: str) -> tuple[Tally, list[str]]:
+    """How much differs in two texts, and the lines that do."""
+    old, new = lines_of(before), lines_of(after)
+    found = changes(old, new)
+    counts = tally(found, old, new)
+    lines: list[str] = []
+    for change in found:
+        lines += [f"- {line}" for line in old[change.old_start : change.old_end]] if counts.deleted else []
+        lines += [f"+ {line}" for line in new[change.new_start : change.new_end]] if counts.inserted else []
+    return counts, lines
+
+
+# Permissions
+
+
+def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
+    """What is asked, and what would be done, indented. The buttons that answer it are below."""
+    writer.write(f"? Qwen Code asks: {_asked(permission, context)}")
+    for line in _proposal(permission, context):
+        writer.write(f"\n{INDENT}{line}")
+    writer.places.asks.append(Ask(permission, writer.length))
+
+
+def _asked(permission: Permission, context: Context) -> str:
+    """What is asked, on one line; with how much would be changed, if the line names the file as it is."""
+    title = flat(permission.title or permission.kind, 300)
+    if _names_the_file(permission, context):
+        inserted, deleted, _ = _diff(permission.diffs[0])
+        verb = "" if " " in title else "Edit "
+        return f"{verb}{title} +{inserted} −{deleted}"
+    return title
+
+
+def _names_the_file(permission: Permission, context: Context) -> bool:
+    """Whether the title ends with the path of the only file that would be changed."""
+    if len(permission.diffs) != 1:
+        return False
+    name = relative(permission.diffs[0].path, context.folder)
+    return f" {flat(permission.title, 300)}".endswith(f" {name}")
+
+
+def _proposal(permission: Permission, context: Context) -> Iterable[str]:
+    """What would be done, in full: nobody should allow what isn't there to be read."""
+    for question in permission.questions:
+        yield flat(question.text)
+        for label, description in question.answers:
+            yield f"· {flat(label)}" + (f" — {flat(description)}" if description else "")
+    if permission.diffs:
+        yield from _proposed_changes(permission, context)
+        return
+    if command := _text(permission.input, "command"):
+        yield from whole(f"$ {command}")
+    for name, value in permission.input.items():
+        if name not in {"command", "questions", "description"} and value not in (None, "", False):
+            yield from whole(f"{name}: {value if isinstance(value, str) else _json(value)}")
+
+
+def _proposed_changes(permission: Permission, context: Context) -> Iterable[str]:
+    diffs, is_named = permission.diffs, _names_the_file(permission, context)
+    for diff in diffs:
+        inserted, deleted, _ = _diff(diff)
+        if not is_named:
+            yield f"{relative(diff.path, context.folder)} +{inserted} −{deleted}"
+        if not context.shows_diffs:
+            for line in _changed(presentable(diff.old), presentable(diff.new))[1]:
+                yield from whole(line)
+    if context.shows_diffs:
+        yield "The diff is open beside." if len(diffs) == 1 else "The diffs are open beside."
+
+
+def _is_rejected(permission: Permission) -> bool:
+    chosen = permission.chosen
+    return permission.state == "cancelled" or (chosen is not None and chosen.kind.startswith("reject"))
+
+
+def _answered(permission: Permission, own_clients: Container[str]) -> str:
+    chosen, is_rejected = permission.chosen, _is_rejected(permission)
+    if permission.state == "cancelled":
+        words = "Cancelled before an answer"
+    elif chosen is None or permission.questions:
+        words = "Not answered" if is_rejected else "Answered"
+    else:
+        name = flat(chosen.name, _SHORT)
+        words = {"allow_once": "Allowed once", "reject_once": "Rejected"}.get(chosen.kind) or (
+            f"Rejected: {name}"
+            if is_rejected
+            else f"Allowed: {name}"
+            if "allow" in chosen.kind
+            else f"Answered: {name}"
+        )
+    by = " by another client" if permission.voter is not None and permission.voter not in own_clients else ""
+    return f"{'✗' if is_rejected else '✓'} {words}{by}"
+
+
+# Turns
+
+
+def write_attachments(writer: Writer, attachments: Iterable[Attachment]) -> None:
+    """What came with a message, a line each."""
+    for attachment in attachments:
+        writer.write("\n  @ ")
+        path = attachment.uri.removeprefix("file://") if attachment.uri.startswith("file://") else ""
+        writer.link(flat(attachment.name or attachment.uri), path)
+
+
+def write_shell(writer: Writer, text: str) -> None:
+    """A command of the person with its output."""
+    writer.write(INDENT + f"\n{INDENT}".join(_cut(text.strip("\r\n"))))
+
+
+def ending(turn: Turn) -> str:
+    """How a turn ended, if not well, or that it is about to; empty if there is nothing to say."""
+    match turn.state:
+        case "running":
+            return "— Cancelling … —" if turn.cancelling else ""
+        case "cancelled":
+            return "— Cancelled —"
+        case "failed":
+            return f"— Failed: {sentence(turn.error or 'it is not said why')} —"
+        case "interrupted":
+            return "— Interrupted: Qwen Code ended before this was through. —"
+        case "done":
+            return _stopped(turn.stop_reason)
+
+
+def _stopped(reason: str) -> str:
+    if reason in {"", "end_turn", "cancelled"}:
+        return ""
+    known = {
+        "max_tokens": "the answer has reached its longest",
+        "max_turn_requests": "the turn has reached its most requests",
+        "refusal": "the model refuses to go on",
+    }
+    return f"— Stopped: {sentence(known.get(reason, reason))} —"
+
+
+# Before and after the turns
+
+
+def header(locality: Locality) -> str:
+    """Where it all happens: no word that isn't known to be true."""
+    program = f"Qwen Code {flat(locality.version)}".rstrip()
+    host = f" on {flat(locality.host)}" if locality.host else ""
+    folder = f", in {flat(locality.folder)}" if locality.folder else ""
+    lines = [program + host + folder]
+    if locality.host and locality.is_local:
+        lines.append(f"Files, commands and keys are those of {flat(locality.host)}.")
+    elif locality.host:
+        lines.append(f"Files, commands and keys are those of {flat(locality.host)}, not of this editor’s computer.")
+    if locality.warning:
+        lines.append(f"⚠ {sentence(locality.warning)}")
+    return "\n".join(lines)
+
+
+def tail(status: Status) -> str:
+    """What is above the prompt: the plan, how the connection is."""
+    parts = (_plan(status.plan, is_running=status.running is not None), _connection(status))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _plan(plan: Iterable[Step], *, is_running: bool) -> str:
+    steps = tuple(plan)
+    if not steps or not (is_running or any(step.status != "completed" for step in steps)):
+        return ""
+    return "\n".join(["Plan", *(f"  {_SIGNS.get(step.status, '○')} {flat(step.text)}" for step in steps)])
+
+
+def _connection(status: Status) -> str:
+    connection = status.connection
+    match connection.state:
+        case "live":
+            return ""
+        case "connecting":
+            return f"⚠ {sentence(connection.message)}" if connection.message else "◌ Connecting …"
+        case "waiting":
+            again = f" The next try is in {connection.retry_in:.0f} s." if connection.retry_in is not None else ""
+            return f"⚠ {sentence(connection.message or 'The connection is lost')}{again}"
+        case "lost" | "ended":
+            return f"⚠ {sentence(connection.message or 'The connection is lost')}"
+
+
+def _text(values: Mapping[str, Any], name: str) -> str:
+    value = values.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

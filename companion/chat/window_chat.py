@@ -1,0 +1,333 @@
+"""The chat of one window: its conversation is read and shown, what the person writes is sent.
+
+Two tasks work while it is open: one reaches the daemon and reads (`contact`), one shows. What the person does comes
+from `chats`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..conversation.conversation import Conversation
+from ..conversation.view import Connection, Status, View
+from ..daemon.answers import Session
+from ..daemon.client import Client
+from ..daemon.errors import DaemonError, NotConnectedError
+from ..daemon.process import launch
+from ..daemon.process.private import handed_over
+from ..editor import DaemonSettings, Editor
+from ..review.reviews import Reviews
+from .connection import Contact
+from .drafts import Place
+from .outbox import Outbox, from_plain, plain
+from .permissions import Approvals
+from .prompt import Draft
+from .reader import views
+from .transcript.frame import Locality
+from .transcript.transcript import Transcript
+
+logger = logging.getLogger(__name__)
+
+SEND_LIMIT = 60.0
+"""Seconds that a prompt waits for the connection."""
+QUICK_STOP_LIMIT = 1.0
+"""Seconds that a private daemon has to end by itself while the editor waits."""
+
+
+class WindowChat:
+    """A window's chat and its private daemon, which goes on when the chat's view is closed."""
+
+    def __init__(
+        self,
+        window: int,
+        editor: Editor,
+        reviews: Reviews,
+        settings: Callable[[], DaemonSettings],
+        questions_changed: Callable[[], object],
+    ) -> None:
+        self._window = window
+        self._editor = editor
+        self._settings = settings
+        self._contact = Contact(settings, lambda message: editor.say(message, window))
+        self._is_open = False
+        self._conversation = Conversation()
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._reading: asyncio.Task[object] | None = None
+        self._showing: asyncio.Task[object] | None = None
+        self._news = asyncio.Event()
+        self._answered: set[str] = set()
+        self._outbox = Outbox(lambda: self.reached(SEND_LIMIT), self._give_back, self.background, self._unsent_changed)
+        self._inherited: list[Draft] = []
+        self._approvals = Approvals(self, editor, reviews, self.background)
+        self._approvals.on_change = questions_changed
+
+    @property
+    def window(self) -> int:
+        """The window's id."""
+        return self._window
+
+    @property
+    def session(self) -> str:
+        """The id of the session that is shown, once there is something in it to be resumed."""
+        return self._contact.session
+
+    @property
+    def daemon(self) -> launch.Daemon | None:
+        """The private one, if it has one."""
+        return self._contact.private.daemon
+
+    @property
+    def status(self) -> Status:
+        """Everything but the turns."""
+        return self._conversation.status
+
+    @property
+    def questions(self) -> int:
+        """How many permissions wait that no diff shows."""
+        return self._approvals.questions
+
+    @property
+    def outbox(self) -> Outbox:
+        """What the person sends."""
+        return self._outbox
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the daemon's files are this machine's, as far as can be known."""
+        return self._contact.locality.is_local
+
+    @property
+    def locality(self) -> Locality:
+        """Where the daemon is."""
+        return self._contact.locality
+
+    @property
+    def connected(self) -> tuple[Client, Session]:
+        """What asks the daemon, and the session that is shown.
+
+        Raises:
+            NotConnectedError: there is none at the moment.
+        """
+        return self._contact.connected
+
+    async def reached(self, limit: float) -> tuple[Client, Session, Place]:
+        """The same once the chat is connected, with its folder.
+
+        Raises:
+            NotConnectedError: it isn't within `limit` seconds.
+            DaemonError: what keeps it from that.
+        """
+        try:
+            async with asyncio.timeout(limit):
+                while (connection := self._conversation.status.connection).state != "live":
+                    if connection.state in {"lost", "ended"}:
+                        raise DaemonError(connection.message)
+                    await self._news.wait()
+        except TimeoutError:
+            raise NotConnectedError from None
+        return *self.connected, self.place
+
+    @property
+    def place(self) -> Place:
+        """The chat's folder, here and there."""
+        return Place(self._contact.folder, self._contact.locality.folder, self._contact.locality.is_local)
+
+    def path(self, path: str) -> str:
+        """A path of the daemon's as an absolute one."""
+        return self.place.path_there(path)
+
+    # Opening and closing
+
+    def open(self, folder: str, session: str) -> None:
+        """Show a conversation of a folder: the one that is named, else the one that was shown, else a new one."""
+        if self._is_open and folder == self._contact.folder and session in {"", self._contact.session}:
+            self._show_anew()
+            return
+        if not self._contact.folder or folder == self._contact.folder:
+            session = session or self._contact.session
+        self._contact.folder = folder
+        self.begin(session)
+        drafts, self._inherited = self._inherited, []
+        for draft in drafts:
+            self._give_back(draft, "It was not sent before the package was loaded anew.")
+
+    def begin(self, session: str = "") -> None:
+        """Show a session; without one, begin a new conversation."""
+        for draft in self._end():
+            self._give_back(draft, "The conversation has changed before this was sent.")
+        self._is_open = True
+        self._contact.begin(session)
+        self._conversation = Conversation()
+        self._reading = self.background(self._contact.run(self._conversation))
+        self._show_anew()
+
+    def resume(self, session: str) -> None:
+        """Show another session."""
+        if self._is_open and session == self._contact.session:
+            self._show_anew()
+        else:
+            self.begin(session)
+
+    def close(self) -> None:
+        """The view is closed. What was not sent is kept."""
+        for draft in self._end():
+            why = "The chat was closed before this was sent, so it is kept here."
+            self._editor.keep_text(self._window, "Chat", draft.text, why)
+        self._is_open = False
+
+    def reconnect(self) -> None:
+        """Begin all the way anew: the settings, the private daemon, the connection. The session is resumed."""
+        self._contact.private.may_restart = True
+        if self._conversation.status.connection.state != "connecting":
+            self._conversation.connected(Connection("connecting"))
+            self._contact.again()
+
+    def configured(self, *, is_changed: bool) -> None:
+        """The settings of the chat are there. They are taken when it connects, but for its end."""
+        if not self._settings().enabled:
+            if self._is_open:
+                self._contact.again()
+            else:
+                self.background(self._contact.private.stop(launch.STOP_LIMIT))
+        elif is_changed and self._conversation.status.connection.state in {"waiting", "lost"}:
+            self._contact.again()
+
+    def dismiss(self) -> None:
+        """Close the diffs without a vote."""
+        self._approvals.dismiss()
+
+    async def stop(self, *, hand_over: bool = False, limit: float = launch.STOP_LIMIT) -> dict[str, Any]:
+        """End everything; with `hand_over` all but the daemon and the session.
+
+        Returns what the next instance needs to go on with them, as plain data.
+        """
+        self._contact.stays = hand_over
+        unsent = [*self._inherited, *self._end()]
+        if tasks := list(self._tasks):
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        if not hand_over:
+            await self._contact.private.stop(limit)
+        return {
+            "folder": self._contact.folder,
+            "session": self._contact.session,
+            "clients": sorted(self._contact.own_clients),
+            "daemon": self._contact.private.hand_over(),
+            "unsent": [plain(draft) for draft in unsent],
+        }
+
+    def inherit(self, left: Mapping[str, Any]) -> None:
+        """Take what the instance before this one has left. The chat is shown once it is opened."""
+        self._contact.folder, self._contact.session = left["folder"], left["session"]
+        self._contact.own_clients.update(left["clients"])
+        self._contact.private.daemon = handed_over(left)
+        self._inherited = [from_plain(draft) for draft in left["unsent"]]
+
+    def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        """Do something as long as the window is there."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def send(self, draft: Draft, *, mid_turn: bool) -> None:
+        """Send a draft as soon as the chat is connected."""
+        if self._conversation.status.connection.state != "live":
+            self.reconnect()
+        self._outbox.send(draft, mid_turn=mid_turn)
+
+    async def answer(self, permission: str, option: str | None, answers: Mapping[str, str] | None = None) -> None:
+        """Answer a permission.
+
+        Raises:
+            DaemonError: the daemon doesn't take the answer.
+        """
+        client, session = self.connected
+        self._answered.add(permission)
+        try:
+            await client.vote(session, permission, option, answers)
+        except DaemonError:
+            self._answered.discard(permission)
+            raise
+
+    def has_answered(self, permission: str) -> bool:
+        """See Approvals."""
+        return permission in self._answered
+
+    def _end(self) -> list[Draft]:
+        """Stop reading, showing and sending. Returns what was not sent."""
+        self._approvals.dismiss()
+        for task in (self._reading, self._showing):
+            if task:
+                task.cancel()
+        self._reading = self._showing = None
+        return self._outbox.take()
+
+    def _give_back(self, draft: Draft, why: str) -> None:
+        self._editor.return_draft(self._window, draft, why)
+
+    def _unsent_changed(self) -> None:
+        # Nothing has changed in the conversation, but there is something to show.
+        self._conversation.on_change()
+
+    def _done(self, task: asyncio.Task[object]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            logger.error("Unexpected: %s", error, exc_info=error)
+
+    # Showing
+
+    def _show_anew(self) -> None:
+        if self._showing:
+            self._showing.cancel()
+        self._showing = self.background(self._show(self._conversation))
+
+    async def _show(self, conversation: Conversation) -> None:
+        transcript = Transcript()
+        transcript.own_clients = self._contact.own_clients
+        async for view in views(conversation):
+            try:
+                self._look_after(view)
+            except Exception:
+                logger.exception("What a chat asks could not be looked after")
+            transcript.shows_diffs = self._approvals.shows_diffs
+            if not await self._shown(transcript, view, conversation):
+                asyncio.get_running_loop().call_soon(self.close)
+                return
+
+    async def _shown(self, transcript: Transcript, view: View, conversation: Conversation) -> bool:
+        """Bring the editor up to date. Returns whether it shows the chat at all."""
+        has_failed = False
+        while True:
+            try:
+                frame = transcript.update(view, self._contact.locality, self._contact.session)
+                return await self._editor.show_chat(self._window, replace(frame, unsent=self._outbox.unsent))
+            except TimeoutError:
+                # It may have been shown or not.
+                pass
+            except Exception as error:
+                logger.exception("The chat could not be shown")
+                if has_failed:
+                    why = f"The chat could not be shown ({type(error).__name__})."
+                    self._editor.say(why, self._window)
+                    self._contact.break_off(why)
+                    transcript.begin_anew()
+                    return True
+                has_failed = True
+            transcript.begin_anew()
+            view = conversation.look_anew()
+
+    def _look_after(self, view: View) -> None:
+        """What follows from a look besides that it is shown."""
+        self._news.set()
+        self._news = asyncio.Event()
+        self._contact.seen(view)
+        if view.status.connection.state in {"lost", "ended"}:
+            self._approvals.dismiss()
+        else:
+            self._approvals.update(view)

@@ -1,0 +1,153 @@
+"""Processes, as psutil sees them: does one still live, and which CLIs run. psutil is imported late: see `thread`.
+
+Every function here asks the system, so none is for an event loop.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple, TypeVar
+
+import psutil
+
+from ..status.findings import RunningCli
+from .families import FAMILIES, CliFamily
+
+T = TypeVar("T")
+
+_RUNTIMES = ("node", "bun", "deno")
+_WITH_VALUE = {"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--env-file"}
+"""Options of Node before the program that have a value of their own."""
+_NO_EDITOR = {"serve", "mcp", "extensions", "extension", "channel", "hooks", "skills", "auth", "update", "sessions"}
+"""Subcommands that have no use for an editor."""
+_NO_EDITOR_OPTIONS = {"--acp", "--experimental-acp", "--version", "-v", "--help", "-h", "--list-extensions", "-l"}
+
+
+def wrote(pid: int, written_at: float) -> bool:
+    """Whether the process that wrote a file at `written_at` (Unix seconds) with this pid still lives.
+
+    A pid is used again sooner or later: a process younger than the file didn't write it.
+    """
+    try:
+        process = psutil.Process(pid)
+        # The system's clock ticks more coarsely than a file's time stamp.
+        return process.is_running() and process.create_time() <= written_at + 2
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        return True
+
+
+class _Found(NamedTuple):
+    process: psutil.Process
+    family: CliFamily
+    program: str
+    arguments: tuple[str, ...]
+
+
+def running_clis(families: Sequence[CliFamily] = FAMILIES) -> list[RunningCli]:
+    """The CLIs of this user that run, the oldest first. One that has started itself again counts once."""
+    found: dict[int, _Found] = {}
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if _is_mine(process) and (program := started_as(process.cmdline(), families)):
+                found[process.pid] = _Found(process, *program)
+    parents = {pid: _asked(one.process.ppid) for pid, one in found.items()}
+    chains = [list(_chain(pid, parents)) for pid, parent in parents.items() if parent not in found]
+    clis = [cli for chain in chains if (cli := _running([found[pid] for pid in chain]))]
+    return sorted(clis, key=lambda cli: cli.started)
+
+
+def started_as(
+    command: Sequence[str], families: Sequence[CliFamily] = FAMILIES
+) -> tuple[CliFamily, str, tuple[str, ...]] | None:
+    """The family, the program and the arguments of a command line that runs a CLI which may want an editor."""
+    words = list(command)
+    if not words:
+        return None
+    if _name(words[0]) in _RUNTIMES:
+        words = list(_without_options(words[1:]))
+    for family in families if words else ():
+        package = f"/{family.launch.npm_package}/"
+        if package in words[0].replace("\\", "/") or _name(words[0]) == family.launch.key:
+            arguments = tuple(words[1:])
+            unwanted = bool(arguments) and (arguments[0] in _NO_EDITOR or not _NO_EDITOR_OPTIONS.isdisjoint(arguments))
+            return None if unwanted else (family, words[0], arguments)
+    return None
+
+
+def _without_options(words: Sequence[str]) -> Iterator[str]:
+    """The program that a runtime runs, and its arguments."""
+    rest = iter(words)
+    for word in rest:
+        if word in _WITH_VALUE:
+            next(rest, None)
+        elif not word.startswith("-"):
+            yield word
+            break
+    yield from rest
+
+
+def _name(path: str) -> str:
+    name = path.replace("\\", "/").rpartition("/")[2].lower()
+    for ending in (".exe", ".cmd", ".js", ".mjs"):
+        name = name.removesuffix(ending)
+    return name
+
+
+def _is_mine(process: psutil.Process) -> bool:
+    if hasattr(os, "getuid"):
+        return process.uids().real == os.getuid()
+    return process.username() == psutil.Process().username()
+
+
+def _chain(pid: int, parents: dict[int, int | None]) -> Iterator[int]:
+    """A process and those below it, as far as each has started one other."""
+    yield pid
+    children = [child for child, parent in parents.items() if parent == pid]
+    for child in children:
+        yield from _chain(child, parents)
+
+
+def _running(chain: Sequence[_Found]) -> RunningCli | None:
+    first = chain[0]
+    # A CLI that starts itself again says so to that one; what this starts later, a worker say, inherits it.
+    environments = [_asked(one.process.environ) for one in chain]
+    again = (
+        i
+        for i, variables in enumerate(environments)
+        if any(name.endswith("_NO_RELAUNCH") and value for name, value in (variables or {}).items())
+    )
+    at = next(again, len(chain) - 1)
+    worker = chain[at].process
+    started = _asked(worker.create_time)
+    if started is None:  # it has just ended
+        return None
+    connections = [_asked(lambda one=one: one.process.net_connections("tcp")) for one in chain]
+    ports = [
+        connection.raddr.port
+        for found in connections
+        for connection in found or ()
+        if connection.raddr and connection.status == psutil.CONN_ESTABLISHED
+    ]
+    return RunningCli(
+        family=first.family,
+        pid=worker.pid,
+        pids=tuple(one.process.pid for one in chain),
+        started=started,
+        cwd=_asked(worker.cwd) or None,
+        program=first.program,
+        arguments=first.arguments,
+        variables=environments[at],
+        ports=None if all(found is None for found in connections) else frozenset(ports),
+    )
+
+
+def _asked(ask: Callable[[], T]) -> T | None:
+    """What the system says, None if it doesn't let us see that."""
+    try:
+        return ask()
+    except (psutil.Error, OSError):
+        return None

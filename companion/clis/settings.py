@@ -1,0 +1,53 @@
+"""What a CLI's own settings say, which are the person's. Asks the disk; standard library alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from .families import CliFamily
+
+_JSON_WITH_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+def settings_folder(family: CliFamily, variables: Mapping[str, str], cwd: str = "") -> Path:
+    """The folder of a family in the person's home, as the variables of a process in the folder `cwd` say."""
+    habits = family.habits
+    named = variables.get(habits.home_variable)
+    if named and habits.home_is_folder:
+        return Path(cwd, os.path.expanduser(named))
+    home = variables.get("USERPROFILE" if os.name == "nt" else "HOME")
+    return Path(named or home or Path.home(), habits.folder)
+
+
+def approval_mode(family: CliFamily, values: Mapping[str, Any]) -> str | None:
+    """The approval mode that settings name; None if they name none."""
+    mode = setting(values, family.habits.approval_setting, setting(values, "tools.approvalMode"))
+    return mode if isinstance(mode, str) else None
+
+
+def names_approval_mode(family: CliFamily) -> bool:
+    """Whether the person's settings, not those of a project, name an approval mode."""
+    return approval_mode(family, read_json(settings_folder(family, os.environ) / "settings.json")) is not None
+
+
+def setting(values: object, key: str, default: object = None) -> object:
+    """The value of a key such as "ide.enabled"."""
+    for part in key.split("."):
+        values = cast("dict[str, object]", values).get(part) if isinstance(values, dict) else None
+    return default if values is None else values
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file, which may have comments; an empty one if it can't be read."""
+    try:
+        text = path.read_text("utf-8-sig")
+        text = _JSON_WITH_COMMENTS.sub(lambda found: found[0] if found[0].startswith('"') else " ", text)
+        body: object = json.loads(text)
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", body) if isinstance(body, dict) else {}

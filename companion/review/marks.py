@@ -1,0 +1,97 @@
+"""What a diff marks: the changes between two texts, in the points of their views.
+
+A point counts characters from the start of a text, as Sublime's do; ranges are half-open. Pure and thread-safe: it is
+computed off the UI thread, which then only draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from ..garbage import no_collection
+from .changes import Tally, changes, fillers, lines_of, paired_lines, tally
+from .compare import Change
+from .words import word_changes
+
+Points = tuple[int, int]
+Filler = tuple[int, int]
+"""A point, and how many blank lines go below its line, so that both sides are level.
+
+There may be 50,000. Plain tuples of numbers are nothing to the garbage collector; as many other objects would make it
+look through all objects of the editor's plugins, for 100 ms.
+"""
+
+MAX_WORDS = 2_000
+"""Changed lines whose words are marked; in a text with more, lines are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The marks of one side. The ranges of `lines` are those of the changes, one for each, empty where it has none."""
+
+    lines: list[Points]
+    words: list[Points]
+    fillers: list[Filler]
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The marks of a diff."""
+
+    original: Side
+    proposal: Side
+    tally: Tally
+
+
+def marks(original: str, proposal: str) -> Marks:
+    """Compare two texts that have line feeds alone."""
+    with no_collection():
+        return _marks(original, proposal)
+
+
+def _marks(original: str, proposal: str) -> Marks:
+    old, new = lines_of(original), lines_of(proposal)
+    found = changes(old, new)
+    old_starts, new_starts = _starts(old), _starts(new)
+    old_words, new_words = _words(found, old, new, old_starts, new_starts)
+    gaps = fillers(found)
+    return Marks(
+        Side(
+            [_points(old_starts, change.old_start, change.old_end) for change in found],
+            old_words,
+            [(old_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "old"],
+        ),
+        Side(
+            [_points(new_starts, change.new_start, change.new_end) for change in found],
+            new_words,
+            [(new_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "new"],
+        ),
+        tally(found, old, new),
+    )
+
+
+def _starts(lines: Sequence[str]) -> list[int]:
+    """The point of each line, and that after the last."""
+    return list(accumulate((len(line) + 1 for line in lines), initial=0))
+
+
+def _points(starts: list[int], first: int, after: int) -> Points:
+    end = starts[-1] - 1  # the last line has no line feed
+    return min(starts[first], end), min(starts[after], end)
+
+
+def _words(
+    found: list[Change], old: Sequence[str], new: Sequence[str], old_starts: list[int], new_starts: list[int]
+) -> tuple[list[Points], list[Points]]:
+    if sum(max(change.deleted, change.inserted) for change in found) > MAX_WORDS:
+        return [], []
+    old_words: list[Points] = []
+    new_words: list[Points] = []
+    for change in found:
+        for old_line, new_line in paired_lines(old, new, change):
+            deleted, inserted = word_changes(old[old_line], new[new_line])
+            old_words += [(old_starts[old_line] + start, old_starts[old_line] + end) for start, end in deleted]
+            new_words += [(new_starts[new_line] + start, new_starts[new_line] + end) for start, end in inserted]
+    return old_words, new_words

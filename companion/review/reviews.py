@@ -1,0 +1,374 @@
+"""Reviews: one proposed change each, from openDiff to its single outcome (design.md, "A review").
+
+All of this happens on the companion thread, which alone decides: whatever comes first is the outcome, and what
+comes after it finds no open review.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import os
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from ..clis import families
+from ..editor import Editor, Settings
+from ..garbage import no_collection
+from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected, Notification
+from .changes import change_at, changes, restore_edit, revert_edit
+from .compare import Change
+from .disk import DiskFile, read_file, stamp
+from .marks import Marks, marks
+from .source_text import SourceText
+
+logger = logging.getLogger(__name__)
+
+WRITE_LIMIT = 10.0
+"""Seconds within which a CLI has to write what was accepted."""
+WRITE_LOOK = 0.25
+"""Seconds between two looks at whether it has."""
+
+EMPTY_REFUSED = (
+    "An empty file can't be accepted: {cli} would write its own proposal instead. "
+    "Reject the diff, or keep a line in it."
+)
+
+
+NOT_EDITABLE = "{cli} writes {name} as it proposes: accept or reject the whole."
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A chat asks before it changes a file (companion-spec.md F3).
+
+    The person alone answers; the chat's daemon takes a yes or a no, but no other text.
+    """
+
+    old: str
+    """What the file holds now, as the daemon says."""
+    is_here: bool = True
+    """Whether the file is on this machine. If it isn't, none is read."""
+
+
+class Owner(Protocol):
+    """The session or the chat that opened a diff, and alone hears of its outcome."""
+
+    @property
+    def window(self) -> int:
+        """The window that the session belongs to."""
+        ...
+
+    @property
+    def cli(self) -> str:
+        """The name of the CLI, for messages."""
+        ...
+
+    def notify(self, notification: Notification) -> None:
+        """Send a notification on the session's stream, or as soon as that is back."""
+        ...
+
+
+@dataclass(eq=False)
+class Review:
+    """One proposed change. `file_path` is the very string that openDiff got, and is said back as it is."""
+
+    owner: Owner
+    file_path: str
+    proposed: SourceText
+    number: int = field(default_factory=itertools.count(1).__next__)
+    disk: DiskFile = field(default_factory=DiskFile)
+    """The file as the diff shows it."""
+    is_shown: bool = False
+    """The file has been read and the diff is, or is about to be, on the screen."""
+    orphaned: bool = False
+    """The session is gone: nobody waits for the outcome."""
+    request: Request | None = None
+    """What a chat asks; None for a CLI's proposal, which the person may edit."""
+
+    @property
+    def is_editable(self) -> bool:
+        """Whether the person may change the proposal."""
+        return self.request is None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the file is on this machine."""
+        return self.request is None or self.request.is_here
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return os.path.basename(self.file_path)
+
+    @property
+    def original(self) -> str:
+        """The file on disk as a view shows it."""
+        return self.disk.source.shown
+
+    @property
+    def shown(self) -> str:
+        """The proposal as a view shows it."""
+        return self.proposed.shown
+
+
+class Reviews:
+    """The reviews that are open, in the order in which they were opened."""
+
+    def __init__(self, editor: Editor, background: Callable[[Coroutine[Any, Any, object]], object]) -> None:
+        self.settings_of: Callable[[int], Settings] = lambda _: Settings()
+        """The settings of a window."""
+        self.on_change: Callable[[], object] = lambda: None
+        """Called when a review was opened or has its outcome."""
+        self._editor = editor
+        self._background = background
+        self._open: dict[tuple[Owner, str], Review] = {}
+
+    def __iter__(self) -> Iterator[Review]:
+        return iter(list(self._open.values()))
+
+    def open(self, owner: Owner, file_path: str, content: str, request: Request | None = None) -> Review:
+        """A CLI or a chat proposes a change. An open one of the same owner and path is superseded, silently."""
+        if old := self._open.pop((owner, file_path), None):
+            self._background(self._close_views(old, "was proposed anew"))
+        review = self._open[owner, file_path] = Review(owner, file_path, SourceText(content), request=request)
+        logger.debug("%s opens a diff of %s", owner.cli, file_path)
+        self.on_change()
+        self._background(self._show(review))
+        return review
+
+    def find(self, number: int) -> Review | None:
+        """The open review of that number."""
+        return next((review for review in self if review.number == number), None)
+
+    def accept(self, number: int, text: str) -> None:
+        """The person accepts, with the text of the proposal's view."""
+        review = self.find(number)
+        if review is None:
+            return
+        if review.request:
+            self._settle(review)
+            review.owner.notify(_accepted(review, review.proposed.source))
+            self._editor.dismiss_review(review)
+            return
+        content = review.proposed.restore(text, review.disk.source)
+        if not content and review.proposed.source:
+            self._editor.say(EMPTY_REFUSED.format(cli=review.owner.cli), review.owner.window)
+        elif review.orphaned:
+            self._editor.say(f"{review.owner.cli} is gone, so nobody writes {review.name}.", review.owner.window)
+        else:
+            self._accept(review, content)
+            self._editor.dismiss_review(review)
+
+    def reject(self, number: int) -> None:
+        """The person rejects, by command or by closing the view."""
+        review = self.find(number)
+        if review is not None:
+            self._reject(review)
+            self._editor.mention(f"Rejected the change of {review.name}.", review.owner.window)
+
+    def reject_window(self, window: int) -> None:
+        """A window or its project closes, and its diffs with it."""
+        for review in self:
+            if review.owner.window == window:
+                self._reject(review)
+
+    def reject_all(self) -> None:
+        """The companion stops: a CLI that is left waiting would never show a diff again (qwen-ide.md §6)."""
+        for review in self:
+            self._reject(review)
+
+    async def close(self, owner: Owner, file_path: str, *, is_answered: bool = False) -> str | None:
+        """The CLI closes a diff, most often because the person has answered in the terminal.
+
+        Returns the final text, None if no such diff is open. Nothing is notified. Text that the person has edited is
+        kept, unless the CLI takes it for the answer (`is_answered`): Qwen Code 0.15 and later write their own proposal
+        after a "yes" in the terminal (qwen-ide.md §6).
+        """
+        review = self._open.pop((owner, file_path), None)
+        logger.debug("%s closes its diff of %s", owner.cli, file_path)
+        self.on_change()
+        if review is None:
+            return None
+        keep = not (is_answered and families.keeps_edits(owner.cli))
+        return await self._close_views(review, "was answered in the terminal", keep=keep)
+
+    def withdraw(self, owner: Owner) -> None:
+        """The owner needs no answer any more: its diffs close, and nobody is told."""
+        for review in self:
+            if review.owner is owner:
+                self._settle(review)
+                self._editor.dismiss_review(review)
+
+    def orphan(self, owner: Owner) -> None:
+        """A session is gone for good."""
+        for review in self:
+            if review.owner is owner and not review.orphaned:
+                review.orphaned = True
+                self._editor.orphan_review(review)
+
+    def compare(self, number: int, text: str, version: int) -> None:
+        """The proposal has been edited: mark its changes anew."""
+        if (review := self.find(number)) and self._is_comparable(review, text):
+            self._background(self._compare(review, text, version))
+
+    def revert(self, number: int, text: str, line: int, version: int) -> None:
+        """Take the original's lines for the change at a line of the proposal, which counts from 0."""
+        if review := self._editable(number):
+            self._background(self._edit(review, "new", text, line, version))
+
+    def restore(self, number: int, text: str, line: int, version: int) -> None:
+        """Take the proposal's own lines again, as the CLI proposed them, for the change at a line."""
+        if review := self._editable(number):
+            self._background(self._edit(review, "old", text, line, version))
+
+    async def look(self) -> None:
+        """See whether the files of open reviews have changed on disk.
+
+        One that is what was proposed needs no answer any more: a CLI that applies changes without asking may open
+        diffs all the same, and wait for them (peers.md §4).
+        """
+        for review in self:
+            is_watched = review.is_shown and review.is_here
+            if is_watched and await asyncio.to_thread(stamp, review.file_path) != review.disk.stamp:
+                disk = await asyncio.to_thread(read_file, review.file_path)
+                if self.find(review.number) is not review or review.orphaned:
+                    continue
+                if review.is_editable and disk.exists and disk.source == review.proposed:
+                    await self._done_on_disk(review)
+                elif _differs(disk, review):
+                    self._editor.review_changed_on_disk(review)
+
+    async def _show(self, review: Review) -> None:
+        try:
+            review.disk = await self._before(review)
+            if self.find(review.number) is not review:
+                return
+            if review.is_editable and review.disk.exists and review.disk.source == review.proposed:
+                await self._done_on_disk(review)
+                return
+            found = await self._marks(review, review.shown)
+            if self.find(review.number) is review:
+                review.is_shown = True
+                await self._editor.show_review(review, found)
+        except Exception:
+            logger.exception("Can't show the diff of %s", review.name)
+            then = ": answer in the chat" if review.request else ", so it is rejected"
+            self._editor.say(f"The diff of {review.name} could not be shown{then}.", review.owner.window)
+            if self.find(review.number) is review:
+                if review.request:
+                    self.withdraw(review.owner)
+                else:
+                    self._reject(review)
+
+    async def _before(self, review: Review) -> DiskFile:
+        """The file as the diff shows it."""
+        if review.request is None:
+            return await asyncio.to_thread(read_file, review.file_path)
+        seen = await asyncio.to_thread(stamp, review.file_path) if review.is_here else None
+        return DiskFile(SourceText(review.request.old), exists=bool(review.request.old or seen), stamp=seen)
+
+    def _editable(self, number: int) -> Review | None:
+        """The open review of that number; if it can't be edited, the person hears why."""
+        review = self.find(number)
+        if review and not review.is_editable:
+            self._editor.mention(NOT_EDITABLE.format(cli=review.owner.cli, name=review.name), review.owner.window)
+            return None
+        return review
+
+    async def _marks(self, review: Review, text: str) -> Marks | None:
+        return await asyncio.to_thread(marks, review.original, text) if self._is_comparable(review, text) else None
+
+    async def _compare(self, review: Review, text: str, version: int) -> None:
+        found = await asyncio.to_thread(marks, review.original, text)
+        self._editor.show_marks(review, found, version)
+
+    async def _edit(self, review: Review, side: Literal["old", "new"], text: str, line: int, version: int) -> None:
+        """Undo ("new") or make again ("old") the change at a line of `text`."""
+        other = review.original if side == "new" else review.shown
+        before, after = (other, text) if side == "new" else (text, other)
+        change = await asyncio.to_thread(_change_at, before, after, line, side)
+        if change:
+            edit = (revert_edit if side == "new" else restore_edit)(before, after, change)
+            self._editor.edit_review(review, edit, version)
+        else:
+            self._editor.mention("There is no change at the caret.", review.owner.window)
+
+    def _is_comparable(self, review: Review, text: str) -> bool:
+        limits = self.settings_of(review.owner.window)
+        # The limits are those of a file. A proposal for it may well be longer.
+        return review.disk.is_text and all(
+            len(side) <= times * limits.max_marked_bytes and side.count("\n") <= times * limits.max_marked_lines
+            for side, times in ((review.original, 1), (text, 2))
+        )
+
+    async def _done_on_disk(self, review: Review) -> None:
+        """The file is what was proposed: accept, keeping what the person has made of the proposal."""
+        self._settle(review)
+        review.owner.notify(_accepted(review, review.proposed.source))
+        self._editor.mention(f"{review.name} is already as {review.owner.cli} proposes.", review.owner.window)
+        await self._close_views(review, "is done: the file holds the proposal")
+
+    def _accept(self, review: Review, content: str) -> None:
+        self._settle(review)
+        before = stamp(review.file_path)
+        review.owner.notify(_accepted(review, content))
+        self._background(self._await_write(review, content, before))
+
+    async def _await_write(self, review: Review, content: str, before: object) -> None:
+        """A CLI that has stopped in between leaves the person without the file and without the text."""
+        for _ in range(int(WRITE_LIMIT / WRITE_LOOK)):
+            if await asyncio.to_thread(stamp, review.file_path) not in (None, before):
+                break
+            if (await asyncio.to_thread(read_file, review.file_path)).source.source == content:
+                break
+            await asyncio.sleep(WRITE_LOOK)
+        else:
+            why = f"{review.owner.cli} has not written {review.name}. The text that you accepted is kept here."
+            self._editor.keep_text(review.owner.window, review.name, SourceText(content).shown, why)
+            return
+        self._editor.mention(f"{review.owner.cli} has written {review.name}.", review.owner.window)
+
+    def _reject(self, review: Review) -> None:
+        self._settle(review)
+        if not review.orphaned:
+            params = DiffOutcomeParams(file_path=review.file_path)
+            review.owner.notify(DiffRejected(params=params))
+        self._editor.dismiss_review(review)
+
+    def _settle(self, review: Review) -> None:
+        del self._open[review.owner, review.file_path]
+        self.on_change()
+
+    async def _close_views(self, review: Review, what: str, *, keep: bool = True) -> str:
+        try:
+            shown = await self._editor.review_text(review)
+        except TimeoutError:
+            # The editor is busy. What it will show then is of no use, but may hold edits.
+            self._editor.orphan_review(review)
+            return review.proposed.source
+        self._editor.dismiss_review(review)
+        if shown is None or shown == review.shown:
+            return review.proposed.source
+        if keep:
+            why = f"The diff of {review.name} {what}. Your edits are kept here: the CLI may not write them."
+            self._editor.keep_text(review.owner.window, review.name, shown, why)
+        return review.proposed.restore(shown, review.disk.source)
+
+
+def _change_at(before: str, after: str, line: int, side: Literal["old", "new"]) -> Change | None:
+    with no_collection():
+        return change_at(changes(before, after), line, side)
+
+
+def _differs(disk: DiskFile, review: Review) -> bool:
+    """Whether a file is no longer what the diff shows. A daemon says nothing of the ends of the lines."""
+    if review.request:
+        return disk.source.shown != review.original
+    return disk.source != review.disk.source
+
+
+def _accepted(review: Review, content: str) -> DiffAccepted:
+    return DiffAccepted(params=DiffAcceptedParams(file_path=review.file_path, content=content))

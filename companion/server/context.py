@@ -1,0 +1,88 @@
+"""Which files are open, in the order of their focus, as the context that a CLI gets (companion-spec.md C)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from ..editor import OpenFile, Selection
+from ..protocol import Cursor, File, IdeContext, WorkspaceState
+
+MAX_FILES = 10
+"""The CLIs cut to as many (C5)."""
+MAX_SELECTED = 16_384
+"""Longest selected text, in UTF-16 units: the CLIs cut there and say that they did (C5)."""
+CANDIDATES = 4 * MAX_FILES
+"""How many views are asked for their file: some show none, or one that isn't on disk."""
+
+
+class FocusOrder:
+    """The views of a window by their last focus."""
+
+    def __init__(self) -> None:
+        self._focused: dict[int, int] = {}
+
+    def focused(self, view: int, at: int) -> None:
+        """A view got the focus, at a Unix time in milliseconds. News may come late and out of order."""
+        # It goes to the end, so that of two at the same time the later one counts as later.
+        self._focused[view] = max(at, self._focused.pop(view, 0))
+
+    def forget(self, view: int) -> None:
+        """A view was closed."""
+        self._focused.pop(view, None)
+
+    def recent(self) -> list[int]:
+        """The views of latest focus, the latest first."""
+        latest_first = list(reversed(self._focused))
+        return sorted(latest_first, key=self._focused.__getitem__, reverse=True)[:CANDIDATES]
+
+    def at(self, view: int) -> int:
+        """When a view last had the focus, as a Unix time in milliseconds; 0 for a view that never had it."""
+        return self._focused.get(view, 0)
+
+
+def existing_files(files: Sequence[OpenFile]) -> list[OpenFile]:
+    """The files that are on disk, each once, at most MAX_FILES (C3, C5). Asks the disk, so not for an event loop."""
+    found: dict[str, OpenFile] = {}
+    for file in files:
+        if len(found) == MAX_FILES:
+            break
+        if file.path not in found and _can_be_told(file.path) and os.path.isfile(file.path):
+            found[file.path] = file
+    return list(found.values())
+
+
+def _can_be_told(path: str) -> bool:
+    """Whether JSON can say a path: the name of a file that isn't UTF-8 holds lone surrogates."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def cut(text: str, limit: int) -> str:
+    """The first `limit` UTF-16 units of a text, less one where that would split a character."""
+    text = text[:limit]
+    # A character is two units at most, so a text of half the limit needs no counting.
+    if len(text) <= limit // 2:
+        return text
+    return text.encode("utf-16-le", "surrogatepass")[: 2 * limit].decode("utf-16-le", "ignore")
+
+
+def ide_context(
+    files: Sequence[OpenFile], order: FocusOrder, selection: Selection | None, *, is_trusted: bool | None
+) -> IdeContext:
+    """The context of some files, the first of which is the active one with its selection (C2, C4)."""
+    open_files = [File(path=file.path, timestamp=order.at(file.view)) for file in files]
+    if open_files:
+        active = {"is_active": True}
+        open_files[0] = open_files[0].model_copy(update=active | _selected(selection))
+    return IdeContext(workspace_state=WorkspaceState(open_files=open_files, is_trusted=is_trusted))
+
+
+def _selected(selection: Selection | None) -> dict[str, object]:
+    if selection is None:
+        return {}
+    cursor: dict[str, object] = {"cursor": Cursor(line=selection.line, character=selection.character)}
+    return cursor | ({"selected_text": cut(selection.text, MAX_SELECTED)} if selection.text else {})

@@ -1,0 +1,149 @@
+"""One window's server, as CLIs see it: its port, its token, its folders and its discovery files.
+
+Standard library alone: an endpoint is open and published before the libraries are imported, and the kernel queues
+the CLI that connects in between.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import sys
+import time
+from dataclasses import dataclass, field
+
+from ..clis.discovery import Lives, Publication
+from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName
+from ..editor import Window
+from ..handover import Inheritance
+
+
+def listen(port: int = 0) -> socket.socket:
+    """A listening socket on the loopback interface; port 0 lets the system choose.
+
+    The protocol is named: asyncio turns Nagle's algorithm off for such sockets alone, else every answer waits 40 ms.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if sys.platform == "win32":
+            # Elsewhere the default: nobody else may listen on a port of ours.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            # Connections of a moment ago don't keep us from the port that we had.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(128)
+        listener.setblocking(False)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+@dataclass
+class Endpoint:
+    """A window's place on the loopback interface."""
+
+    window: int
+    listener: socket.socket
+    folders: tuple[str, ...] = ()
+    tokens: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Those that are known already, by the name of the family."""
+    sessions: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Sessions of the instance before this one, which their CLIs go on to use: from the id to the family's name."""
+    in_front: bool = False
+    """Whether its window is the one in front: of a file that all windows share, it is the owner."""
+    legacy_files: bool = True
+    """Whether CLIs from before Qwen Code 0.5.2 find it too."""
+    folders_since: dict[str, float] = field(default_factory=dict[str, float])
+    """Since when each folder is told to CLIs, as a Unix time in seconds."""
+    publications: list[Publication] = field(init=False)
+    """One for each CLI family, each with a token of its own: the token says who calls, and for which window."""
+
+    def __post_init__(self) -> None:
+        self.publications = [
+            # 32 random bytes.
+            Publication(family, self.port, self.tokens.get(family.name) or secrets.token_urlsafe(32))
+            for family in FAMILIES
+        ]
+
+    @classmethod
+    def open(cls, window: Window, inherited: Inheritance | None = None) -> Endpoint:
+        """Listen for a window: where the last instance did, else on its old port if that is free.
+
+        Raises OSError if the system has no port to give.
+        """
+        if inherited:
+            opened = cls(window.id, inherited.listener, window.folders, inherited.tokens, inherited.sessions)
+            opened.folders_since = inherited.folders_since
+            return opened
+        try:
+            listener = listen(window.port)
+        except OSError:
+            listener = listen()
+        return cls(window.id, listener, window.folders)
+
+    def bequeath(self, sessions: dict[str, str]) -> Inheritance:
+        """What the next instance needs to go on with this endpoint and these sessions."""
+        tokens = {publication.family.name: publication.token for publication in self.publications}
+        return Inheritance(self.listener.dup(), tokens, sessions, self.folders_since)
+
+    @property
+    def port(self) -> int:
+        """The TCP port on 127.0.0.1."""
+        return self.listener.getsockname()[1]
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment variables with which a terminal's CLI picks this window."""
+        values: dict[str, str] = {}
+        for one in self.publications:
+            values |= one.family.variables(self.folders, self.port, one.token, os.getppid())
+        return values
+
+    @property
+    def terminal_variables(self) -> dict[str, str]:
+        """The same for a terminal that we open ourselves, which may also be told which editor this is."""
+        return self.variables | TERMINAL_VARIABLES
+
+    def family(self, token: str) -> CliFamily | None:
+        """The family whose token this is. Takes as long for a wrong token as for a right one."""
+        found = None
+        for publication in self.publications:
+            if secrets.compare_digest(token.encode(), publication.token.encode()):
+                found = publication.family
+        return found
+
+    def names(self, family: CliFamily) -> list[DiscoveryName]:
+        """The discovery files of this window for a family, as the settings and the front window have it now."""
+        return [
+            name
+            for name in family.files
+            if (self.legacy_files or not name.legacy) and (self.in_front or not name.is_shared)
+        ]
+
+    def publish(self) -> list[str]:
+        """Write the discovery files for the folders as they are now. Returns a sentence for each new failure."""
+        now = time.time()
+        self.folders_since = {folder: self.folders_since.get(folder, now) for folder in self.folders}
+        return [said for one in self.publications for said in one.publish(self.folders, self.names(one.family))]
+
+    def heal(self, lives: Lives) -> list[str]:
+        """Write again the discovery files that somebody has removed or changed. Returns as `publish` does."""
+        return [said for one in self.publications for said in one.heal(self.folders, self.names(one.family), lives)]
+
+    def touch(self) -> None:
+        """Make the discovery files the newest: the window has got the focus."""
+        for publication in self.publications:
+            publication.touch()
+
+    def withdraw(self) -> None:
+        """Remove the discovery files. May be called twice."""
+        for publication in self.publications:
+            publication.withdraw()
+
+    def close(self) -> None:
+        """Withdraw the discovery files and stop listening. May be called twice."""
+        self.withdraw()
+        self.listener.close()

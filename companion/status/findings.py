@@ -1,0 +1,369 @@
+"""What the companion knows of itself and of the CLIs, what is wrong, and what to do about it. Pure: facts in, text out.
+
+Why a CLI finds no editor: contract/qwen-ide.md §1 and §3, gemini-ide.md §1 and §3.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Literal
+
+from ..clis.families import CliFamily
+
+CLOCK = 1.5
+"""Seconds by which a process may seem older than it is: the system counts from a boot time in whole seconds."""
+
+Kind = Literal[
+    "above",
+    "approval",
+    "before",
+    "elsewhere",
+    "folder refused",
+    "hidden",
+    "ide mode",
+    "no folder",
+    "not connected",
+    "not served",
+    "old port",
+    "other folder",
+    "rival",
+    "setting",
+    "too old",
+    "variables",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCli:
+    """A CLI that runs; several processes if it started itself again.
+
+    What the system doesn't let us see is None.
+    """
+
+    family: CliFamily
+    pid: int
+    """The process that does the work."""
+    pids: tuple[int, ...]
+    started: float
+    """When that process was started, as a Unix time in seconds."""
+    cwd: str | None
+    program: str
+    arguments: tuple[str, ...]
+    """Those of the person's command line."""
+    variables: Mapping[str, str] | None = field(repr=False)
+    """Its environment; never to be shown as a whole."""
+    ports: frozenset[int] | None
+    """The ports on this machine that it is connected to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cli:
+    """A CLI that runs, and what its files say."""
+
+    running: RunningCli
+    version: tuple[int, ...] | None
+    settings_path: str
+    ide_mode: bool | None
+    """None where the settings can't be read."""
+    approval: str | None
+    """The approval mode of its settings, if they have one."""
+    looks_in: str = ""
+    """The folder that it looks for editors in, if that is not the one that we write to."""
+
+    @property
+    def family(self) -> CliFamily:
+        """Its family."""
+        return self.running.family
+
+    @property
+    def name(self) -> str:
+        """What the person calls it: with its process, as there may be several."""
+        return f"{self.family.name} (process {self.running.pid})"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that a window is published with."""
+
+    path: str
+    real: str
+    """The path without links."""
+    since: float
+    """When CLIs could first find it, as a Unix time in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryFile:
+    """A discovery file of a window, as it is on disk."""
+
+    cli: str
+    path: str
+    state: Literal["ours", "missing", "another's"]
+    modified: float | None = None
+    refused: str = ""
+    """Why it can't be written, in words that follow its folder's path."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectedCli:
+    """A session. Times are Unix times in seconds; `round_trip` is in seconds, None without an answer."""
+
+    cli: str
+    since: float
+    last_message: float
+    listens: bool
+    round_trip: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """Another editor's lock file that names a folder of ours."""
+
+    editor: str
+    path: str
+    port: int
+    folder: str
+    is_newer: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """A terminal inside the editor, with the variables that it was opened with."""
+
+    title: str
+    variables: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownWindow:
+    """A window as the editor shows it."""
+
+    number: int
+    title: str
+    folders: tuple[str, ...]
+    terminals: tuple[Terminal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A window as the companion serves it."""
+
+    port: int
+    folders: tuple[Folder, ...]
+    files: tuple[DiscoveryFile, ...] = ()
+    sessions: tuple[ConnectedCli, ...] = ()
+    diffs: tuple[str, ...] = ()
+    rivals: tuple[Rival, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that the report tells, at one moment."""
+
+    at: float
+    about: tuple[tuple[str, str], ...]
+    """Names and versions of the package, the editor, the system."""
+    windows: tuple[ShownWindow, ...]
+    """The one in front comes first."""
+    served: Mapping[int, Served] = field(default_factory=dict[int, Served])
+    clis: tuple[Cli, ...] | None = None
+    """None until somebody has looked."""
+    libraries: tuple[tuple[str, str], ...] = ()
+    settings: tuple[str, ...] = ()
+    """What is wrong in the settings."""
+    messages: tuple[tuple[float, str], ...] = ()
+    """What was said to the person, with the Unix time."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong, and its remedy."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What there is to say of a running CLI: the window that it is connected to, or why it is to none."""
+
+    cli: Cli
+    window: int | None
+    findings: tuple[Finding, ...]
+
+
+def verdicts(facts: Facts) -> list[Verdict]:
+    """For each running CLI whether it is connected, and if not why."""
+    return [_verdict(cli, facts) for cli in facts.clis or ()]
+
+
+def findings(facts: Facts) -> list[Finding]:
+    """All that is wrong."""
+    found = [Finding("setting", text) for text in facts.settings]
+    for window in facts.windows:
+        found += _of_window(window, facts)
+    for verdict in verdicts(facts):
+        found += verdict.findings
+    return list(dict.fromkeys(found))
+
+
+def _of_window(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
+    served = facts.served.get(window.number)
+    if served is None:
+        if not facts.note:
+            yield Finding("not served", f"{window.title} has no port. Save your work and restart Sublime Text.")
+        return
+    if not served.folders:
+        text = f"{window.title} has no folder, so no CLI can find it. Open one: Project → Add Folder to Project…"
+        yield Finding("no folder", text)
+    elif not window.folders:
+        text = f"{window.title} has no folder, so only a CLI that runs beside one of its files finds it."
+        yield Finding("no folder", f"{text} Open one: Project → Add Folder to Project…")
+    for file in served.files:
+        if file.refused:
+            folder = PurePath(file.path).parent
+            text = f"{file.cli} can't find this editor through {folder}: {file.refused}."
+            yield Finding("folder refused", f"{text} Put a folder there that belongs to you and that you can write to.")
+    for rival in served.rivals:
+        if rival.is_newer:
+            text = f"{rival.editor} (port {rival.port}) has a newer lock file for {rival.folder}, which a CLI prefers."
+            yield Finding("rival", f"{text} Click into {window.title}, then start the CLI or type “/ide enable” in it.")
+    yield from _of_terminals(window, facts)
+
+
+def _of_terminals(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
+    ports = {str(one.port) for one in facts.served.values()}
+    for terminal in window.terminals:
+        if old := sorted({port for port in terminal.variables.values() if port.isdigit() and port not in ports}):
+            text = f"The terminal “{terminal.title}” has the port {old[0]} of an earlier session."
+            yield Finding("old port", f"{text} Close it, open a new one and start the CLI there.")
+
+
+def _verdict(cli: Cli, facts: Facts) -> Verdict:
+    ports = cli.running.ports
+    connected = [number for number, served in facts.served.items() if ports and served.port in ports]
+    window = connected[0] if connected else None
+    found = list(_approval(cli))
+    if window is None:
+        found = [*_unreachable(cli, facts), *found]
+    return Verdict(cli, window, tuple(found))
+
+
+def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
+    """Why a CLI isn't connected: at least one reason."""
+    running, cwd = cli.running, cli.running.cwd
+    if cli.version and cli.version < cli.family.habits.sends_token_since:
+        since = ".".join(map(str, cli.family.habits.sends_token_since))
+        text = f"{cli.name} {dotted(cli.version)} sends no token, so it is not let in. Update it to {since} or later."
+        return [Finding("too old", text)]
+    if cwd is None:
+        return [Finding("hidden", f"The folder of {cli.name} can't be seen. Type “/ide status” in it.")]
+    folders = [folder for served in facts.served.values() for folder in served.folders]
+    here = [folder for folder in folders if is_inside(cwd, folder.real)]
+    if not here:
+        return [_outside(cli, cwd, folders)]
+    if taken := _taken(cli, facts):
+        return [taken]
+    if cli.looks_in:
+        text = f"{cli.name} looks for editors in {cli.looks_in}, since its variables differ from Sublime Text's."
+        return [Finding("other folder", f"{text} Start both from a terminal with the same variables.")]
+    found: list[Finding] = []
+    since = min(folder.since for folder in here)
+    if running.started < since - CLOCK:
+        text = (
+            f"{cli.name} was started at {clock(running.started)}, before it could find {here[0].path} here "
+            f"({clock(since)}), and it looks only once. Quit it and start it again."
+        )
+        found.append(Finding("before", text))
+    if cli.ide_mode is False:
+        text = f"{cli.name} has its IDE mode off (“ide.enabled” in {cli.settings_path}). Type “/ide enable” in it."
+        if not cli.family.habits.yes_enables:
+            text += " When it asks whether to connect, “Yes” does not help: it looks for an installer and stays off."
+        found.append(Finding("ide mode", text))
+    found += _wrong_port(cli, facts)
+    if not found:
+        text = f"{cli.name} can reach this editor but is not connected. Type “/ide enable” in it"
+        found.append(Finding("not connected", f"{text}; if it knows of no editor then, quit it and start it again."))
+    return found
+
+
+def _outside(cli: Cli, cwd: str, folders: Sequence[Folder]) -> Finding:
+    below = [folder for folder in folders if is_inside(folder.real, cwd)]
+    if below:
+        text = f"{cli.name} runs in {cwd}, above {below[0].path}. Start it in {below[0].path}, or open {cwd}."
+        return Finding("above", text)
+    text = f"{cli.name} runs in {cwd}, which no window has open. Open that folder, or start it in one that is open."
+    return Finding("elsewhere", text)
+
+
+def _taken(cli: Cli, facts: Facts) -> Finding | None:
+    """Another editor on the same folder has the CLI."""
+    for window in facts.windows:
+        served = facts.served.get(window.number)
+        for rival in served.rivals if served else ():
+            if rival.port in (cli.running.ports or ()):
+                text = f"{cli.name} is connected to {rival.editor} (port {rival.port}), which has its folder open too."
+                do = f"Click into {window.title}, then type “/ide disable” and “/ide enable” in the CLI."
+                return Finding("rival", f"{text} {do}")
+    return None
+
+
+def _wrong_port(cli: Cli, facts: Facts) -> Iterator[Finding]:
+    variables = cli.running.variables
+    if variables is None:
+        return
+    port = variables.get(cli.family.port_variable)
+    if port and port not in {str(served.port) for served in facts.served.values()}:
+        text = f"{cli.name} was started with the port {port}, which is no window's here."
+        yield Finding("old port", f"{text} Open a new terminal and start it there.")
+    until = cli.family.habits.needs_variables_until
+    if not port and until and cli.version and cli.version < until:
+        text = f"{cli.name} {dotted(cli.version)} finds an editor by its variables alone. Run it from the palette"
+        yield Finding("variables", f"{text} (“Run {cli.family.name}”), or update it to {dotted(until)} or later.")
+
+
+def _approval(cli: Cli) -> Iterator[Finding]:
+    mode, why = approval_mode(cli)
+    if mode not in cli.family.habits.asking_modes:
+        text = (
+            f"{cli.name} was started in the approval mode “{mode}” ({why}), which changes files without a diff. "
+            f"Press Shift+Tab in it until it asks, or start it with “--approval-mode default”; "
+            f"“{cli.family.habits.approval_setting}”: “default” in {cli.settings_path} sets it for good."
+        )
+        yield Finding("approval", text)
+
+
+def approval_mode(cli: Cli) -> tuple[str, str]:
+    """The mode that a CLI was started in, and what says so."""
+    arguments = cli.running.arguments
+    for i, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name == "--approval-mode":
+            return (value if equals else "".join(arguments[i + 1 : i + 2])), name
+        if argument in ("--yolo", "-y"):
+            return "yolo", argument
+    if cli.approval:
+        return cli.approval, "its settings"
+    silent_since = cli.family.habits.silent_since
+    if silent_since and (cli.version is None or cli.version >= silent_since):
+        return "auto", f"its default since {dotted(silent_since)}"
+    return "default", "its default"
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies below it. Both have no links any more."""
+    return PurePath(path).is_relative_to(folder)
+
+
+def clock(at: float) -> str:
+    """A Unix time as the person's clock shows it."""
+    return time.strftime("%H:%M:%S", time.localtime(at))
+
+
+def dotted(version: Sequence[int]) -> str:
+    """A version as a person writes it."""
+    return ".".join(map(str, version))

@@ -1,0 +1,78 @@
+"""The facts of the status report that the companion itself knows, and those that it has to look for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..review.reviews import Reviews
+from ..server.endpoint import Endpoint
+from ..server.sessions import Session
+from ..server.window import WindowServer
+from . import survey
+from .findings import Cli, ConnectedCli, Facts, Folder, Served
+
+
+def known(facts: Facts, servers: Mapping[int, WindowServer], reviews: Reviews) -> Facts:
+    """The facts with what is known at once; asks neither the disk nor anybody else."""
+    served = {number: _served(server, reviews) for number, server in servers.items()}
+    return replace(facts, at=time.time(), served=served)
+
+
+async def complete(facts: Facts, servers: Mapping[int, WindowServer]) -> Facts:
+    """The facts of `known` with all the rest: the disk, the processes, and the CLIs' answers."""
+    endpoints = {number: server.endpoint for number, server in servers.items() if number in facts.served}
+    ports = {number: facts.served[number].port for number in endpoints}  # a window may close in between
+    looked, answers = await asyncio.gather(
+        asyncio.to_thread(_look, endpoints, ports),
+        asyncio.gather(*(_answers(servers[number]) for number in endpoints)),
+    )
+    windows, clis, libraries = looked
+    served = dict(facts.served)
+    for number, sessions in zip(endpoints, answers, strict=True):
+        folders, files, rivals = windows[number]
+        served[number] = Served(ports[number], folders, files, sessions, facts.served[number].diffs, rivals)
+    return replace(facts, at=time.time(), served=served, clis=clis, libraries=libraries)
+
+
+def _served(server: WindowServer, reviews: Reviews) -> Served:
+    endpoint = server.endpoint
+    number = endpoint.window
+    # The disk isn't asked yet, so a link counts as it is spelled.
+    folders = tuple(Folder(path, path, endpoint.folders_since.get(path, 0.0)) for path in endpoint.folders)
+    sessions = tuple(_session(session, None) for session in server.sessions)
+    diffs = tuple(f"{review.file_path} ({review.owner.cli})" for review in reviews if review.owner.window == number)
+    return Served(endpoint.port, folders, (), sessions, diffs)
+
+
+async def _answers(server: WindowServer) -> tuple[ConnectedCli, ...]:
+    sessions = list(server.sessions)
+    # The answer is a message too; when the CLI spoke before that is what there is to tell.
+    before = [_session(session, None) for session in sessions]
+    answers = await asyncio.gather(*(session.round_trip() for session in sessions))
+    return tuple(replace(one, round_trip=answer) for one, answer in zip(before, answers, strict=True))
+
+
+def _session(session: Session, round_trip: float | None) -> ConnectedCli:
+    return ConnectedCli(session.cli, session.since, session.last_message, session.stream is not None, round_trip)
+
+
+Looked = tuple[
+    dict[int, tuple[tuple[Folder, ...], tuple[survey.DiscoveryFile, ...], tuple[survey.Rival, ...]]],
+    tuple[Cli, ...],
+    tuple[tuple[str, str], ...],
+]
+
+
+def _look(endpoints: Mapping[int, Endpoint], ports: Mapping[int, int]) -> Looked:
+    windows = {
+        number: (
+            survey.published_folders(endpoint),
+            survey.discovery_files(endpoint),
+            survey.rivals(endpoint.folders, ports[number], list(ports.values())),
+        )
+        for number, endpoint in endpoints.items()
+    }
+    return windows, survey.clis(), survey.library_versions()

@@ -1,0 +1,175 @@
+"""What the status report wants to know of the disk and of other processes. Asks both: not for an event loop."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
+from ..clis.processes import running_clis, wrote
+from ..clis.settings import approval_mode, read_json, setting, settings_folder
+from ..server.endpoint import Endpoint
+from .findings import Cli, DiscoveryFile, Folder, Rival, RunningCli, is_inside
+
+LIBRARIES = ("mcp", "mcp-types", "pydantic", "pydantic-core", "starlette", "uvicorn", "anyio", "h11", "psutil")
+"""The libraries on which a problem may depend."""
+
+
+def library_versions() -> tuple[tuple[str, str], ...]:
+    """The versions of our libraries, "missing" where there is none."""
+    return tuple((name, _version(name)) for name in LIBRARIES)
+
+
+def published_folders(endpoint: Endpoint) -> tuple[Folder, ...]:
+    """An endpoint's folders, with the time since which each is published."""
+    since = endpoint.folders_since
+    return tuple(Folder(path, os.path.realpath(path), since.get(path, 0.0)) for path in endpoint.folders)
+
+
+def discovery_files(endpoint: Endpoint) -> tuple[DiscoveryFile, ...]:
+    """An endpoint's discovery files as they are on disk."""
+    return tuple(
+        _file(publication.family, name, publication.port, publication.token)
+        for publication in endpoint.publications
+        for name in endpoint.names(publication.family)
+    )
+
+
+def rivals(folders: Sequence[str], port: int, ours: Sequence[int]) -> tuple[Rival, ...]:
+    """Lock files of other editors for a folder of the window at `port`; `ours` are those of all windows."""
+    folder = qwen_home() / "ide"
+    own = _modified(folder / f"{port}.lock")
+    found: list[Rival] = []
+    for path in _lock_files(folder):
+        body, modified = read_json(path), _modified(path)
+        pid = body.get("ppid")
+        if int(path.stem) in ours or modified is None or not isinstance(pid, int) or not wrote(pid, modified):
+            continue
+        info = body.get("ideInfo")
+        named: object = cast("dict[str, object]", info).get("displayName") if isinstance(info, dict) else None
+        editor = str(named or body.get("ideName") or "Another editor")
+        is_newer = own is None or modified > own
+        shared = _shared(str(body.get("workspacePath", "")), folders)
+        found += [Rival(editor, str(path), int(path.stem), one, is_newer) for one in shared]
+    return tuple(found)
+
+
+def clis(families: Sequence[CliFamily] = FAMILIES) -> tuple[Cli, ...]:
+    """The CLIs that run, and what their files say."""
+    return tuple(look_at(running) for running in running_clis(families))
+
+
+def look_at(running: RunningCli) -> Cli:
+    """A running CLI, with its version and its settings: the user's, and those of the project that it is in."""
+    user = _settings_folder(running) / "settings.json"
+    paths = [user] + ([Path(running.cwd, running.family.habits.folder, "settings.json")] if running.cwd else [])
+    ide_mode: bool | None = False
+    approval: str | None = None
+    for path in paths:
+        values = read_json(path)
+        if not values and path.exists() and path == user:
+            ide_mode = None  # it can't be read, or says nothing
+        enabled = setting(values, "ide.enabled", setting(values, "ideMode"))
+        ide_mode = enabled if isinstance(enabled, bool) else ide_mode
+        approval = approval_mode(running.family, values) or approval
+    return Cli(running, version(running), str(user), ide_mode, approval, looks_elsewhere(running))
+
+
+def looks_elsewhere(running: RunningCli) -> str:
+    """The folder that a CLI looks for editors in, if its environment makes that another one than ours; else empty."""
+    if running.variables is None:
+        return ""
+    if running.family.habits.home_is_folder:
+        theirs, ours = _settings_folder(running), qwen_home()
+    else:
+        names = ("TEMP", "TMP") if os.name == "nt" else ("TMPDIR", "TMP", "TEMP")
+        named = next((running.variables[name] for name in names if running.variables.get(name)), None)
+        theirs, ours = Path(named or "/tmp"), temporary_folder()  # noqa: S108 - Node's default
+        if os.name == "nt" and named is None:
+            return ""
+    return "" if os.path.realpath(theirs) == os.path.realpath(ours) else str(theirs)
+
+
+def version(running: RunningCli) -> tuple[int, ...] | None:
+    """The version in the npm package that a CLI was started from."""
+    program = Path(os.path.realpath(os.path.join(running.cwd or "", running.program)))
+    for folder in list(program.parents)[:4]:
+        body = read_json(folder / "package.json")
+        if body.get("name") == running.family.launch.npm_package:
+            numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", str(body.get("version")))
+            return tuple(map(int, numbers.groups())) if numbers else None
+    return None
+
+
+def refusal(folder: DiscoveryFolder) -> str:
+    """Why no discovery file can be written to a folder, in words that follow its path; empty if one can."""
+    path = folder.base
+    for part in folder.parts:
+        path = path / part
+        try:
+            found = path.lstat()
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            return f"it can't be read ({error.strerror})"
+        it = "it" if path == folder.path else str(path)
+        if stat.S_ISLNK(found.st_mode):
+            return f"{it} is a symbolic link"
+        if not stat.S_ISDIR(found.st_mode):
+            return f"{it} is not a folder"
+        if hasattr(os, "getuid") and found.st_uid != os.getuid():
+            return f"{it} belongs to another user"
+    return "" if os.access(path, os.W_OK | os.X_OK) else "it can't be written to"
+
+
+def _settings_folder(running: RunningCli) -> Path:
+    return settings_folder(running.family, running.variables or os.environ, running.cwd or "")
+
+
+def _file(family: CliFamily, name: DiscoveryName, port: int, token: str) -> DiscoveryFile:
+    path = name.folder.path / name.file(os.getppid(), port)
+    modified = _modified(path)
+    if modified is not None:
+        state = "ours" if read_json(path).get("authToken") == token else "another's"
+        return DiscoveryFile(family.name, str(path), state, modified)
+    # Nobody needs to hear of legacy names.
+    return DiscoveryFile(family.name, str(path), "missing", None, "" if name.legacy else refusal(name.folder))
+
+
+def _shared(workspace: str, folders: Sequence[str]) -> list[str]:
+    """Which of our folders another editor's `workspacePath` holds as well."""
+    theirs: list[str] = []
+    if workspace.startswith("["):
+        try:
+            theirs = [str(one) for one in json.loads(workspace)]
+        except ValueError:
+            return []
+    theirs = [os.path.realpath(one) for one in theirs or workspace.split(os.pathsep) if one]
+    return [ours for ours in folders if any(is_inside(os.path.realpath(ours), one) for one in theirs)]
+
+
+def _lock_files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if re.fullmatch(r"\d+\.lock", path.name))
+    except OSError:
+        return []
+
+
+def _modified(path: Path) -> float | None:
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return None
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "missing"

@@ -1,0 +1,295 @@
+"""The chats on the screen, one for each window at most: what the person does with them, and what the companion says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import sublime
+
+from ...chat.mentions import mentions
+from ...chat.prompt import Draft
+from ..panels import NO_ANSWER, say
+from ..windows import Focus, is_chat, is_visible
+from . import html
+from .kept import give_back
+from .panels import QuestionForm, pick_option
+from .view import FOLDER_SETTING, ChatView
+
+if TYPE_CHECKING:
+    from ...chat.chats import Chats
+    from ...chat.transcript.frame import Frame, Link
+    from ...conversation.view import Permission
+
+PATIENCE = 5000
+"""Milliseconds until a person who has opened a chat hears that the companion doesn't answer."""
+
+Tell = Callable[[Callable[["Chats"], object]], object]
+"""Has something called with the companion's chats, on its own thread."""
+
+
+class ChatViews:
+    """Opens chats, and knows which one a view belongs to. Lives on the UI thread."""
+
+    def __init__(self, focus: Focus, tell: Tell, is_enabled: Callable[[], bool]) -> None:
+        self._focus = focus
+        self._tell = tell
+        self._is_enabled = is_enabled
+        self._chats: dict[int, ChatView] = {}
+
+    def show(self, window: int, frame: Frame) -> bool:
+        """Bring a window's chat up to date. Returns False if it is gone."""
+        chat = self._chats.get(window)
+        if chat is None or not chat.view.is_valid():
+            return False
+        known = {ask.permission.id for ask in chat.frame.asks} if chat.frame else set[str]()
+        chat.show(frame)
+        fresh = next((ask.permission for ask in frame.asks if ask.permission.id not in known), None)
+        if fresh and not is_visible(chat.view):
+            say(chat.window, f"Qwen Code asks in the chat: {' '.join(fresh.title.split())}")
+        return True
+
+    def take_back(self, window: int, draft: Draft) -> bool:
+        """What the person had written comes back. Returns False if there is no chat for it."""
+        chat = self._chats.get(window)
+        if chat is None or not chat.view.is_valid():
+            return False
+        chat.take_back(draft)
+        return True
+
+    def of(self, window: sublime.Window | None) -> ChatView | None:
+        """The chat of a window."""
+        return self._chats.get(window.id()) if window else None
+
+    def find(self, view: sublime.View) -> ChatView | None:
+        """The chat that is in a view."""
+        return next((chat for chat in self._chats.values() if chat.view == view), None)
+
+    def open(self, window: sublime.Window, folder: str) -> ChatView:
+        """Open a window's chat, or go to it; `folder` is for a new one."""
+        chat = self.of(window) or self._adopt_any(window)
+        if chat is None:
+            window.settings().set(FOLDER_SETTING, folder)
+            view = window.new_file()
+            view.settings().set(FOLDER_SETTING, folder)
+            chat = self._begin(view, window)
+        window.focus_view(chat.view)
+        chat.text.to_prompt()
+        return chat
+
+    def adopt_visible(self) -> None:
+        """The package is loaded: go on with the chats that are on the screen. The others follow when they are."""
+        for window in sublime.windows():
+            for view in window.views():
+                if is_chat(view) and is_visible(view):
+                    self.activated(window, view)
+
+    def activated(self, window: sublime.Window, view: sublime.View) -> None:
+        """A view got the focus. It may be a chat from before a restart or a reload, or one that has moved here."""
+        if not is_chat(view):
+            return
+        chat = self.find(view)
+        if chat and chat.window != window:
+            self._end(chat)
+            chat = None
+        if chat is None and self.of(window) is None and self._is_enabled() and view.is_primary():
+            self._begin(view, window)
+
+    def closed(self, view: sublime.View) -> None:
+        """A view was closed."""
+        if chat := self.find(view):
+            self._end(chat)
+
+    def window_closed(self, window: sublime.Window) -> None:
+        """A window is about to close. The companion hears that by itself."""
+        if chat := self._chats.pop(window.id(), None):
+            chat.close()
+
+    def close_all(self) -> None:
+        """The package is unloaded: the views stay, for the next instance to go on with them."""
+        for chat in self._chats.values():
+            chat.close()
+        self._chats.clear()
+
+    def redraw(self, chat: ChatView) -> None:
+        """Have the whole text made anew."""
+        window, folder, session = chat.window.id(), chat.folder, chat.session
+        self._tell(lambda chats: chats.open(window, folder, session))
+
+    def send(self, chat: ChatView, text: str | None = None, *, mid_turn: bool = False) -> None:
+        """Send a text, or what the person has written in the prompt."""
+        draft = Draft(text) if text is not None else chat.draft({})
+        draft = Draft(draft.text, draft.excerpts, draft.pictures, _unsaved(chat, draft.text))
+        if not (draft.text.strip() or draft.excerpts or draft.pictures):
+            return
+        if text is None and chat.frame is None:
+            say(chat.window, NO_ANSWER)  # and would lose what is sent
+            return
+        if text is None:
+            chat.sent()
+        window, status = chat.window.id(), chat.frame.status if chat.frame else None
+        in_turn = mid_turn and status is not None and status.running is not None
+        self._tell(lambda chats: chats.send(window, draft, mid_turn=in_turn))
+
+    def cancel(self, chat: ChatView) -> None:
+        """End the turn that runs."""
+        window = chat.window.id()
+        self._tell(lambda chats: chats.cancel(window))
+
+    def reconnect(self, chat: ChatView) -> None:
+        """Try again now."""
+        window = chat.window.id()
+        self._tell(lambda chats: chats.reconnect(window))
+
+    def answer(self, chat: ChatView, kind: str) -> None:
+        """Answer the permission that waits longest with an option of a kind, asking which if there are several."""
+        if (permission := waiting(chat)) is None:
+            return
+        if permission.questions and kind.startswith("allow"):
+            QuestionForm(chat.window, permission, lambda option, answers: self._vote(chat, permission, option, answers))
+        else:
+            pick_option(chat.window, permission, kind, lambda option: self._vote(chat, permission, option))
+
+    def follow(self, chat: ChatView, point: int, *, links_only: bool = False) -> bool:
+        """Do what a place in the transcript is for: open the file that it names, open or fold what begins there."""
+        if link := chat.link_at(point):
+            open_link(chat, link)
+            return True
+        return not links_only and chat.toggle_fold(point)
+
+    def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
+        drafts = give_back(window, view)
+        chat = ChatView(view, window, lambda href: self._clicked(chat, href), lambda: self.redraw(chat))
+        self._chats[window.id()] = chat
+        for draft in drafts:
+            chat.take_back(draft)
+        self.redraw(chat)
+        sublime.set_timeout(lambda: self._look_at_start(chat), PATIENCE)
+        return chat
+
+    def _look_at_start(self, chat: ChatView) -> None:
+        if self._chats.get(chat.window.id()) is chat and chat.frame is None:
+            say(chat.window, NO_ANSWER)
+
+    def _adopt_any(self, window: sublime.Window) -> ChatView | None:
+        for view in window.views():
+            if is_chat(view):
+                return self._begin(view, window)
+        return None
+
+    def _end(self, chat: ChatView) -> None:
+        chat.close()
+        window = chat.window.id()
+        if self._chats.get(window) is chat:
+            del self._chats[window]
+            self._tell(lambda chats: chats.close(window))
+
+    def _vote(
+        self, chat: ChatView, permission: Permission, option: str | None, answers: dict[str, str] | None = None
+    ) -> None:
+        window, number = chat.window.id(), permission.id
+        self._tell(lambda chats: chats.vote(window, number, option, answers))
+
+    def _clicked(self, chat: ChatView, href: str) -> None:
+        what, _, of = href.partition(":")
+        match what:
+            case "cancel":
+                self.cancel(chat)
+            case "reconnect":
+                self.reconnect(chat)
+            case "dequeue":
+                window = chat.window.id()
+                self._tell(lambda chats: chats.dequeue(window, of))
+            case "unsend":
+                window = chat.window.id()
+                self._tell(lambda chats: chats.unsend(window, of))
+            case "detach":
+                chat.detach(int(of))
+            case "vote" | "answer":
+                self._clicked_on_permission(chat, what, of)
+            case "copy" if (text := chat.code_text(of)) is not None:
+                sublime.set_clipboard(text)
+                say(chat.window, "Copied.")
+            case "insert" if (text := chat.code_text(of)) is not None:
+                self._insert(chat, text)
+            case _:
+                pass
+
+    def _clicked_on_permission(self, chat: ChatView, what: str, of: str) -> None:
+        index, _, number = of.partition(":") if what == "vote" else ("", "", of)
+        asks = chat.frame.asks if chat.frame else ()
+        permission = next((ask.permission for ask in asks if ask.permission.id == number), None)
+        if permission is None:
+            return
+        if what == "vote":
+            self._vote(chat, permission, permission.options[int(index)].id)
+        else:
+            QuestionForm(chat.window, permission, lambda option, answers: self._vote(chat, permission, option, answers))
+
+    def _insert(self, chat: ChatView, text: str) -> None:
+        view = self._focus.last_code(chat.window)
+        if view is None:
+            say(chat.window, "There is no file to insert it into: go to one first.")
+            return
+        regions = sorted(view.sel(), key=lambda region: region.begin(), reverse=True)
+        edits = [[region.begin(), region.end(), text] for region in regions]
+        view.run_command("qwen_companion_chat_edit", {"edits": edits})
+        chat.window.focus_view(view)
+
+
+def waiting(chat: ChatView) -> Permission | None:
+    """The permission that waits longest for an answer."""
+    return chat.frame.asks[0].permission if chat.frame and chat.frame.asks else None
+
+
+def open_link(chat: ChatView, link: Link) -> None:
+    """Open a file that the chat names, at its line; say where it is if it isn't here."""
+    if chat.frame is None:
+        return
+    where = chat.frame.locality
+    folder = where.folder or chat.folder
+    path = os.path.join(folder, link.path)
+    # To look for a file of another computer is to tell it who the person is.
+    is_elsewhere = path.startswith(("//", "\\\\")) and not path.startswith(folder)
+    if is_elsewhere:
+        say(chat.window, f"{path} is on another computer.")
+    elif not where.is_local:
+        say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
+    elif not os.path.isfile(path):
+        say(chat.window, f"There is no file {path}.")
+    elif link.line:
+        chat.window.open_file(f"{path}:{link.line}", sublime.NewFileFlags.ENCODED_POSITION)
+    else:
+        chat.window.open_file(path)
+
+
+def show_link(chat: ChatView, point: int) -> None:
+    """Offer to open the file that is named at a point, in a popup."""
+    if (link := chat.link_at(point)) is None or chat.frame is None:
+        return
+    where = chat.frame.locality
+    place = f"{link.path}:{link.line}" if link.line else link.path
+    if where.is_local:
+        content = html.popup(f"Open {place}", "open")
+    else:
+        content = html.popup(f"{place} is on {where.host or 'another computer'}, in {where.folder}")
+
+    def clicked(_: str) -> None:
+        chat.view.hide_popup()
+        open_link(chat, link)
+
+    chat.view.show_popup(content, sublime.PopupFlags.HIDE_ON_MOUSE_MOVE_AWAY, point, 640, on_navigate=clicked)
+
+
+def _unsaved(chat: ChatView, text: str) -> dict[str, str]:
+    """The texts of the unsaved buffers that a prompt names, by their paths."""
+    named = {_spelled(os.path.join(chat.folder, path)) for mention in mentions(text) for _, path in mention.paths}
+    views = {path: view for view in chat.window.views() if named and (path := view.file_name()) and view.is_dirty()}
+    return {
+        path: view.substr(sublime.Region(0, view.size())) for path, view in views.items() if _spelled(path) in named
+    }
+
+
+def _spelled(path: str) -> str:
+    return os.path.normcase(os.path.normpath(path))

@@ -1,0 +1,270 @@
+"""The commands of the chat."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import sublime
+import sublime_plugin
+
+from ...daemon.address import resolve, starts_own
+from ...daemon.errors import DaemonError
+from ...settings import FILE
+from .. import package
+from ..panels import Choice, choose, say
+from ..windows import is_chat
+from .chats import waiting
+from .view import FOLDER_SETTING
+
+if TYPE_CHECKING:
+    from ...editor import DaemonSettings
+    from ..adapter import Adapter
+    from .view import ChatView
+
+NO_FOLDER = "Open a folder first: a chat works in a folder of its window."
+
+
+class QwenCompanionChatEditCommand(sublime_plugin.TextCommand):
+    """Replace parts of a view by texts, in one step."""
+
+    def run(self, edit: sublime.Edit, edits: list[list[Any]]) -> None:
+        """`edits` are start, end and text; the points of each are those after the edits before it."""
+        for start, end, text in edits:
+            if start == end:
+                self.view.insert(edit, start, text)
+            else:
+                self.view.replace(edit, sublime.Region(start, end), text)
+
+    def is_visible(self) -> bool:
+        """Not in a menu."""
+        return False
+
+
+class QwenCompanionChatHomeCommand(sublime_plugin.TextCommand):
+    """Go to the beginning of the line, or of the prompt in it."""
+
+    def run(self, edit: sublime.Edit, extend: bool = False) -> None:
+        """With `extend` what is on the way is selected."""
+        adapter = package.adapter()
+        if adapter is None or (chat := adapter.chats.find(self.view)) is None:
+            return
+        moved: list[sublime.Region] = []
+        for region in self.view.sel():
+            start = self.view.line(region.b).begin()
+            start = max(start, chat.text.length) if region.b >= chat.text.length else start
+            moved.append(sublime.Region(region.a if extend else start, start))
+        self.view.sel().clear()
+        self.view.sel().add_all(moved)
+
+    def is_visible(self) -> bool:
+        """Not in a menu."""
+        return False
+
+
+class ChatCommand(sublime_plugin.WindowCommand):
+    """A command on the window's chat."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is one for which it makes sense."""
+        chat = self.chat()
+        return chat is not None and self.makes_sense(chat)
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether the command can do something now."""
+        return True
+
+    def chat(self) -> ChatView | None:
+        """The window's chat."""
+        adapter = package.adapter()
+        return adapter.chats.of(self.window) if adapter else None
+
+    def run(self) -> None:
+        """Do it."""
+        if (adapter := package.adapter()) and (chat := adapter.chats.of(self.window)):
+            self.on_chat(adapter, chat)
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """What the command does."""
+        raise NotImplementedError
+
+
+def have_chat(window: sublime.Window, then: Callable[[Adapter, ChatView], object]) -> None:
+    """Open the window's chat if need be, and go on with it. The person may be asked first, and may say no."""
+    adapter = package.adapter()
+    if adapter is None:
+        return
+    if chat := adapter.chats.of(window):
+        then(adapter, chat)
+    elif _is_wanted(adapter, window):
+        begin = lambda folder: then(adapter, adapter.chats.open(window, folder))  # noqa: E731
+        # When the companion has heard of the settings.
+        sublime.set_timeout(lambda: _pick_folder(window, begin))
+
+
+def _is_wanted(adapter: Adapter, window: sublime.Window) -> bool:
+    """Whether the chat is turned on, perhaps because the person says so now."""
+    if adapter.settings.value("daemon.enabled"):
+        return True
+    try:
+        where = _where(adapter.settings.daemon())
+    except DaemonError as error:
+        say(window, str(error))
+        return False
+    if not sublime.ok_cancel_dialog(f"The chat with Qwen Code is turned off.\n\n{where}", "Turn On", "Qwen Companion"):
+        return False
+    sublime.load_settings(FILE).set("daemon.enabled", True)
+    sublime.save_settings(FILE)
+    return True
+
+
+def _where(settings: DaemonSettings) -> str:
+    """What the person consents to: where it happens that Qwen Code works.
+
+    Raises:
+        DaemonError: the address of the daemon can't be used.
+    """
+    if starts_own(managed=settings.managed, url=settings.url, environment=os.environ):
+        return (
+            "It runs `qwen serve` for this window on this computer, which takes about 500 MB of memory until the "
+            "window closes."
+        )
+    address = resolve(url=settings.url, token=settings.token, environment=os.environ)
+    whose = address.warning or "Files, commands and keys are those of the machine on which that runs."
+    return f"It talks to the `qwen serve` at {address.url}. {whose}"
+
+
+def _pick_folder(window: sublime.Window, picked: Callable[[str], object]) -> None:
+    folders = window.folders()
+    remembered = window.settings().get(FOLDER_SETTING)
+    if not folders:
+        say(window, NO_FOLDER)
+    elif len(folders) == 1 or any(map(is_chat, window.views())):
+        picked(folders[0])  # A chat that is there already, from before a restart, keeps its own.
+    else:
+        choices: list[Choice] = [
+            (PurePath(folder).name or folder, folder, lambda folder=folder: picked(folder)) for folder in folders
+        ]
+        selected = folders.index(remembered) if remembered in folders else -1
+        choose(window, choices, "The folder to chat about", selected=selected)
+
+
+class QwenCompanionChatCommand(sublime_plugin.WindowCommand):
+    """Open the window's chat, or go to it."""
+
+    def run(self) -> None:
+        """The focus goes to its prompt."""
+        have_chat(self.window, lambda adapter, chat: adapter.chats.open(self.window, chat.folder))
+
+
+class QwenCompanionChatSendCommand(sublime_plugin.WindowCommand):
+    """Send a prompt."""
+
+    def run(self, text: str | None = None, mid_turn: bool = False) -> None:
+        """`text`, or what is in the prompt; with `mid_turn` into the turn that runs, if one does."""
+        have_chat(self.window, lambda adapter, chat: adapter.chats.send(chat, text, mid_turn=mid_turn))
+
+
+class QwenCompanionChatCancelCommand(ChatCommand):
+    """End the turn that runs."""
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether one runs."""
+        return chat.frame is not None and chat.frame.status.running is not None
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask the daemon."""
+        adapter.chats.cancel(chat)
+
+
+class QwenCompanionChatReconnectCommand(ChatCommand):
+    """Connect again now."""
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """The conversation stays."""
+        adapter.chats.reconnect(chat)
+
+
+class QwenCompanionChatNewCommand(ChatCommand):
+    """Begin a new conversation."""
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """The one before stays in the list."""
+        begin(adapter, chat)
+
+
+class QwenCompanionChatAnswerCommand(sublime_plugin.WindowCommand):
+    """Answer the permission that waits longest."""
+
+    def run(self, kind: str) -> None:
+        """`kind` is that of an option: allow_once, allow_always, reject_once or reject_always."""
+        if (adapter := package.adapter()) and (chat := adapter.chats.of(self.window)):
+            adapter.chats.answer(chat, kind)
+
+    def is_enabled(self, kind: str = "") -> bool:
+        """Whether one waits."""
+        adapter = package.adapter()
+        chat = adapter.chats.of(self.window) if adapter else None
+        return chat is not None and waiting(chat) is not None
+
+
+def begin(adapter: Adapter, chat: ChatView) -> None:
+    """Begin a new conversation in a chat."""
+    window = chat.window.id()
+    adapter.thread.post(lambda companion: companion.chats.begin(window))
+
+
+class _ChatTextCommand(sublime_plugin.TextCommand):
+    """A command on the chat in the view."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is one."""
+        return self.chat() is not None
+
+    def is_visible(self) -> bool:
+        """Not in a menu."""
+        return False
+
+    def chat(self) -> ChatView | None:
+        """The chat in the view."""
+        adapter = package.adapter()
+        return adapter.chats.find(self.view) if adapter else None
+
+
+class QwenCompanionChatRecallCommand(_ChatTextCommand):
+    """Put a prompt of before into the input."""
+
+    def run(self, edit: sublime.Edit, by: int) -> None:
+        """`by` is -1 for the one before, 1 for the one after."""
+        if (chat := self.chat()) and (text := chat.step(by)) is not None:
+            self.view.replace(edit, sublime.Region(chat.text.length, self.view.size()), text)
+            chat.text.to_prompt()
+
+    def is_enabled(self, by: int = 0) -> bool:
+        """Whether there is a chat."""
+        return self.chat() is not None
+
+
+class QwenCompanionChatFollowCommand(_ChatTextCommand):
+    """Open the file that is named at the caret, or open or fold what begins in its line."""
+
+    def run(self, edit: sublime.Edit) -> None:
+        """Do the first of these that is there."""
+        if (adapter := package.adapter()) and (chat := self.chat()):
+            adapter.chats.follow(chat, self.view.sel()[0].b)
+
+
+class QwenCompanionChatTypeCommand(_ChatTextCommand):
+    """Type into the prompt while the caret is elsewhere."""
+
+    def run(self, edit: sublime.Edit, character: str) -> None:
+        """`character` is the key."""
+        if chat := self.chat():
+            chat.text.to_prompt()
+            self.view.run_command("insert", {"characters": character})
+
+    def is_enabled(self, character: str = "") -> bool:
+        """Whether there is a chat."""
+        return self.chat() is not None

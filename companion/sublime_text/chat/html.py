@@ -1,0 +1,120 @@
+"""The minihtml of a chat: its bar, its questions, the buttons of a code block. Every text in it is escaped."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...chat.transcript.frame import Ask, Code, Frame
+    from ...conversation.view import Choice, Option, Queued, Window
+
+STYLE = """
+html.light { --tint: color(var(--background) blend(black 93%)); }
+html.dark { --tint: color(var(--background) blend(white 91%)); }
+body { margin: 0; }
+div { font-family: system; }
+.bar { padding: 0.3rem 0.6rem; background-color: var(--tint); }
+.ask { padding: 0.2rem 0; }
+a { text-decoration: none; padding: 0 0.4rem; }
+.allow { color: color(var(--greenish) min-contrast(var(--background) 3.0)); }
+.reject { color: color(var(--redish) min-contrast(var(--background) 3.0)); }
+.quiet { color: color(var(--foreground) alpha(0.6)); }
+"""
+KEYS = {"allow_once": "y", "reject_once": "n"}
+QUEUED_LENGTH = 60
+"""Characters that are shown of a prompt that waits."""
+
+
+def page(content: str) -> str:
+    """A phantom's whole minihtml."""
+    return f'<body id="qwen-companion-chat"><style>{STYLE}</style>{content}</body>'
+
+
+def link(href: str, words: str, kind: str = "") -> str:
+    """Something to click."""
+    return f'<a class="{kind}" href="{html.escape(href)}">{html.escape(words)}</a>'
+
+
+def meter(window: Window | None) -> str:
+    """How full the context window is, for example "12 % of 128k"."""
+    if window is None or window.size <= 0:
+        return ""
+    return f"{round(100 * window.used / window.size)} % of {_amount(window.size)}"
+
+
+def name_of(choices: Sequence[Choice], identifier: str) -> str:
+    """What a model or a mode is called."""
+    return next((choice.name for choice in choices if choice.id == identifier and choice.name), identifier)
+
+
+def facts(frame: Frame) -> list[str]:
+    """What the status bar and the chat's bar tell: the model, the mode, how full the context window is."""
+    status = frame.status
+    found = (name_of(status.models, status.model), name_of(status.modes, status.mode), meter(status.window))
+    return [fact for fact in found if fact]
+
+
+def bar(frame: Frame, attached: Sequence[str]) -> str:
+    """What is between the transcript and the prompt; `attached` are the names of what goes with the prompt.
+
+    The transcript itself says how the connection is and what is to be known of the host.
+    """
+    status, where = frame.status, frame.locality
+    first = [" · ".join(html.escape(fact) for fact in [*facts(frame), where.host] if fact)]
+    if status.running is not None:
+        first.append(link("cancel", "■ Cancel", "reject"))
+    if status.connection.state != "live":
+        first.append(link("reconnect", "↻ Reconnect"))
+    lines = [" &nbsp; ".join(filter(None, first))]
+    lines += [_waits("waits", queued, "dequeue") for queued in status.queue]
+    lines += [_waits("not sent yet", queued, "unsend") for queued in frame.unsent]
+    lines += [f"with {html.escape(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
+    return page(f'<div class="bar">{"<br>".join(lines)}</div>')
+
+
+def ask(question: Ask, *, is_first: bool) -> str:
+    """The buttons of a permission; the keys mean the first one."""
+    permission = question.permission
+    if permission.questions:
+        options = [option for option in permission.options if option.kind.startswith("reject")][:1]
+        first = link(f"answer:{permission.id}", f"Answer …{' (y)' if is_first else ''}", "allow")
+    else:
+        # What allows more than this once comes last.
+        options, first = sorted(permission.options, key=lambda option: option.kind == "allow_always"), ""
+    always = sum(option.kind == "allow_always" for option in options)
+    buttons = [first] if first else []
+    for option in options:
+        key = KEYS.get(option.kind, "a" if option.kind == "allow_always" and always == 1 else "")
+        words = f"{option.name} ({key})" if key and is_first else option.name
+        buttons.append(link(f"vote:{permission.options.index(option)}:{permission.id}", words, _kind(option)))
+    return page(f'<div class="ask">{" ".join(buttons)}</div>')
+
+
+def code(block: Code) -> str:
+    """The buttons of a code block."""
+    copy, insert = link(f"copy:{block.key}", "Copy"), link(f"insert:{block.key}", "Insert")
+    return page(f"<div>&nbsp;{copy}{insert}</div>")
+
+
+def popup(words: str, href: str = "") -> str:
+    """A few words over the text, to click or to read."""
+    return page(f"<div>{link(href, words) if href else html.escape(words)}</div>")
+
+
+def _waits(how: str, queued: Queued, href: str) -> str:
+    words = " ".join(queued.text.split())
+    words = words if len(words) <= QUEUED_LENGTH else f"{words[: QUEUED_LENGTH - 1]}…"
+    return f'<span class="quiet">{how}: {html.escape(words)}</span> {link(f"{href}:{queued.id}", "remove")}'
+
+
+def _kind(option: Option) -> str:
+    return option.kind.partition("_")[0]
+
+
+def _amount(tokens: int) -> str:
+    for step, sign in ((1_000_000, "M"), (1 << 20, "M"), (1000, "k"), (1024, "k")):
+        if tokens >= step and tokens % step == 0:
+            return f"{tokens // step}{sign}"
+    return f"{round(tokens / 1000)}k" if tokens >= 1000 else str(tokens)

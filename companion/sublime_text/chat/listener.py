@@ -1,0 +1,185 @@
+"""What Sublime tells of the chats' views: keys, clicks, carets, and commands that would edit a transcript."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sublime
+import sublime_plugin
+
+from .. import package
+from ..panels import say
+from ..windows import CHAT_SETTING, is_chat
+from .chats import show_link
+from .completions import completions
+from .kept import keep
+
+if TYPE_CHECKING:
+    from .view import ChatView
+
+Args = dict[str, Any] | None
+_INPUT = {"insert", "paste", "paste_and_indent", "insert_snippet"}
+_OF_LINES = {
+    "indent",
+    "unindent",
+    "reindent",
+    "join_lines",
+    "swap_line_up",
+    "swap_line_down",
+    "toggle_comment",
+    "sort_lines",
+    "permute_lines",
+    "transpose",
+    "wrap_lines",
+    "delete_to_mark",
+}
+"""Commands that change more than what is selected. The first line of a prompt begins with the transcript's end."""
+
+
+class QwenCompanionChatListener(sublime_plugin.EventListener):
+    """Hears of the chats' views; of any other view it does nothing."""
+
+    def on_pre_close(self, view: sublime.View) -> None:
+        """A tab is about to close."""
+        if is_chat(view):
+            keep(view)
+
+    def on_selection_modified(self, view: sublime.View) -> None:
+        """The carets have moved: into the transcript, perhaps, or back."""
+        if chat := _chat(view):
+            chat.text.protect()
+
+    def on_modified(self, view: sublime.View) -> None:
+        """Something was written, perhaps: it isn't an answer to what is asked."""
+        if (chat := _chat(view)) and not chat.text.is_editing:
+            chat.attention.look()
+
+    def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
+        """A command may not edit the transcript; what is typed into it goes to the prompt."""
+        if (chat := _chat(view)) is None:
+            return None
+        if command_name == "drag_select":
+            chat.folds_before_click = len(view.folded_regions())
+        if command_name in _INPUT and not chat.text.is_in_prompt:
+            chat.text.to_prompt()
+        elif command_name in ("left_delete", "delete_word", "run_macro_file"):
+            return _deletion(chat, command_name, args or {})
+        elif command_name == "move_to" and (args or {}).get("to") in ("bol", "hardbol") and _on_first_line(chat):
+            return "qwen_companion_chat_home", {"extend": bool((args or {}).get("extend"))}
+        elif command_name in _OF_LINES and _on_first_line(chat):
+            return "noop", {}
+        return None
+
+    def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> tuple[str, Args] | None:
+        """A chat has one view: carets, frames and keys are those of this one."""
+        if command_name != "clone_file" or (view := _tab(window, args or {})) is None or not is_chat(view):
+            return None
+        say(window, "A chat has one view.")
+        return "noop", {}
+
+    def on_post_text_command(self, view: sublime.View, command_name: str, args: Args) -> None:
+        """A click opens or folds what begins in a line, a double click opens a file."""
+        if command_name != "drag_select" or (chat := _chat(view)) is None or len(view.sel()) != 1:
+            return
+        args, region = args or {}, view.sel()[0]
+        if args.get("extend") or args.get("additive"):
+            return
+        if args.get("by") == "words":
+            adapter = package.adapter()
+            if adapter and (link := chat.link_at(region.begin())):
+                adapter.chats.follow(chat, link.start, links_only=True)
+        elif not args.get("by") and region.empty() and len(view.folded_regions()) == chat.folds_before_click:
+            chat.toggle_fold(region.b)  # if the click itself hasn't
+
+    def on_hover(self, view: sublime.View, point: int, hover_zone: sublime.HoverZone) -> None:
+        """The mouse rests, on a file's name perhaps."""
+        if hover_zone == sublime.HoverZone.TEXT and (chat := _chat(view)):
+            show_link(chat, point)
+
+    def on_query_completions(
+        self, view: sublime.View, prefix: str, locations: list[int]
+    ) -> sublime.CompletionList | None:
+        """The person writes a mention or a slash command."""
+        adapter, chat = package.adapter(), _chat(view)
+        if adapter is None or chat is None:
+            return None
+        is_in_prompt = len(locations) == 1 and locations[0] >= chat.text.length
+        before = view.substr(sublime.Region(chat.text.length, locations[0])) if is_in_prompt else " "
+        return completions(adapter, chat, before)
+
+    def on_query_context(
+        self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool
+    ) -> bool | None:
+        """The contexts of the chats' key bindings."""
+        if not key.startswith(CHAT_SETTING):
+            return None
+        chat = _chat(view)
+        value = chat is not None and _CONTEXTS[key](chat) if key in _CONTEXTS else None
+        if value is None:
+            return None
+        return value == operand if operator == sublime.QueryOperator.EQUAL else value != operand
+
+
+def _chat(view: sublime.View) -> ChatView | None:
+    adapter = package.adapter()
+    return adapter.chats.find(view) if adapter and is_chat(view) else None
+
+
+def _tab(window: sublime.Window, args: dict[str, Any]) -> sublime.View | None:
+    """The view that a command on a tab is for: the one that its menu names, else the one in front."""
+    group, index = args.get("group", -1), args.get("index", -1)
+    if not (0 <= group < window.num_groups() and index >= 0):
+        return window.active_view()
+    return next((sheet.view() for sheet in window.sheets_in_group(group)[index : index + 1]), None)
+
+
+def _deletion(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, Args] | None:
+    """What deletes backwards stops where the prompt begins."""
+    view, start = chat.view, chat.text.length
+    if command == "delete_word" and args.get("forward", True):
+        return None
+    if command == "run_macro_file" and "BOL" not in str(args.get("file")):
+        return None
+    carets = [region.b for region in view.sel() if region.empty() and region.b >= start]
+    if command == "left_delete":
+        return ("noop", {}) if start in carets else None
+    for caret in carets:
+        line = max(start, view.line(caret).begin())
+        if command == "run_macro_file":
+            return "qwen_companion_chat_edit", {"edits": [[line, caret, ""]]}
+        before = view.substr(sublime.Region(start, caret))
+        if not before.strip():
+            return "qwen_companion_chat_edit", {"edits": [[start, caret, ""]]}
+    return None
+
+
+def _on_first_line(chat: ChatView) -> bool:
+    """Whether a caret is in the line of the prompt that begins with the transcript's end."""
+    line = chat.view.line(chat.text.length)
+    return any(line.begin() <= region.b <= line.end() for region in chat.view.sel())
+
+
+def _caret(chat: ChatView) -> int | None:
+    """The only caret, if nothing is selected and it is in the prompt."""
+    selection = chat.view.sel()
+    if len(selection) != 1 or not selection[0].empty() or not chat.text.is_in_prompt:
+        return None
+    return selection[0].b
+
+
+def _is_level(chat: ChatView, point: int) -> bool:
+    """Whether the caret is in the same line of the screen as a point; a long line has several."""
+    caret = _caret(chat)
+    return caret is not None and chat.view.text_to_layout(caret)[1] == chat.view.text_to_layout(point)[1]
+
+
+_CONTEXTS = {
+    CHAT_SETTING: lambda _: True,
+    f"{CHAT_SETTING}_prompt": lambda chat: chat.text.is_in_prompt,
+    f"{CHAT_SETTING}_transcript": lambda chat: not chat.text.is_in_prompt,
+    f"{CHAT_SETTING}_ask": lambda chat: _caret(chat) is not None and chat.attention.is_due,
+    f"{CHAT_SETTING}_running": lambda chat: chat.frame is not None and chat.frame.status.running is not None,
+    f"{CHAT_SETTING}_first_line": lambda chat: bool(chat.recall.sent) and _is_level(chat, chat.text.length),
+    f"{CHAT_SETTING}_last_line": lambda chat: chat.recall.is_recalling and _is_level(chat, chat.view.size()),
+}
+"""Whether a binding applies, by its key."""

@@ -1,0 +1,280 @@
+"""The commands of the chat that ask what is meant: models, modes, sessions, what goes with a prompt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Literal
+
+import sublime
+import sublime_plugin
+
+from ...chat.mentions import mention
+from ...chat.prompt import Excerpt
+from .. import package
+from ..page import Page
+from ..panels import Choice as PanelChoice
+from ..panels import choose, say
+from ..windows import is_code
+from .commands import ChatCommand, begin, have_chat
+
+if TYPE_CHECKING:
+    from ...conversation.view import Choice
+    from ...daemon.answers import SessionInfo
+    from ..adapter import Adapter
+    from .view import ChatView
+
+DAEMON_SETTING = "qwen_companion.daemon"
+"""On the view of the daemon's page."""
+PICTURES = ["png", "jpg", "jpeg", "gif", "webp"]
+Form = Literal["md", "html", "json", "jsonl"]
+FORMS: dict[Form, str] = {
+    "md": "Markdown",
+    "html": "A page for the browser",
+    "json": "JSON",
+    "jsonl": "JSON lines",
+}
+
+
+BECOMES_DEFAULT = "The model becomes your default in Qwen Code, for other chats and terminals too"
+
+
+class _SwitchCommand(ChatCommand):
+    """Switch to another model or mode."""
+
+    placeholder = ""
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether there are any to choose from."""
+        return bool(self.options(chat)[1])
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask which."""
+        current, options = self.options(chat)
+        choices: list[PanelChoice] = [
+            (one.name or one.id, one.description, lambda one=one: self.switch(adapter, chat, one.id)) for one in options
+        ]
+        marks = ["current" if one.id == current else "" for one in options]
+        selected = marks.index("current") if "current" in marks else -1
+        choose(chat.window, choices, self.placeholder, selected=selected, annotations=marks)
+
+    def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
+        """The id of the current one, and all of them."""
+        raise NotImplementedError
+
+    def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
+        """Switch to one of them."""
+        raise NotImplementedError
+
+
+class QwenCompanionChatModelCommand(_SwitchCommand):
+    """Have another model answer."""
+
+    placeholder = BECOMES_DEFAULT
+
+    def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
+        """The models."""
+        return (chat.frame.status.model, chat.frame.status.models) if chat.frame else ("", ())
+
+    def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
+        """Ask the daemon."""
+        window = chat.window.id()
+        adapter.thread.post(lambda companion: companion.chats.switch_model(window, identifier))
+
+
+class QwenCompanionChatModeCommand(_SwitchCommand):
+    """Switch the approval mode."""
+
+    placeholder = "What Qwen Code may do without asking"
+
+    def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
+        """The modes."""
+        return (chat.frame.status.mode, chat.frame.status.modes) if chat.frame else ("", ())
+
+    def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
+        """Ask the daemon."""
+        window = chat.window.id()
+        adapter.thread.post(lambda companion: companion.chats.switch_mode(window, identifier))
+
+
+class QwenCompanionChatSessionsCommand(ChatCommand):
+    """Open, rename, export or delete one of the conversations in the chat's folder."""
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask the daemon for them, and the person which."""
+        window = chat.window.id()
+        adapter.ask_later(
+            chat.window, lambda companion: companion.chats.sessions(window), lambda found: _list(adapter, chat, found)
+        )
+
+
+def _list(adapter: Adapter, chat: ChatView, sessions: Sequence[SessionInfo]) -> None:
+    choices: list[PanelChoice] = [("New Chat", "", lambda: begin(adapter, chat))]
+    choices += [
+        (_title(one), _details(one, chat.session), lambda one=one: _ask_what(adapter, chat, one)) for one in sessions
+    ]
+    choose(chat.window, choices, "The conversations in this folder", annotations=["", *map(_when, sessions)])
+
+
+def _ask_what(adapter: Adapter, chat: ChatView, session: SessionInfo) -> None:
+    window, number = chat.window.id(), session.id
+
+    def rename(title: str) -> None:
+        if title.strip():
+            adapter.ask_later(
+                chat.window,
+                lambda companion: companion.chats.rename(window, number, title.strip()),
+                lambda _: say(chat.window, "Renamed."),
+            )
+
+    def export() -> None:
+        forms: list[PanelChoice] = [
+            (name, f".{form}", lambda form=form: _export(adapter, chat, session, form)) for form, name in FORMS.items()
+        ]
+        choose(chat.window, forms, "Export as")
+
+    def delete() -> None:
+        question = f"Delete the conversation “{_title(session)}” and its history? It can't be brought back."
+        if sublime.ok_cancel_dialog(question, "Delete", "Qwen Companion"):
+            adapter.ask_later(
+                chat.window,
+                lambda companion: companion.chats.delete(window, number),
+                lambda _: say(chat.window, "Deleted."),
+            )
+
+    choices: list[PanelChoice] = [
+        ("Open", "", lambda: adapter.thread.post(lambda companion: companion.chats.resume(window, number))),
+        ("Rename …", "", lambda: chat.window.show_input_panel("Title:", session.title, rename, None, None)),
+        ("Export …", "", export),
+        ("Delete …", "", delete),
+    ]
+    choose(chat.window, choices, _title(session))
+
+
+def _export(adapter: Adapter, chat: ChatView, session: SessionInfo, form: Form) -> None:
+    def show(text: str) -> None:
+        view = chat.window.new_file()
+        view.set_name(f"{_title(session)}.{form}")
+        view.set_scratch(True)
+        if syntax := sublime.find_syntax_for_file(f"x.{form}"):
+            view.assign_syntax(syntax)
+        view.run_command("qwen_companion_edit_diff", {"start": 0, "end": 0, "text": text})
+        view.sel().clear()
+        view.sel().add(0)
+
+    window = chat.window.id()
+    adapter.ask_later(chat.window, lambda companion: companion.chats.export(window, session.id, form), show)
+
+
+def _title(session: SessionInfo) -> str:
+    return session.title or "Untitled"
+
+
+def _when(session: SessionInfo) -> str:
+    try:
+        return datetime.fromisoformat(session.updated_at or session.created_at).astimezone().strftime("%Y-%m-%d %H:%M")
+    except ValueError:
+        return ""
+
+
+def _details(session: SessionInfo, current: str) -> str:
+    facts = {
+        "shown here": session.id == current,
+        "waits for your permission": session.is_waiting_for_permission,
+        "waits for your answer": session.is_waiting_for_user_question,
+        "works": session.has_active_prompt,
+        f"{session.client_count} clients": session.client_count > 1,
+    }
+    return " · ".join(fact for fact, holds in facts.items() if holds)
+
+
+class QwenCompanionDaemonCommand(ChatCommand):
+    """Show where the chat's daemon runs, and with what."""
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """The page opens at once and is filled when the daemon has answered."""
+        page, window = Page(chat.window, DAEMON_SETTING, "Qwen Companion Daemon"), chat.window.id()
+        page.show("Asking the daemon …\n")
+        adapter.ask_later(
+            chat.window,
+            lambda companion: companion.chats.locality(window),
+            page.show,
+            lambda why: page.show(f"{why}\n"),
+        )
+
+
+class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
+    """Have what is selected go with the next prompt, or else the file."""
+
+    def run(self) -> None:
+        """What the daemon can't read from a file goes as a text: a selection, unsaved edits, a file elsewhere."""
+        if view := self._view():
+            have_chat(self.window, lambda adapter, chat: _add(adapter, chat, view))
+
+    def is_enabled(self) -> bool:
+        """Whether there is a text to add."""
+        return self._view() is not None
+
+    def _view(self) -> sublime.View | None:
+        view, adapter = self.window.active_view(), package.adapter()
+        if view and is_code(view):
+            return view
+        return adapter.focus.last_code(self.window) if adapter else None
+
+
+def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
+    path = view.file_name()
+    name = PurePath(path).name if path else view.name() or "untitled"
+    uri = Path(path).as_uri() if path else f"untitled:{name}"
+    selected = [region for region in view.sel() if not region.empty()]
+    if selected:
+        chat.excerpts += [_excerpt(view, region, uri, name) for region in selected]
+    elif path and not view.is_dirty() and (relative := _relative(chat, path)):
+        _mention(chat, relative)
+    else:
+        chat.excerpts.append(Excerpt(uri, name, view.substr(sublime.Region(0, view.size()))))
+    chat.attached_changed()
+    adapter.chats.open(chat.window, chat.folder)
+
+
+def _excerpt(view: sublime.View, region: sublime.Region, uri: str, name: str) -> Excerpt:
+    # A selection up to the beginning of a line has nothing of that line.
+    first, last = view.rowcol(region.begin())[0] + 1, view.rowcol(region.end() - 1)[0] + 1
+    lines = f"{first}-{last}" if last > first else f"{first}"
+    return Excerpt(f"{uri}#L{lines.replace('-', '-L')}", f"{name}:{lines}", view.substr(region))
+
+
+def _relative(chat: ChatView, path: str) -> str | None:
+    """A file's path in the chat's folder, None if the daemon doesn't have it there."""
+    is_local = chat.frame is None or chat.frame.locality.is_local
+    if not is_local or not chat.folder or not PurePath(path).is_relative_to(chat.folder):
+        return None
+    return PurePath(path).relative_to(chat.folder).as_posix()
+
+
+def _mention(chat: ChatView, path: str) -> None:
+    prompt = chat.text.prompt
+    blank = "" if not prompt or prompt[-1].isspace() else " "
+    chat.text.write(f"{prompt}{blank}{mention(path)} ")
+
+
+class QwenCompanionChatPictureCommand(sublime_plugin.WindowCommand):
+    """Have a picture go with the next prompt."""
+
+    def run(self, path: str | None = None) -> None:
+        """`path` is that of its file; without it the person is asked."""
+        have_chat(self.window, lambda adapter, chat: self._attach(adapter, chat, path))
+
+    def _attach(self, adapter: Adapter, chat: ChatView, path: str | None) -> None:
+        def picked(found: str | list[str] | None) -> None:
+            if found:
+                chat.pictures += found if isinstance(found, list) else [found]
+                chat.attached_changed()
+                adapter.chats.open(chat.window, chat.folder)
+
+        if path:
+            picked(os.path.expanduser(path))
+        else:
+            sublime.open_dialog(picked, [("Pictures", PICTURES)], chat.folder or None, multi_select=True)

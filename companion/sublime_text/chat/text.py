@@ -1,0 +1,161 @@
+"""The text of a chat's view: the transcript, which nobody edits, and behind it the prompt, which is the person's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import sublime
+import sublime_plugin
+
+from ...chat.transcript.frame import MARK
+
+if TYPE_CHECKING:
+    from ...chat.transcript.frame import Frame
+
+SIGNS_SETTING = "qwen_companion.chat_signs"
+"""On the view of a chat: how many signs like the one that the transcript ends with are in the prompt.
+
+Unlike the transcript's length it stays the same while the transcript grows, and the editor may end at any time.
+"""
+
+
+class _Guard(sublime_plugin.TextChangeListener):
+    """Tells what changes in a buffer. Attached by hand, to the chats' alone."""
+
+    @classmethod
+    def is_applicable(cls, buffer: sublime.Buffer) -> bool:  # noqa: ARG003
+        """Never by itself."""
+        return False
+
+    def __init__(self, changed: Callable[[Sequence[sublime.TextChange]], object]) -> None:
+        super().__init__()
+        self._changed = changed
+
+    def on_text_changed(self, changes: list[sublime.TextChange]) -> None:
+        """The text has changed."""
+        self._changed(changes)
+
+
+class ChatText:
+    """Edits the transcript, and sees to it that nobody else does. `damaged` is called if somebody has."""
+
+    def __init__(self, view: sublime.View, damaged: Callable[[], object]) -> None:
+        self.view = view
+        self.length = prompt_start(view)
+        """Of the transcript."""
+        self.is_damaged = False
+        """Whether the transcript isn't what the frames have made of it. One that begins anew mends it."""
+        self._damaged = damaged
+        self.is_editing = False
+        """Whether a change is ours, not the person's."""
+        self._count = view.change_count()
+        self._guard = _Guard(self._changed)
+        self._guard.attach(view.buffer())
+        self.protect()
+
+    def close(self) -> None:
+        """Let go of the view, which stays as it is, for a next instance to go on with it."""
+        if self._guard.is_attached():
+            self._guard.detach()
+        if self.view.is_valid():
+            self.view.set_read_only(True)
+
+    @property
+    def prompt(self) -> str:
+        """What the person is writing."""
+        return self.view.substr(sublime.Region(self.length, self.view.size()))
+
+    @property
+    def is_in_prompt(self) -> bool:
+        """Whether the carets are all in the prompt, with what is selected."""
+        return bool(self.view.sel()) and all(region.begin() >= self.length for region in self.view.sel())
+
+    def apply(self, frame: Frame) -> None:
+        """Bring the transcript up to date. What the person writes, and the carets in it, stay where they are."""
+        before = [region.to_tuple() for region in self.view.sel()]
+        edits = [(edit.start, edit.end, edit.text) for edit in frame.edits]
+        if frame.anew:
+            edits = [(0, self.length, "".join(text for _, _, text in edits))]
+        end, reaches_prompt = self.length, frame.anew
+        for start, stop, text in edits:
+            reaches_prompt |= stop >= end
+            end += len(text) - (stop - start)
+        if edits:
+            self.edit(edits)
+            self.view.clear_undo_stack()  # else the person would undo the transcript
+        if reaches_prompt:
+            move = lambda point: point - self.length + end if point >= self.length else min(point, end)  # noqa: E731
+            self._select([sublime.Region(move(a), move(b)) for a, b in before])
+        self.length = end
+        self.is_damaged = False
+        self._count = self.view.change_count()
+        self.protect()
+
+    def edit(self, edits: Sequence[tuple[int, int, str]]) -> None:
+        """Edit the view in one step, wherever the carets are."""
+        self.is_editing = True
+        try:
+            self.view.set_read_only(False)
+            self.view.run_command("qwen_companion_chat_edit", {"edits": [list(edit) for edit in edits]})
+        finally:
+            self.is_editing = False
+
+    def write(self, text: str) -> None:
+        """Replace the prompt, and put the caret behind it."""
+        self.edit([(self.length, self.view.size(), text)])
+        self._count_signs()
+        self.to_prompt()
+
+    def to_prompt(self) -> None:
+        """Put the caret at the end of the prompt."""
+        self._select([sublime.Region(self.view.size())])
+        self.protect()
+        self.view.show(self.view.size(), False)
+
+    def protect(self) -> None:
+        """Let the person edit where the carets are, or not."""
+        is_protected = any(region.begin() < self.length for region in self.view.sel())
+        if self.view.is_read_only() != is_protected:
+            self.view.set_read_only(is_protected)
+
+    def _select(self, regions: Sequence[sublime.Region]) -> None:
+        if list(self.view.sel()) != list(regions):
+            self.view.sel().clear()
+            self.view.sel().add_all(list(regions))
+
+    def _changed(self, changes: Sequence[sublime.TextChange]) -> None:
+        if self.is_editing:
+            return
+        if self.view.change_count() != self._count:
+            self._look_for_damage(changes)
+        self._count_signs()
+
+    def _look_for_damage(self, changes: Sequence[sublime.TextChange]) -> None:
+        damages = False
+        for change in changes:
+            start, end = change.a.pt, change.b.pt
+            if start < self.length:
+                damages = True
+                # What replaces a part of both counts as the person's.
+                self.length = start if end > self.length else self.length + len(change.str) - (end - start)
+        if damages and not self.is_damaged:
+            self.is_damaged = True
+            self._damaged()
+
+    def _count_signs(self) -> None:
+        signs, settings = self.prompt.count(MARK), self.view.settings()
+        if settings.get(SIGNS_SETTING, 0) != signs:
+            settings.set(SIGNS_SETTING, signs)
+
+
+def prompt_start(view: sublime.View) -> int:
+    """Where the prompt begins in a chat's view, perhaps one that an instance before has left, or the editor."""
+    text = view.substr(sublime.Region(0, view.size()))
+    signs: Any = view.settings().get(SIGNS_SETTING, 0)
+    found = len(text)
+    for _ in range(signs + 1):
+        found = text.rfind(MARK, 0, found)
+        if found < 0:
+            return 0
+    return found + len(MARK)

@@ -1,0 +1,212 @@
+"""One chat on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import sublime
+
+from ...chat.prompt import Draft
+from ..windows import CHAT_SETTING
+from . import html
+from .attention import Attention
+from .folds import ChatFolds
+from .kept import ATTACHED_SETTING, RECALL_SETTING, attached
+from .phantoms import ChatPhantoms
+from .prompt import Recall
+from .text import ChatText
+
+if TYPE_CHECKING:
+    from ...chat.transcript.frame import Code, Frame, Link
+
+TITLE = "Qwen Code"
+TITLE_LENGTH = 60
+"""Characters of a session's title that the tab shows."""
+ASKS_MARK = "? "
+"""Before the title while something is asked."""
+SYNTAX = "Packages/QwenCompanion/QwenCompanion Chat.sublime-syntax"
+FALLBACK_SYNTAX = "scope:text.html.markdown"
+FOLDER_SETTING = "qwen_companion.chat_folder"
+"""On a chat's view, and on a window: the folder of its chat."""
+SESSION_SETTING = "qwen_companion.chat_session"
+"""On a chat's view: the id of its session, to be resumed. Sublime keeps it over restarts."""
+STATUS = "zz_qwen_companion_chat"
+LINKS = "qwen_companion.chat_links"
+_SETTINGS = {
+    "word_wrap": True,
+    "wrap_width": 0,
+    "gutter": False,
+    "line_numbers": False,
+    "fold_buttons": False,
+    "rulers": [],
+    "draw_indent_guides": False,
+    "highlight_line": False,
+    "scroll_past_end": False,
+    "spell_check": False,
+    "mini_diff": False,
+    "trim_automatic_white_space": False,
+    "translate_tabs_to_spaces": False,
+    "detect_indentation": False,
+    "auto_indent": False,
+    "smart_indent": False,
+    "drag_text": False,
+    "auto_complete": True,
+    "auto_complete_triggers": [{"selector": "text, source", "characters": "@/"}],
+}
+_UNDERLINED = (
+    sublime.RegionFlags.DRAW_NO_FILL
+    | sublime.RegionFlags.DRAW_NO_OUTLINE
+    | sublime.RegionFlags.DRAW_SOLID_UNDERLINE
+    | sublime.RegionFlags.NO_UNDO
+)
+
+
+class ChatView:
+    """The view of a window's chat. `act` is called with what the person clicks, `damaged` if its text is."""
+
+    def __init__(
+        self, view: sublime.View, window: sublime.Window, act: Callable[[str], None], damaged: Callable[[], object]
+    ) -> None:
+        """`view` is a new one, or one that an earlier instance has left."""
+        self.view = view
+        self.window = window
+        self.frame: Frame | None = None
+        self.folds_before_click = 0
+        settings = view.settings()
+        settings.update({CHAT_SETTING: True, **_SETTINGS})
+        view.set_scratch(True)
+        view.assign_syntax(SYNTAX if sublime.syntax_from_path(SYNTAX) else FALLBACK_SYNTAX)
+        if not view.name():
+            view.set_name(TITLE)
+        self.text = ChatText(view, damaged)
+        self.attention = Attention(self.text)
+        self._folds = ChatFolds(view)
+        self._phantoms = ChatPhantoms(view, act)
+        self._links: tuple[Link, ...] = ()
+        with_prompt: Any = settings.get(ATTACHED_SETTING)
+        excerpts, pictures = attached(with_prompt)
+        self.excerpts = list(excerpts)
+        self.pictures = list(pictures)
+        recall: Any = settings.get(RECALL_SETTING)
+        self.recall = Recall(recall)
+
+    @property
+    def folder(self) -> str:
+        """The folder that the chat was opened for."""
+        return str(self.view.settings().get(FOLDER_SETTING) or "")
+
+    @property
+    def session(self) -> str:
+        """The id of the session that it showed last."""
+        return str(self.view.settings().get(SESSION_SETTING) or "")
+
+    @property
+    def attached(self) -> list[str]:
+        """The names of what goes with the prompt."""
+        return [*(excerpt.name for excerpt in self.excerpts), *self.pictures]
+
+    def show(self, frame: Frame) -> None:
+        """Bring the view up to date."""
+        if not frame.anew and (self.frame is None or self.text.is_damaged):
+            return  # made for another text; one that begins anew has been asked for
+        changes_text = frame.anew or bool(frame.edits)
+        follows = changes_text and self._shows_end()
+        scrolled = self.view.viewport_position()
+        concerns_folds = self._folds.look(frame)
+        self.text.apply(frame)
+        if concerns_folds:
+            self._folds.show(frame)
+        self.frame = frame
+        if frame.links != self._links or frame.anew:
+            self._links = frame.links
+            regions = [sublime.Region(link.start, link.end) for link in frame.links]
+            self.view.add_regions(LINKS, regions, "markup.underline.link", flags=_UNDERLINED)
+        self._phantoms.show(frame, self.attached)
+        if follows:
+            self.view.show(self.view.size(), False, False, False)
+        elif frame.anew:
+            self.view.set_viewport_position(scrolled, False)
+        self.attention.asked(frame.asks[0] if frame.asks else None)
+        self._tell(frame)
+
+    def draft(self, unsaved: dict[str, str]) -> Draft:
+        """What the person has written and attached."""
+        return Draft(self.text.prompt.strip(), tuple(self.excerpts), tuple(self.pictures), unsaved)
+
+    def sent(self) -> None:
+        """What the person had written is on its way: the prompt is empty, or the draft from before a recall."""
+        draft = self.recall.add(self.text.prompt.strip())
+        self.view.settings().set(RECALL_SETTING, self.recall.state)
+        self.excerpts.clear()
+        self.pictures.clear()
+        self.text.write(draft)
+        self.attached_changed()
+
+    def take_back(self, draft: Draft) -> None:
+        """What the person had written comes back, before what has been written since."""
+        since = self.text.prompt
+        self.text.write(f"{draft.text}\n{since}" if since and draft.text else draft.text or since)
+        self.excerpts[:0] = draft.excerpts
+        self.pictures[:0] = draft.pictures
+        self.attached_changed()
+
+    def step(self, by: int) -> str | None:
+        """The prompt to put into the input, `by` steps further in those of before; None if there is none."""
+        text = self.recall.step(by, self.text.prompt)
+        self.view.settings().set(RECALL_SETTING, self.recall.state)
+        return text
+
+    def detach(self, index: int) -> None:
+        """Leave out something that was attached."""
+        if index < len(self.excerpts):
+            del self.excerpts[index]
+        elif index < len(self.attached):
+            del self.pictures[index - len(self.excerpts)]
+        self.attached_changed()
+
+    def attached_changed(self) -> None:
+        """Show and keep what goes with the prompt."""
+        excerpts = [[excerpt.uri, excerpt.name, excerpt.text] for excerpt in self.excerpts]
+        self.view.settings().set(ATTACHED_SETTING, {"excerpts": excerpts, "pictures": list(self.pictures)})
+        if self.frame:
+            self._phantoms.show_bar(self.frame, self.attached)
+
+    def link_at(self, point: int) -> Link | None:
+        """The file's name at a point."""
+        return next((link for link in self._links if link.start <= point < link.end), None)
+
+    def code_text(self, key: str) -> str | None:
+        """The text of a code block."""
+        codes: tuple[Code, ...] = self.frame.codes if self.frame else ()
+        found = next((code for code in codes if code.key == key), None)
+        return self.view.substr(sublime.Region(found.start, found.end)) if found else None
+
+    def toggle_fold(self, point: int) -> bool:
+        """Open or fold what begins in the line of a point. Returns whether there is something."""
+        return self._folds.toggle(point)
+
+    def close(self) -> None:
+        """The package is unloaded: the text stays, for the next instance to go on with it."""
+        self.attention.asked(None)
+        self.text.close()
+        if self.view.is_valid():
+            self._phantoms.close()
+            self.view.set_name(self.view.name().removeprefix(ASKS_MARK))
+            self.view.erase_regions(LINKS)
+            self.view.erase_status(STATUS)
+
+    def _shows_end(self) -> bool:
+        return self.view.visible_region().end() >= self.text.length
+
+    def _tell(self, frame: Frame) -> None:
+        settings = self.view.settings()
+        if self.session != frame.session:
+            settings.set(SESSION_SETTING, frame.session)
+        title = " ".join(frame.status.title.split())[:TITLE_LENGTH] or TITLE
+        title = f"{ASKS_MARK}{title}" if frame.asks else title
+        if self.view.name() != title:
+            self.view.set_name(title)
+        status = " · ".join(html.facts(frame))
+        if self.view.get_status(STATUS) != status:
+            self.view.set_status(STATUS, status)

@@ -1,0 +1,345 @@
+"""One review on the screen (design.md, "What it looks like")."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import sublime
+
+from ..windows import DIFF_SETTING, FocusBefore, GroupContents, is_visible, show_in_group, views_of_file
+from .header import Header, original_header, orphaned_header, proposal_header
+from .leftovers import let_go, remember
+from .marks import SideMarks, are_few, change_regions
+from .scroll import ScrollTogether
+from .turns import in_turns
+
+if TYPE_CHECKING:
+    from ...review.changes import Edit, Tally
+    from ...review.marks import Marks
+    from ...review.reviews import Review
+
+Layout = Literal["side_by_side", "inline"]
+
+PATH_SETTING = "qwen_companion.file_path"
+"""On the views of a diff: the path as the CLI says it."""
+CHUNK = 500_000
+"""Characters that go into a view at once."""
+
+
+class DiffView:
+    """The views of a review: the proposal, editable unless a chat asks, and, side by side with it, the file on disk.
+
+    `act` is called with what the person clicks: accept, reject, next, previous, or revert:INDEX of a change.
+    """
+
+    def __init__(
+        self,
+        window: sublime.Window,
+        group: int,
+        review: Review,
+        layout: Layout,
+        focus_before: FocusBefore,
+        act: Callable[[str], None],
+    ) -> None:
+        self.window = window
+        self.group = group
+        self.review = review
+        self.layout: Layout = layout
+        self.focus_before = focus_before
+        self._act = act
+        self._before = GroupContents(window, group)
+        own = self._views_of_file()
+        self._like = next((view for view in own if view.window() == window), next(iter(own), None))
+        self._marks: Marks | None = None
+        self._is_filled = False
+        self._filled_version: int | None = None
+        self._is_original_filled = False
+        self._drawing: object = None
+        self._warned: list[str] = []
+        self._is_changed_on_disk = False
+        self._scroll: ScrollTogether | None = None
+        window.focus_group(group)
+        self.original: sublime.View | None = None
+        if layout == "side_by_side":
+            self.original = self._new_original()
+        self.proposal = self._new_view("proposal", f"{review.name} ← {review.owner.cli}")
+        self._proposal_header = Header(self.proposal, act)
+        revert = act if review.is_editable else None
+        self._proposal_marks = SideMarks(self.proposal, "markup.inserted", revert, marks_gaps=True)
+        self._fill(self.proposal, review.shown, self._filled)
+
+    @property
+    def views(self) -> list[sublime.View]:
+        """The views that are open, the original first."""
+        return [view for view in (self.original, self.proposal) if view and view.is_valid()]
+
+    @property
+    def counts(self) -> Tally | None:
+        """How much is changed, as far as it is known."""
+        return self._marks.tally if self._marks else None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the person sees it."""
+        return any(is_visible(view) for view in self.views)
+
+    def show(self, beside: sublime.View | None = None) -> None:
+        """Select the views side by side, next to a view of the same group that has to stay."""
+        views = [*([beside] if beside else []), *self.views]
+        show_in_group(self.window, self.group, [sheet for view in views if (sheet := view.sheet())])
+
+    def text(self) -> str | None:
+        """The proposal as it stands; None if its view is closed."""
+        if not self.proposal.is_valid():
+            return None
+        return self.proposal.substr(sublime.Region(0, self.proposal.size())) if self._is_filled else self.review.shown
+
+    def needs_marks(self, version: int) -> bool:
+        """Whether the proposal is at a version whose marks nobody has asked for: those of the filled view are there."""
+        return self.proposal.is_valid() and self.proposal.change_count() == version != self._filled_version
+
+    def show_marks(self, marks: Marks | None) -> None:
+        """Mark the changes, None where the texts can't be compared."""
+        self._marks = marks
+        self._draw()
+
+    def apply(self, edit: Edit) -> None:
+        """Edit the proposal, as one step of its undo history, and put the caret where the change can be undone."""
+        args = {"start": edit.start, "end": edit.end, "text": edit.text}
+        self.proposal.run_command("qwen_companion_edit_diff", args)
+        caret = edit.start + len(edit.text)
+        if edit.text.endswith("\n") and not (edit.text == "\n" and caret == self.proposal.size()):
+            caret -= 1  # into the last of these lines
+        self.proposal.sel().clear()
+        self.proposal.sel().add(caret)
+
+    def go(self, step: Literal[1, -1]) -> None:
+        """Go to the next or the previous change from the caret, and from the last to the first."""
+        starts = [region.begin() for region in change_regions(self.proposal)]
+        if not starts:
+            return
+        caret = self.proposal.sel()[0].b if len(self.proposal.sel()) else 0
+        further = [start for start in starts if (start - caret) * step > 0]
+        target = (min(further) if step > 0 else max(further)) if further else starts[0 if step > 0 else -1]
+        self.proposal.sel().clear()
+        self.proposal.sel().add(target)
+        self.window.focus_view(self.proposal)
+        self.proposal.show_at_center(target)
+
+    def line_of_change(self, index: int) -> int | None:
+        """The line at which a change is now, from 0."""
+        regions = change_regions(self.proposal)
+        return self.proposal.rowcol(regions[index].begin())[0] if index < len(regions) else None
+
+    def warn_changed_on_disk(self) -> None:
+        """The file has changed since the diff was opened."""
+        self._is_changed_on_disk = True
+        self._show_headers()
+
+    def file_edited(self, view: sublime.View) -> None:
+        """A view of a file was edited; if it is this diff's file, there may be something to warn of."""
+        if self._is_filled and view in self._views_of_file() and self._warned != self._warnings():
+            self._show_headers()
+
+    def orphan(self) -> None:
+        """Say that nobody waits for the outcome any more."""
+        self._show_headers()
+
+    def toggle_layout(self) -> None:
+        """From side by side to inline or back; the proposal's view, its text and its undo history stay."""
+        inline = self.layout == "side_by_side"
+        self.layout = "inline" if inline else "side_by_side"
+        if inline:
+            self._end_scrolling()
+            if self.original and self.original.is_valid():
+                self.original.close()
+            self.original = None
+        else:
+            self._show_inline(shown=False)
+            self.group, index = self.window.get_view_index(self.proposal)
+            self.window.focus_group(self.group)
+            self.original = self._new_original()
+            if self.window.get_view_index(self.original)[1] > index:
+                self.window.set_view_index(self.original, self.group, index)
+        self._draw()
+        self.show()
+        self.window.focus_view(self.proposal)
+
+    def take_over(self, closing: DiffView) -> None:
+        """Another diff is about to close. What it covered is what this one covers, if it covers that one.
+
+        So it is with what had the focus.
+        """
+        if any(sheet in self._before.sheets for view in closing.views if (sheet := view.sheet())):
+            self._before = closing._before
+        if self.focus_before.view in closing.views:
+            self.focus_before = closing.focus_before
+
+    def close(self) -> None:
+        """Close the views, and show in their group what was there before if they were seen."""
+        self._end_scrolling()
+        was_shown = self.is_shown
+        for view in self.views:
+            view.close()
+        if was_shown and self.window.is_valid():
+            self._before.restore()
+
+    def release(self) -> None:
+        """Leave the proposal to the person, as a view like any other, and close the original."""
+        self._end_scrolling()
+        if self.original:
+            self.original.close()
+        self._proposal_marks.clear()
+        let_go(self.proposal)
+        self.proposal.erase_phantoms("qwen_companion.header")
+
+    def _new_view(self, side: str, title: str) -> sublime.View:
+        view = self.window.new_file()
+        view.set_name(title)
+        view.set_scratch(True)
+        settings = view.settings()
+        settings.set(DIFF_SETTING, side)
+        settings.set(PATH_SETTING, self.review.file_path)
+        settings.set("word_wrap", False)  # a wrapped line would put the sides out of level
+        syntax = self._like.syntax() if self._like else None
+        if syntax := syntax or sublime.find_syntax_for_file(self.review.file_path, self.review.shown[:1000]):
+            view.assign_syntax(syntax)
+        for name in ("tab_size", "translate_tabs_to_spaces") if self._like else ():
+            settings.set(name, self._like.settings().get(name) if self._like else None)
+        return view
+
+    def _new_original(self) -> sublime.View:
+        view = self._new_view("original", f"{self.review.name} (on disk)")
+        self._original_header = Header(view, self._act)
+        self._original_marks = SideMarks(view, "markup.deleted")
+        self._is_original_filled = False
+
+        def filled() -> None:
+            view.set_read_only(True)
+            self._is_original_filled = True
+            if self.original == view:  # later than the proposal, perhaps
+                self._draw()
+
+        self._fill(view, self.review.original, filled)
+        return view
+
+    def _fill(self, view: sublime.View, text: str, then: Callable[[], None]) -> None:
+        def insert(start: int) -> None:
+            args = {"start": view.size(), "end": view.size(), "text": text[start : start + CHUNK]}
+            view.run_command("qwen_companion_edit_diff", args)
+
+        def finish() -> None:
+            if self._like is None and view.settings().get("detect_indentation"):
+                view.run_command("detect_indentation", {"show_message": False})
+            remember(view, text)
+            view.clear_undo_stack()
+            view.sel().clear()
+            view.sel().add(0)
+            then()
+
+        last = max(0, (len(text) - 1) // CHUNK * CHUNK)
+        steps = [lambda start=start: insert(start) for start in range(0, last, CHUNK)]
+        in_turns([*steps, lambda: (insert(last), finish())], view.is_valid)
+
+    def _filled(self) -> None:
+        self._is_filled = True
+        if self.proposal.size() == len(self.review.shown):  # else the person was faster
+            self._filled_version = self.proposal.change_count()
+        self.proposal.set_read_only(not self.review.is_editable)
+        self.proposal.set_reference_document(self.review.original)
+        self._draw()
+
+    def _draw(self) -> None:
+        if not self._is_filled:
+            return
+        marks, side_by_side = self._marks, self.layout == "side_by_side"
+        self._show_headers()
+        if side_by_side and self.original and self._scroll is None:
+            self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown, self._across)
+        if not side_by_side:
+            self._show_inline(shown=True)
+        if marks is None:
+            return
+        steps = self._proposal_marks.steps(marks.proposal, inline=not side_by_side)
+        if side_by_side and self.original and self._is_original_filled:
+            steps += self._original_marks.steps(marks.original, inline=False)
+        drawing = self._drawing = object()
+        in_turns(steps, lambda: self._drawing is drawing and all(view.is_valid() for view in self.views))
+
+    def _show_inline(self, *, shown: bool) -> None:
+        if bool(self.proposal.settings().get("qwen_companion.inline")) != shown:
+            self.proposal.settings().set("qwen_companion.inline", shown)
+            carets = list(self.proposal.sel())
+            self.proposal.run_command("select_all")
+            self.proposal.run_command("toggle_inline_diff")
+            self.proposal.sel().clear()
+            self.proposal.sel().add_all(carets)
+
+    def _show_headers(self) -> None:
+        content = proposal_header(
+            self.review.owner.cli,
+            self.counts,
+            self._note(),
+            is_editable=self.review.is_editable,
+        )
+        if self.review.orphaned:
+            content = orphaned_header(self.review.owner.cli)
+        warnings = self._warned = self._warnings()
+        title = "Current file" if self.review.disk.exists else "New file"
+        if self.original and self.original.is_valid():
+            self._original_header.show(original_header(title, warnings))
+            self._proposal_header.show(content)
+        else:
+            title = "" if self.review.disk.exists else title
+            self._proposal_header.show(f"{content} {original_header(title, warnings)}")
+
+    def _note(self) -> str:
+        if self._marks is None:
+            return "Too large or no text: changes are not marked."
+        if are_few(self._marks.proposal):
+            return ""
+        missing = ["a link at each"] if self.review.is_editable else []
+        if self.layout == "side_by_side":
+            missing.append("blank lines that keep the sides level")
+        return f"Too many changes for {' and '.join(missing)}." if missing else ""
+
+    def _warnings(self) -> list[str]:
+        warnings: list[str] = []
+        if any(view.is_dirty() for view in self._views_of_file()):
+            warnings.append("open with unsaved edits")
+        folders = self.window.folders() if self.review.is_here else []
+        if folders and not any(_is_below(self.review.file_path, folder) for folder in folders):
+            warnings.append("outside this window's folders")
+        if self._is_changed_on_disk:
+            warnings.append("changed on disk since")
+        return warnings
+
+    def _views_of_file(self) -> list[sublime.View]:
+        return views_of_file(self.review.file_path) if self.review.is_here else []
+
+    def _across(self, side: int, y: float) -> float:
+        """The height on the other side that belongs beside one of the original (0) or the proposal (1)."""
+        marks, original = self._marks, self.original
+        if marks is None or original is None or are_few(marks.proposal):
+            return y
+        views, lines = (original, self.proposal), (marks.original.lines, marks.proposal.lines)
+        here, there, ours, theirs = views[side], views[1 - side], lines[side], lines[1 - side]
+        point = here.layout_to_text((0, y))
+        ended = bisect_right(ours, point, key=lambda points: points[1])
+        start, other_start = (ours[ended - 1][1], theirs[ended - 1][1]) if ended else (0, 0)
+        limit = theirs[ended][1] if ended < len(theirs) else there.size()
+        other_point = min(other_start + point - start, limit)
+        return there.text_to_layout(other_point)[1] + y - here.text_to_layout(point)[1]
+
+    def _end_scrolling(self) -> None:
+        if self._scroll:
+            self._scroll.close()
+            self._scroll = None
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return any(Path(spell(path)).is_relative_to(spell(folder)) for spell in (os.path.normcase, os.path.realpath))

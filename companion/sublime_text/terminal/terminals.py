@@ -1,0 +1,222 @@
+"""The terminals of the package Terminus: starting a CLI in one, finding it again, typing into its prompt.
+
+What is known of a terminal is kept in its view, so that a reload of this package forgets nothing. Facts: sublime.md C.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import sublime
+
+from ...clis import shell
+from ...clis.families import FAMILIES, CliFamily
+from ...clis.settings import names_approval_mode
+from ..windows import is_terminal
+
+if TYPE_CHECKING:
+    from sublime_types import WindowLayout
+
+TERMINAL_SETTING = "qwen_companion.terminal"
+"""On the view of a terminal that we opened: what it is, see `Terminal`."""
+FOCUSED_SETTING = "qwen_companion.terminal_focused_at"
+"""On the same view: when it last had the focus, in Unix nanoseconds."""
+OPENED_COMMAND = "qwen_companion_terminal_opened"
+RUN_HOLDER = "_qwen_companion_run"
+SINGLE: WindowLayout = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
+SPLIT: WindowLayout = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """A CLI that runs in a terminal of a window."""
+
+    view: sublime.View
+    family: CliFamily | None
+    """None for a terminal that the person has opened: nobody knows what runs there."""
+    folder: str = ""
+    tag: str = ""
+
+    @property
+    def title(self) -> str:
+        """What its tab says."""
+        return self.view.name() or "Terminal"
+
+    @property
+    def focused_at(self) -> int:
+        """When it last had the focus; 0 for never."""
+        at = self.view.settings().get(FOCUSED_SETTING)
+        return at if isinstance(at, int) else 0
+
+
+def is_installed() -> bool:
+    """Whether the package Terminus is there and not disabled. The person's settings of it may be there without it."""
+    found = sublime.find_resources("Terminus.sublime-settings")
+    return any(resource.startswith("Packages/Terminus/") for resource in found)
+
+
+def family_of(key: str) -> CliFamily | None:
+    """The family that our commands call so."""
+    return next((family for family in FAMILIES if family.launch.key == key), None)
+
+
+def running(window: sublime.Window) -> list[Terminal]:
+    """The CLIs that were started in terminals of a window and have not ended, the one focused last first."""
+    found: list[Terminal] = []
+    for view in _live(window):
+        mark: Any = view.settings().get(TERMINAL_SETTING)
+        # A tab that was restored at the editor's start holds the text of a terminal that has gone.
+        if mark and mark["run"] == _this_run():
+            found.append(Terminal(view, family_of(mark["cli"]), mark["folder"], mark["tag"]))
+    return sorted(found, key=lambda terminal: -terminal.focused_at)
+
+
+def others(window: sublime.Window) -> list[Terminal]:
+    """The terminals of a window that the person has opened."""
+    return [Terminal(view, None) for view in _live(window) if not view.settings().has(TERMINAL_SETTING)]
+
+
+def _live(window: sublime.Window) -> list[sublime.View]:
+    views = [*window.views(), *(view for _, view in _panels(window))]
+    return [view for view in views if is_terminal(view) and not view.settings().get("terminus_view.finished")]
+
+
+def open_terminal(
+    window: sublime.Window,
+    family: CliFamily,
+    folder: str,
+    variables: Mapping[str, str],
+    command: list[str],
+    location: str,
+) -> None:
+    """Have Terminus run a command in a new terminal, and give that the focus."""
+    number = _free_number(window, family)
+    suffix = "" if number == 1 else f" {number}"
+    tag = family.launch.key + ("" if number == 1 else f"-{number}")
+    mark: dict[str, Any] = {"cli": family.launch.key, "folder": folder, "tag": tag, "run": _this_run()}
+    arguments: dict[str, Any] = {
+        "cmd": [_unexpanded(word) for word in command],
+        "cwd": _unexpanded(folder),
+        "env": dict(variables),
+        "title": family.name + suffix,
+        "tag": tag,
+        "focus": True,
+        # Else a tab that is restored at the editor's start would start the CLI again, with a port of long ago.
+        "reactivable": False,
+        # What a CLI says before it fails stays to be read.
+        "auto_close": "on_success",
+        "post_view_hooks": [[OPENED_COMMAND, {"mark": mark}]],
+    }
+    match location:
+        case "tab":
+            arguments["show_in_panel"] = False
+        case "split":
+            arguments["show_in_panel"] = False
+            mark["split"] = _split(window)
+        case _:
+            arguments["panel_name"] = family.name + suffix
+    window.run_command("terminus_open", arguments)
+
+
+def opened(view: sublime.View, mark: dict[str, Any]) -> None:
+    """Terminus has opened a terminal of ours."""
+    settings = view.settings()
+    settings.set(TERMINAL_SETTING, mark)
+    settings.set(FOCUSED_SETTING, time.time_ns())
+    # Terminus keeps the arguments, the editor writes them to the disk with the session: not the token, please.
+    arguments = settings.get("terminus_view.args")
+    if isinstance(arguments, dict):
+        settings.set("terminus_view.args", {**arguments, "env": {}})
+
+
+def activated(view: sublime.View) -> None:
+    """A view got the focus."""
+    settings = view.settings()
+    if settings.has(TERMINAL_SETTING):
+        settings.set(FOCUSED_SETTING, time.time_ns())
+
+
+def closing(view: sublime.View) -> None:
+    """A view is about to close: the group that we made for it goes as well, if nothing else is in it."""
+    window = view.window()
+    mark: Any = view.settings().get(TERMINAL_SETTING)
+    if window and mark and mark.get("split"):
+        sublime.set_timeout(lambda: _unite(window))
+
+
+def show(terminal: Terminal, window: sublime.Window) -> None:
+    """Bring a terminal to the screen and give it the focus."""
+    if panel := _panel(terminal.view, window):
+        window.run_command("show_panel", {"panel": panel})
+    window.focus_view(terminal.view)
+
+
+def send(terminal: Terminal, window: sublime.Window, text: str) -> None:
+    """Put a text into the prompt of what runs in a terminal, as if pasted, and give the terminal the focus."""
+    show(terminal, window)
+    # Without a tag Terminus takes the terminal that has the focus.
+    tag = {"tag": terminal.tag} if terminal.tag else {}
+    window.run_command("terminus_send_string", {"string": text, "bracketed": True, **tag})
+
+
+def command_of(family: CliFamily, setting: shell.Command, *, resume: bool) -> list[str]:
+    """The command that Terminus runs for a family. Raises LookupError, with a sentence, if it is missing."""
+    is_decided = names_approval_mode(family)
+    if sys.platform != "win32":
+        login = shell.usual_shell(os.environ)
+        return shell.login_command(login, family.launch, setting, resume=resume, is_decided=is_decided)
+    # The shell itself would find no more than this does: there are no start-up files that change the PATH.
+    program = (shell.words_of(setting) or [family.launch.key])[0].strip('"')
+    if shutil.which(program) is None:
+        raise LookupError(shell.not_found(family.launch, program))
+    return shell.windows_command(family.launch, setting, resume=resume, is_decided=is_decided)
+
+
+def _free_number(window: sublime.Window, family: CliFamily) -> int:
+    taken = {terminal.tag for terminal in running(window)}
+    key, number = family.launch.key, 1
+    while (key if number == 1 else f"{key}-{number}") in taken:
+        number += 1
+    return number
+
+
+def _panels(window: sublime.Window) -> list[tuple[str, sublime.View]]:
+    found = [(name, window.find_output_panel(name.removeprefix("output."))) for name in window.panels()]
+    return [(name, view) for name, view in found if view]
+
+
+def _panel(view: sublime.View, window: sublime.Window) -> str | None:
+    return next((name for name, one in _panels(window) if one == view), None)
+
+
+def _split(window: sublime.Window) -> bool:
+    """Make the last group the focused one, with a second one if there is only one. Returns whether it was made."""
+    made = window.num_groups() == 1
+    if made:
+        window.set_layout(SPLIT)
+    window.focus_group(window.num_groups() - 1)
+    return made
+
+
+def _unite(window: sublime.Window) -> None:
+    if window.is_valid() and window.layout() == SPLIT and not window.sheets_in_group(1):
+        window.set_layout(SINGLE)
+
+
+def _unexpanded(text: str) -> str:
+    """Terminus expands variables such as $file in its arguments."""
+    return text.replace("$", "\\$")
+
+
+def _this_run() -> str:
+    """A name for this run of the editor. It outlives a reload of this package."""
+    holder = sys.modules.setdefault(RUN_HOLDER, ModuleType(RUN_HOLDER))
+    return vars(holder).setdefault("name", secrets.token_hex(8))
