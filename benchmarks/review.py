@@ -15,7 +15,7 @@ from statistics import median
 
 import sublime
 
-from companion.editor import Settings
+from companion.settings import Settings
 from tests.sublime.cli import Cli
 
 from .editor import ROOT, Editor, views

@@ -16,13 +16,15 @@ from .clis.discovery import EnvironmentVariables, clear_leftovers
 from .clis.families import FAMILIES
 from .clis.processes import wrote
 from .daemon.process import launch
-from .editor import DaemonSettings, Editor, Settings, Window, WindowStatus
+from .editor import Editor, WindowStatus
 from .handover import Inheritance
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
+from .server.port import ServedWindow
 from .server.window import WindowServer
+from .settings import DaemonSettings, Settings
 from .status import overview
-from .status.findings import Facts
+from .status.facts import Facts
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +103,7 @@ class Companion:
             task.cancel()
         return left
 
-    def window_opened(self, window: Window) -> None:
+    def window_opened(self, window: ServedWindow) -> None:
         """The editor has a new window."""
         if window.id not in self._windows:
             endpoint = Endpoint.open(window)

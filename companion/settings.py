@@ -10,11 +10,41 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
-from .editor import DaemonSettings, Settings
-
 FILE = "QwenCompanion.sublime-settings"
 PROJECT_KEY = "QwenCompanion"
 """In the `settings` of a project: the package's settings for the windows of that project."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings that the companion itself needs."""
+
+    is_trusted: bool | None = None
+    """What `isTrusted` says; None leaves the field out, so that the CLI's own folder trust rules."""
+    show_diffs: bool = True
+    """Whether the CLIs are offered diffs; without, they ask in their terminals alone."""
+    legacy_discovery_files: bool = True
+    """Whether CLIs from before Qwen Code 0.5.2 find the editor: they look for files of other names."""
+    max_marked_bytes: int = 5 * 1024 * 1024
+    """A text with more characters opens without marks."""
+    max_marked_lines: int = 100_000
+    """A text with more lines opens without marks."""
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonSettings:
+    """The settings of the chat, as they stand in the file; the environment fills what they leave empty (F1)."""
+
+    enabled: bool = False
+    managed: bool = True
+    """Whether a private `qwen serve` is started where neither the settings nor the environment name an address."""
+    url: str = ""
+    token: str = field(default="", repr=False)
+    """Never to be shown or logged (F7)."""
+    command: str | tuple[str, ...] = ("qwen",)
+    """What runs Qwen Code."""
+
+
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
 

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from . import handover
 from .clis.discovery import EnvironmentVariables
-from .editor import Editor, Settings, Window
+from .editor import Editor
 from .garbage import loading
 from .server.endpoint import Endpoint
+from .server.port import ServedWindow
+from .settings import Settings
 
 if TYPE_CHECKING:
     import asyncio
@@ -38,7 +40,7 @@ Call = Callable[["Companion"], object]
 class CompanionThread:
     """Runs a Companion on a thread of its own, from `start` to `stop`."""
 
-    def __init__(self, editor: Editor, settings: Settings, windows: Callable[[], Sequence[Window]]) -> None:
+    def __init__(self, editor: Editor, settings: Settings, windows: Callable[[], Sequence[ServedWindow]]) -> None:
         """`windows` tells the windows that are open, the one in front first; it is called on the companion thread."""
         self._editor = editor
         self._settings = settings

@@ -15,8 +15,9 @@ from ..daemon.errors import AlreadyAnsweredError, DaemonError, NotConnectedError
 from ..daemon.locality import page
 from ..daemon.process import launch
 from ..daemon.process.private import handed_over
-from ..editor import DaemonSettings, Editor
 from ..review.reviews import Reviews
+from ..settings import DaemonSettings
+from .port import ChatScreen
 from .prompt import Draft
 from .window_chat import QUICK_STOP_LIMIT, WindowChat
 
@@ -31,7 +32,7 @@ FILES_LIMIT = 2.0
 class Chats:
     """The chats of an editor's windows."""
 
-    def __init__(self, editor: Editor, reviews: Reviews) -> None:
+    def __init__(self, editor: ChatScreen, reviews: Reviews) -> None:
         self._editor = editor
         self._reviews = reviews
         self._settings = DaemonSettings()

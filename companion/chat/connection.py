@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 
 from ..conversation.conversation import Conversation
-from ..conversation.view import Connection, View
+from ..conversation.view import Connection, Locality, View
 from ..daemon.address import Address, resolve, starts_own
 from ..daemon.answers import Session
 from ..daemon.client import Client
@@ -17,9 +17,8 @@ from ..daemon.errors import DaemonError, DisabledError, NotConnectedError
 from ..daemon.locality import where
 from ..daemon.process import launch
 from ..daemon.process.private import CONNECTING, PrivateDaemon
-from ..editor import DaemonSettings
+from ..settings import DaemonSettings
 from .reader import Backoff, Chat
-from .transcript.frame import Locality
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,10 @@ from typing import Any, Protocol
 
 from ..conversation.view import Diff, Option, Permission, Tool, View
 from ..daemon.errors import AlreadyAnsweredError, DaemonError
-from ..editor import Editor
 from ..protocol import DiffAccepted, Notification
-from ..review.reviews import Request, Reviews
+from ..review.review import Request
+from ..review.reviews import Reviews
+from .port import ChatScreen
 
 CLI = "Qwen Code"
 
@@ -50,7 +51,7 @@ class Approvals:
     def __init__(
         self,
         chat: Chat,
-        editor: Editor,
+        editor: ChatScreen,
         reviews: Reviews,
         background: Callable[[Coroutine[Any, Any, object]], object],
     ) -> None:

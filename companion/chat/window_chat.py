@@ -13,21 +13,21 @@ from dataclasses import replace
 from typing import Any
 
 from ..conversation.conversation import Conversation
-from ..conversation.view import Connection, Status, View
+from ..conversation.view import Connection, Locality, Status, View
 from ..daemon.answers import Session
 from ..daemon.client import Client
 from ..daemon.errors import DaemonError, NotConnectedError
 from ..daemon.process import launch
 from ..daemon.process.private import handed_over
-from ..editor import DaemonSettings, Editor
 from ..review.reviews import Reviews
+from ..settings import DaemonSettings
 from .connection import Contact
 from .drafts import Place
 from .outbox import Outbox, from_plain, plain
 from .permissions import Approvals
+from .port import ChatScreen
 from .prompt import Draft
 from .reader import views
-from .transcript.frame import Locality
 from .transcript.transcript import Transcript
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class WindowChat:
     def __init__(
         self,
         window: int,
-        editor: Editor,
+        editor: ChatScreen,
         reviews: Reviews,
         settings: Callable[[], DaemonSettings],
         questions_changed: Callable[[], object],

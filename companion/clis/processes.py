@@ -6,13 +6,13 @@ Every function here asks the system, so none is for an event loop.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import psutil
 
-from ..status.findings import RunningCli
 from .families import FAMILIES, CliFamily
 
 T = TypeVar("T")
@@ -23,6 +23,29 @@ _WITH_VALUE = {"-r", "--require", "--import", "--loader", "--experimental-loader
 _NO_EDITOR = {"serve", "mcp", "extensions", "extension", "channel", "hooks", "skills", "auth", "update", "sessions"}
 """Subcommands that have no use for an editor."""
 _NO_EDITOR_OPTIONS = {"--acp", "--experimental-acp", "--version", "-v", "--help", "-h", "--list-extensions", "-l"}
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCli:
+    """A CLI that runs; several processes if it started itself again.
+
+    What the system doesn't let us see is None.
+    """
+
+    family: CliFamily
+    pid: int
+    """The process that does the work."""
+    pids: tuple[int, ...]
+    started: float
+    """When that process was started, as a Unix time in seconds."""
+    cwd: str | None
+    program: str
+    arguments: tuple[str, ...]
+    """Those of the person's command line."""
+    variables: Mapping[str, str] | None = field(repr=False)
+    """Its environment; never to be shown as a whole."""
+    ports: frozenset[int] | None
+    """The ports on this machine that it is connected to."""
 
 
 def wrote(pid: int, written_at: float) -> bool:

@@ -230,3 +230,21 @@ class View:
     changed: tuple[Turn, ...]
     """The turns that are new or have changed."""
     status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class Locality:
+    """Where all of it happens (F6): files, commands and keys are those of the daemon's machine."""
+
+    host: str = ""
+    """In words for the person: “this computer”, or a host's name."""
+    folder: str = ""
+    """As the daemon calls it."""
+    version: str = ""
+    """Qwen Code's."""
+    is_local: bool = True
+    """Whether the daemon's files are this machine's, as far as can be known."""
+    is_private: bool = False
+    """Whether the daemon is one of our own, which ends with the window."""
+    warning: str = ""
+    """What the person should know before using it, a sentence."""

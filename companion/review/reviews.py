@@ -7,21 +7,20 @@ comes after it finds no open review.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
-import os
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from ..clis import families
-from ..editor import Editor, Settings
 from ..garbage import no_collection
-from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected, Notification
+from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
+from ..settings import Settings
 from .changes import change_at, changes, restore_edit, revert_edit
 from .compare import Change
 from .disk import DiskFile, read_file, stamp
 from .marks import Marks, marks
+from .port import ReviewViews
+from .review import Owner, Request, Review
 from .source_text import SourceText
 
 logger = logging.getLogger(__name__)
@@ -40,84 +39,10 @@ EMPTY_REFUSED = (
 NOT_EDITABLE = "{cli} writes {name} as it proposes: accept or reject the whole."
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A chat asks before it changes a file (companion-spec.md F3).
-
-    The person alone answers; the chat's daemon takes a yes or a no, but no other text.
-    """
-
-    old: str
-    """What the file holds now, as the daemon says."""
-    is_here: bool = True
-    """Whether the file is on this machine. If it isn't, none is read."""
-
-
-class Owner(Protocol):
-    """The session or the chat that opened a diff, and alone hears of its outcome."""
-
-    @property
-    def window(self) -> int:
-        """The window that the session belongs to."""
-        ...
-
-    @property
-    def cli(self) -> str:
-        """The name of the CLI, for messages."""
-        ...
-
-    def notify(self, notification: Notification) -> None:
-        """Send a notification on the session's stream, or as soon as that is back."""
-        ...
-
-
-@dataclass(eq=False)
-class Review:
-    """One proposed change. `file_path` is the very string that openDiff got, and is said back as it is."""
-
-    owner: Owner
-    file_path: str
-    proposed: SourceText
-    number: int = field(default_factory=itertools.count(1).__next__)
-    disk: DiskFile = field(default_factory=DiskFile)
-    """The file as the diff shows it."""
-    is_shown: bool = False
-    """The file has been read and the diff is, or is about to be, on the screen."""
-    orphaned: bool = False
-    """The session is gone: nobody waits for the outcome."""
-    request: Request | None = None
-    """What a chat asks; None for a CLI's proposal, which the person may edit."""
-
-    @property
-    def is_editable(self) -> bool:
-        """Whether the person may change the proposal."""
-        return self.request is None
-
-    @property
-    def is_here(self) -> bool:
-        """Whether the file is on this machine."""
-        return self.request is None or self.request.is_here
-
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        return os.path.basename(self.file_path)
-
-    @property
-    def original(self) -> str:
-        """The file on disk as a view shows it."""
-        return self.disk.source.shown
-
-    @property
-    def shown(self) -> str:
-        """The proposal as a view shows it."""
-        return self.proposed.shown
-
-
 class Reviews:
     """The reviews that are open, in the order in which they were opened."""
 
-    def __init__(self, editor: Editor, background: Callable[[Coroutine[Any, Any, object]], object]) -> None:
+    def __init__(self, editor: ReviewViews, background: Callable[[Coroutine[Any, Any, object]], object]) -> None:
         self.settings_of: Callable[[int], Settings] = lambda _: Settings()
         """The settings of a window."""
         self.on_change: Callable[[], object] = lambda: None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from ..editor import OpenFile, Selection
 from ..protocol import Cursor, File, IdeContext, WorkspaceState
+from .port import OpenFile, Selection
 
 MAX_FILES = 10
 """The CLIs cut to as many (C5)."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 from ..clis.discovery import Lives, Publication
 from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName
-from ..editor import Window
 from ..handover import Inheritance
+from .port import ServedWindow
 
 
 def listen(port: int = 0) -> socket.socket:
@@ -69,7 +69,7 @@ class Endpoint:
         ]
 
     @classmethod
-    def open(cls, window: Window, inherited: Inheritance | None = None) -> Endpoint:
+    def open(cls, window: ServedWindow, inherited: Inheritance | None = None) -> Endpoint:
         """Listen for a window: where the last instance did, else on its old port if that is free.
 
         Raises OSError if the system has no port to give.

@@ -10,12 +10,13 @@ from collections.abc import Callable
 import uvicorn
 
 from ..clis.discovery import Lives
-from ..editor import Editor, Settings
 from ..protocol import ContextUpdate, IdeContext
 from ..review.reviews import Reviews
+from ..settings import Settings
 from .app import App
 from .context import MAX_SELECTED, FocusOrder, existing_files, ide_context
 from .endpoint import Endpoint
+from .port import ContextSource
 from .sessions import Background, Session, Sessions
 from .tools import Tools
 
@@ -31,7 +32,7 @@ class WindowServer:
     def __init__(
         self,
         endpoint: Endpoint,
-        editor: Editor,
+        editor: ContextSource,
         reviews: Reviews,
         settings: Settings,
         background: Background,

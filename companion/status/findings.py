@@ -6,12 +6,12 @@ Why a CLI finds no editor: contract/qwen-ide.md §1 and §3, gemini-ide.md §1 a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from ..clis.families import CliFamily
+from .facts import Cli, Facts, Folder, ShownWindow
 
 CLOCK = 1.5
 """Seconds by which a process may seem older than it is: the system counts from a boot time in whole seconds."""
@@ -34,149 +34,6 @@ Kind = Literal[
     "too old",
     "variables",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class RunningCli:
-    """A CLI that runs; several processes if it started itself again.
-
-    What the system doesn't let us see is None.
-    """
-
-    family: CliFamily
-    pid: int
-    """The process that does the work."""
-    pids: tuple[int, ...]
-    started: float
-    """When that process was started, as a Unix time in seconds."""
-    cwd: str | None
-    program: str
-    arguments: tuple[str, ...]
-    """Those of the person's command line."""
-    variables: Mapping[str, str] | None = field(repr=False)
-    """Its environment; never to be shown as a whole."""
-    ports: frozenset[int] | None
-    """The ports on this machine that it is connected to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cli:
-    """A CLI that runs, and what its files say."""
-
-    running: RunningCli
-    version: tuple[int, ...] | None
-    settings_path: str
-    ide_mode: bool | None
-    """None where the settings can't be read."""
-    approval: str | None
-    """The approval mode of its settings, if they have one."""
-    looks_in: str = ""
-    """The folder that it looks for editors in, if that is not the one that we write to."""
-
-    @property
-    def family(self) -> CliFamily:
-        """Its family."""
-        return self.running.family
-
-    @property
-    def name(self) -> str:
-        """What the person calls it: with its process, as there may be several."""
-        return f"{self.family.name} (process {self.running.pid})"
-
-
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """A folder that a window is published with."""
-
-    path: str
-    real: str
-    """The path without links."""
-    since: float
-    """When CLIs could first find it, as a Unix time in seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class DiscoveryFile:
-    """A discovery file of a window, as it is on disk."""
-
-    cli: str
-    path: str
-    state: Literal["ours", "missing", "another's"]
-    modified: float | None = None
-    refused: str = ""
-    """Why it can't be written, in words that follow its folder's path."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectedCli:
-    """A session. Times are Unix times in seconds; `round_trip` is in seconds, None without an answer."""
-
-    cli: str
-    since: float
-    last_message: float
-    listens: bool
-    round_trip: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Rival:
-    """Another editor's lock file that names a folder of ours."""
-
-    editor: str
-    path: str
-    port: int
-    folder: str
-    is_newer: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Terminal:
-    """A terminal inside the editor, with the variables that it was opened with."""
-
-    title: str
-    variables: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class ShownWindow:
-    """A window as the editor shows it."""
-
-    number: int
-    title: str
-    folders: tuple[str, ...]
-    terminals: tuple[Terminal, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A window as the companion serves it."""
-
-    port: int
-    folders: tuple[Folder, ...]
-    files: tuple[DiscoveryFile, ...] = ()
-    sessions: tuple[ConnectedCli, ...] = ()
-    diffs: tuple[str, ...] = ()
-    rivals: tuple[Rival, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """All that the report tells, at one moment."""
-
-    at: float
-    about: tuple[tuple[str, str], ...]
-    """Names and versions of the package, the editor, the system."""
-    windows: tuple[ShownWindow, ...]
-    """The one in front comes first."""
-    served: Mapping[int, Served] = field(default_factory=dict[int, Served])
-    clis: tuple[Cli, ...] | None = None
-    """None until somebody has looked."""
-    libraries: tuple[tuple[str, str], ...] = ()
-    settings: tuple[str, ...] = ()
-    """What is wrong in the settings."""
-    messages: tuple[tuple[float, str], ...] = ()
-    """What was said to the person, with the Unix time."""
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from ..server.endpoint import Endpoint
 from ..server.sessions import Session
 from ..server.window import WindowServer
 from . import survey
-from .findings import Cli, ConnectedCli, Facts, Folder, Served
+from .facts import Cli, ConnectedCli, Facts, Folder, Served
 
 
 def known(facts: Facts, servers: Mapping[int, WindowServer], reviews: Reviews) -> Facts:

@@ -6,7 +6,8 @@ import re
 import time
 from collections.abc import Sequence
 
-from .findings import Facts, Kind, Served, clock, dotted, findings, verdicts
+from .facts import Facts, Served
+from .findings import Kind, clock, dotted, findings, verdicts
 
 
 def report(facts: Facts) -> str:

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import cast
 
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
-from ..clis.processes import running_clis, wrote
+from ..clis.processes import RunningCli, running_clis, wrote
 from ..clis.settings import approval_mode, read_json, setting, settings_folder
 from ..server.endpoint import Endpoint
-from .findings import Cli, DiscoveryFile, Folder, Rival, RunningCli, is_inside
+from .facts import Cli, DiscoveryFile, Folder, Rival
+from .findings import is_inside
 
 LIBRARIES = ("mcp", "mcp-types", "pydantic", "pydantic-core", "starlette", "uvicorn", "anyio", "h11", "psutil")
 """The libraries on which a problem may depend."""

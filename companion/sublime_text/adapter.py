@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
 
-from ..editor import OpenFile, Selection, Window, WindowState
 from ..log import Log
+from ..server.port import OpenFile, Selection, ServedWindow, WindowState
 from ..thread import CompanionThread
 from .bridge import UiBridge
 from .chat.chats import ChatViews
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..editor import WindowStatus
     from ..review.changes import Edit
     from ..review.marks import Marks
-    from ..review.reviews import Review
+    from ..review.review import Review
     from ..settings import Problem
 
 T = TypeVar("T")
@@ -310,14 +310,14 @@ class Adapter:
         _say(why, window)
 
 
-def _windows() -> list[Window]:
+def _windows() -> list[ServedWindow]:
     front = sublime.active_window()
     return [_to_serve(window) for window in sorted(sublime.windows(), key=lambda window: window != front)]
 
 
-def _to_serve(window: sublime.Window) -> Window:
+def _to_serve(window: sublime.Window) -> ServedWindow:
     port = window.settings().get(PORT_SETTING)
-    return Window(window.id(), tuple(window.folders()), port if isinstance(port, int) else 0)
+    return ServedWindow(window.id(), tuple(window.folders()), port if isinstance(port, int) else 0)
 
 
 def _remember_port(identifier: int, port: int) -> None:

@@ -7,8 +7,7 @@ from typing import Any, cast
 
 import sublime
 
-from ..editor import DaemonSettings, Settings
-from ..settings import FILE, PROJECT_KEY, Problem, Values, overridden, read
+from ..settings import FILE, PROJECT_KEY, DaemonSettings, Problem, Settings, Values, overridden, read
 from .diff.view import Layout
 
 _KEY = "qwen_companion"

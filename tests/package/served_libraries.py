@@ -23,8 +23,10 @@ from companion.companion import Companion
 from companion.daemon.address import Address
 from companion.daemon.client import Client as DaemonClient
 from companion.daemon.process import launch
-from companion.editor import Editor, Settings, Window, WindowState
+from companion.editor import Editor
 from companion.server.endpoint import Endpoint
+from companion.server.port import ServedWindow, WindowState
+from companion.settings import Settings
 from tests.unit.fake_daemon import FakeDaemon, until
 
 
@@ -73,7 +75,7 @@ async def main() -> None:
     editor = create_autospec(Editor, instance=True)
     editor.window_state.return_value = WindowState(folders=())
     editor.selection.return_value = None
-    endpoint = Endpoint.open(Window(1, ()))
+    endpoint = Endpoint.open(ServedWindow(1, ()))
     companion = Companion(editor, Settings(), EnvironmentVariables())
     companion.start([endpoint])
     await asyncio.to_thread(Client(endpoint).converse)

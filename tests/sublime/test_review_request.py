@@ -29,7 +29,7 @@ class TestRequest(ChangesCase):
     def ask(self, **request: Any) -> Steps:
         """Have the chat ask, and wait for the marks."""
         path, chat = str(self.file), self.chat
-        asked = loaded("review.reviews").Request("before\n" + FILE, **request)
+        asked = loaded("review.review").Request("before\n" + FILE, **request)
         post = loaded("sublime_text.package").adapter().thread.post
         post(lambda companion: companion.reviews.open(chat, path, "before\n" + PROPOSAL, asked))
         yield lambda: diff_views(self.window, "proposal")

@@ -54,7 +54,7 @@ class QuietEditor:
         tell(event="listening", port=port)
 
     async def window_state(self, window: int, views: Sequence[int]):
-        from companion.editor import WindowState  # noqa: PLC0415
+        from companion.server.port import WindowState  # noqa: PLC0415
 
         return WindowState(())
 
@@ -76,11 +76,12 @@ def main() -> None:
     held = arguments.hold
     sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
     from companion import thread  # noqa: PLC0415
-    from companion.editor import Settings, Window  # noqa: PLC0415
+    from companion.server.port import ServedWindow  # noqa: PLC0415
+    from companion.settings import Settings  # noqa: PLC0415
 
     thread.RETRY = 0.05
     companion = thread.CompanionThread(
-        cast("Editor", QuietEditor()), Settings(), lambda: [Window(1, (arguments.folder,))]
+        cast("Editor", QuietEditor()), Settings(), lambda: [ServedWindow(1, (arguments.folder,))]
     )
     companion.start()
     tell(event="loaded", libraries=sorted({"mcp", "pydantic", "uvicorn", "psutil", "asyncio"} & sys.modules.keys()))

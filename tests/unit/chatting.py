@@ -12,8 +12,8 @@ from typing import Any
 from companion.chat.chats import Chats
 from companion.chat.transcript.frame import Frame
 from companion.conversation.view import Connection
-from companion.editor import DaemonSettings
 from companion.review.reviews import Reviews
+from companion.settings import DaemonSettings
 
 from .fake_daemon import TOKEN, FakeDaemon, Request, Stream, until
 from .memory_editor import Diff, MemoryEditor

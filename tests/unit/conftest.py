@@ -16,8 +16,8 @@ import pytest
 
 from companion import companion as companion_module
 from companion.companion import Companion
-from companion.editor import Settings
 from companion.server import window as window_module
+from companion.settings import Settings
 from companion.thread import CompanionThread
 
 from .memory_editor import Diff, MemoryEditor

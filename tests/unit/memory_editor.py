@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from companion.chat.prompt import Draft
 from companion.chat.transcript.frame import Frame
-from companion.editor import OpenFile, Selection, Window, WindowState, WindowStatus
+from companion.editor import WindowStatus
 from companion.review.changes import Edit
 from companion.review.marks import Marks
-from companion.review.reviews import Review
+from companion.review.review import Review
+from companion.server.port import OpenFile, Selection, ServedWindow, WindowState
 
 
 @dataclass
@@ -61,12 +62,12 @@ class MemoryEditor:
     has_chat: bool = True
     """Whether the windows show their chats."""
 
-    def listed(self) -> list[Window]:
+    def listed(self) -> list[ServedWindow]:
         return [self.window(window) for window in self.windows]
 
-    def window(self, window: int) -> Window:
+    def window(self, window: int) -> ServedWindow:
         """A window as the companion is told of it."""
-        return Window(window, self.windows[window], self.ports.get(window, 0))
+        return ServedWindow(window, self.windows[window], self.ports.get(window, 0))
 
     def diff(self, path: str) -> Diff:
         """The diff of a path that is on the screen."""

@@ -193,7 +193,7 @@ def test_reconnect_goes_all_the_way_after_the_session_has_ended(project: Path):
 def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("companion.daemon.chat.BACKOFF", (0.05,))
+    monkeypatch.setattr("companion.chat.reader.BACKOFF", (0.05,))
 
     async def test(room: Room) -> None:
         right = room.daemon.routes["GET /capabilities"]
@@ -224,7 +224,7 @@ def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
 
 
 def test_the_first_connection_is_tried_again_too_f4(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("companion.daemon.chat.BACKOFF", (0.05,))
+    monkeypatch.setattr("companion.chat.reader.BACKOFF", (0.05,))
 
     async def test(room: Room) -> None:
         url = room.daemon.address.url
@@ -355,7 +355,7 @@ def test_a_question_whose_diff_fails_stops_nothing(
 def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
     project: Path, monkeypatch: pytest.MonkeyPatch, stormy: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr("companion.daemon.chat.BACKOFF", (0.01,))
+    monkeypatch.setattr("companion.chat.reader.BACKOFF", (0.01,))
     apply = Conversation.apply
     fails = [True]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from companion.chat.transcript.frame import Locality
-from companion.editor import Settings
+from companion.conversation.view import Locality
 from companion.review import reviews as review_module
+from companion.settings import Settings
 
 from .chatting import Room, ask, chatting, resolve
 from .fake_daemon import FakeDaemon, Stream, faked, until

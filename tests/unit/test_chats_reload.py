@@ -12,9 +12,9 @@ import pytest
 
 from companion import handover
 from companion.daemon.process import launch
-from companion.editor import DaemonSettings, Settings
 from companion.handover import Inheritance
 from companion.server.endpoint import listen
+from companion.settings import DaemonSettings, Settings
 
 from .conftest import Running, until
 from .test_daemon_launch import LISTENS

@@ -6,9 +6,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.editor import OpenFile, Selection
 from companion.protocol import ContextUpdate, IdeContext
 from companion.server.context import CANDIDATES, MAX_FILES, MAX_SELECTED, FocusOrder, cut, existing_files, ide_context
+from companion.server.port import OpenFile, Selection
 
 
 def units(text: str) -> int:

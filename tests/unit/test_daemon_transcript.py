@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.chat.transcript.frame import Frame, Link, Locality
+from companion.chat.transcript.frame import Frame, Link
 from companion.chat.transcript.transcript import MARK, Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.view import (
@@ -17,6 +17,7 @@ from companion.conversation.view import (
     Connection,
     Diff,
     Item,
+    Locality,
     Message,
     Notice,
     Option,

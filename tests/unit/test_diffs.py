@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from companion.companion import Companion
-from companion.editor import Settings
 from companion.review import reviews as review_module
 from companion.review.compare import Change
+from companion.settings import Settings
 
 from .conftest import Running, until
 from .wire import Cli, Stream

@@ -13,9 +13,10 @@ import pytest
 
 from companion.clis.discovery import clear_leftovers
 from companion.clis.families import FAMILIES, GEMINI_CLI, QWEN_CODE, DiscoveryName, keeps_edits, temporary_folder
-from companion.editor import Settings, Window
 from companion.server import endpoint as endpoint_module
 from companion.server.endpoint import Endpoint
+from companion.server.port import ServedWindow
+from companion.settings import Settings
 
 from .conftest import Running, until
 from .memory_editor import MemoryEditor
@@ -30,7 +31,7 @@ def tmp(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def endpoint(project: Path) -> Iterator[Endpoint]:
-    endpoint = Endpoint.open(Window(1, (str(project),)))
+    endpoint = Endpoint.open(ServedWindow(1, (str(project),)))
     endpoint.in_front = True
     yield endpoint
     endpoint.close()
@@ -210,7 +211,7 @@ def test_a_third_family_is_a_few_lines(monkeypatch: pytest.MonkeyPatch, tmp: Pat
         files=(DiscoveryName(temporary_folder, ("third",), "{port}.json"),),
     )
     monkeypatch.setattr(endpoint_module, "FAMILIES", (*FAMILIES, third))
-    endpoint = Endpoint.open(Window(1, (str(project),)))
+    endpoint = Endpoint.open(ServedWindow(1, (str(project),)))
     try:
         assert endpoint.publish() == []
         body = read(tmp / "third" / f"{endpoint.port}.json")

@@ -15,7 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from companion.protocol import DiffAccepted, Notification
 from companion.review import reviews as review_module
-from companion.review.reviews import Review, Reviews
+from companion.review.review import Review
+from companion.review.reviews import Reviews
 
 from .memory_editor import MemoryEditor
 

@@ -13,8 +13,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from companion.editor import Selection, Settings
 from companion.server import sessions, window
+from companion.server.port import Selection
+from companion.settings import Settings
 
 from .conftest import Running, until
 from .memory_editor import MemoryEditor

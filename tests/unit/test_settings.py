@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from companion.editor import DaemonSettings, Settings
-from companion.settings import FILE, PROJECT_KEY, TABLE, Setting, overridden, read
+from companion.settings import FILE, PROJECT_KEY, TABLE, DaemonSettings, Setting, Settings, overridden, read
 from headless import jsonc
 
 DEFAULTS = read(lambda _: None)

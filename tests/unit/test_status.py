@@ -18,26 +18,13 @@ import psutil
 import pytest
 
 from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily, DiscoveryFolder
-from companion.clis.processes import running_clis, started_as
+from companion.clis.processes import RunningCli, running_clis, started_as
 from companion.clis.settings import names_approval_mode, settings_folder
-from companion.editor import Settings, WindowStatus
+from companion.editor import WindowStatus
+from companion.settings import Settings
 from companion.status import survey
-from companion.status.findings import (
-    Cli,
-    ConnectedCli,
-    DiscoveryFile,
-    Facts,
-    Finding,
-    Folder,
-    Rival,
-    RunningCli,
-    Served,
-    ShownWindow,
-    Terminal,
-    approval_mode,
-    findings,
-    verdicts,
-)
+from companion.status.facts import Cli, ConnectedCli, DiscoveryFile, Facts, Folder, Rival, Served, ShownWindow, Terminal
+from companion.status.findings import Finding, approval_mode, findings, verdicts
 from companion.status.report import report, without_secrets
 
 from .conftest import Running, until

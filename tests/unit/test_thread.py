@@ -194,7 +194,7 @@ class TestMissing:
         self, missing: None, start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
     ):
         """E1: the windows are looked at anew once it is there."""
-        from companion.editor import Window  # noqa: PLC0415
+        from companion.server.port import ServedWindow  # noqa: PLC0415
 
         running = start()
         until(lambda: editor.said)
@@ -207,7 +207,7 @@ class TestMissing:
         until(lambda: running.thread._running)
         assert running.do(lambda it: list(it._windows)) == [2]
         assert called == []
-        assert isinstance(editor.window(2), Window)
+        assert isinstance(editor.window(2), ServedWindow)
 
     def test_it_may_be_stopped_while_a_library_is_missing(
         self, missing: None, start: Callable[..., Running], editor: MemoryEditor, lock_folder: Path

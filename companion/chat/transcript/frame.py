@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...conversation.view import Permission, Queued, Status
+from ...conversation.view import Locality, Permission, Queued, Status
 from ...review.changes import Edit
 
 MARK = "\n❯ "
@@ -52,24 +52,6 @@ class Ask:
 
     permission: Permission
     at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Locality:
-    """Where all of it happens (F6): files, commands and keys are those of the daemon's machine."""
-
-    host: str = ""
-    """In words for the person: “this computer”, or a host's name."""
-    folder: str = ""
-    """As the daemon calls it."""
-    version: str = ""
-    """Qwen Code's."""
-    is_local: bool = True
-    """Whether the daemon's files are this machine's, as far as can be known."""
-    is_private: bool = False
-    """Whether the daemon is one of our own, which ends with the window."""
-    warning: str = ""
-    """What the person should know before using it, a sentence."""
 
 
 @dataclass(frozen=True, slots=True)

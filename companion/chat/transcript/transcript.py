@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from ...conversation.view import View
+from ...conversation.view import Locality, View
 from ...review.changes import Edit
 from . import wording
-from .frame import MARK, Frame, Locality
+from .frame import MARK, Frame
 from .pieces import Piece
 from .turn_text import TurnText
 from .writer import Writer

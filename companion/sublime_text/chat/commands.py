@@ -20,7 +20,7 @@ from .chats import waiting
 from .view import FOLDER_SETTING
 
 if TYPE_CHECKING:
-    from ...editor import DaemonSettings
+    from ...settings import DaemonSettings
     from ..adapter import Adapter
     from .view import ChatView
 

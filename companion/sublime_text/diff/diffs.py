@@ -14,7 +14,8 @@ from .view import DiffView, Layout
 if TYPE_CHECKING:
     from ...review.changes import Edit
     from ...review.marks import Marks
-    from ...review.reviews import Review, Reviews
+    from ...review.review import Review
+    from ...review.reviews import Reviews
 
 QUIET = 150
 """Milliseconds without an edit before the changes are marked anew."""

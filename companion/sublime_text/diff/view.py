@@ -20,7 +20,7 @@ from .turns import in_turns
 if TYPE_CHECKING:
     from ...review.changes import Edit, Tally
     from ...review.marks import Marks
-    from ...review.reviews import Review
+    from ...review.review import Review
 
 Layout = Literal["side_by_side", "inline"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ... import __version__
-from ...status.findings import Facts, ShownWindow, Terminal
+from ...status.facts import Facts, ShownWindow, Terminal
 from ...status.report import report, without_secrets
 
 if TYPE_CHECKING:

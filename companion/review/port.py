@@ -1,0 +1,44 @@
+"""What a review asks of an editor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from ..messages import Messages
+
+if TYPE_CHECKING:
+    from .changes import Edit
+    from .marks import Marks
+    from .review import Review
+
+
+class ReviewViews(Messages, Protocol):
+    """The diffs on the screen, called on the companion thread."""
+
+    async def show_review(self, review: Review, marks: Marks | None) -> None:
+        """Open the diff of a review without taking the focus; without marks if the texts can't be compared."""
+        ...
+
+    def show_marks(self, review: Review, marks: Marks, version: int) -> None:
+        """Mark the changes of a proposal that has been edited, if it still is at this version."""
+        ...
+
+    def edit_review(self, review: Review, edit: Edit, version: int) -> None:
+        """Edit the proposal, if it still is at this version."""
+        ...
+
+    def review_changed_on_disk(self, review: Review) -> None:
+        """Warn: the file is no longer what the diff shows."""
+        ...
+
+    async def review_text(self, review: Review) -> str | None:
+        """The proposal as it stands in its view, with plain line feeds."""
+        ...
+
+    def dismiss_review(self, review: Review) -> None:
+        """Close the diff's views; the review has its outcome."""
+        ...
+
+    def orphan_review(self, review: Review) -> None:
+        """Mark the diff: nobody waits for it any more. Its views stay until the person closes them."""
+        ...
