@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 
 from ..conversation.conversation import Conversation
-from ..conversation.view import Connection, Locality, View
+from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot
 from ..daemon.address import Address, resolve, starts_own
 from ..daemon.answers import Session
 from ..daemon.client import Client
@@ -32,7 +32,7 @@ class BrokenError(DaemonError):
     remedy = "Reconnect to go on; Sublime Text's console says more."
 
 
-class Contact:
+class Connection:
     """Reads one session at a time with `run`, as a task. `say` tells what has become of a private daemon."""
 
     def __init__(self, settings: Callable[[], DaemonSettings], say: Callable[[str], object]) -> None:
@@ -80,7 +80,7 @@ class Contact:
         self._broken = why
         self._again.set()
 
-    def seen(self, view: View) -> None:
+    def seen(self, view: Snapshot) -> None:
         """What is shown now."""
         if self._chat:
             self.own_clients.add(self._chat.session.client_id)
@@ -109,7 +109,7 @@ class Contact:
                 continue
             except DaemonError as error:
                 wait = backoff.after(error)
-                conversation.connected(Connection("lost" if wait is None else "waiting", str(error), wait))
+                conversation.connected(ConnectionStatus("lost" if wait is None else "waiting", str(error), wait))
             except Exception as error:
                 logger.exception("The chat could not be read")
                 # What is shown may be half of what was read: it is read anew.
@@ -118,7 +118,7 @@ class Contact:
                 wait = None if has_broken else backoff.next()
                 has_broken = True
                 broken = BrokenError(f"The chat could not be read ({type(error).__name__}).")
-                conversation.connected(Connection("lost" if wait is None else "waiting", str(broken), wait))
+                conversation.connected(ConnectionStatus("lost" if wait is None else "waiting", str(broken), wait))
             if await self._is_wanted_within(wait):
                 backoff.reset()
                 has_broken = False
@@ -135,7 +135,7 @@ class Contact:
         settings = self._settings()
 
         def connecting(message: str) -> None:
-            conversation.connected(Connection("connecting", message))
+            conversation.connected(ConnectionStatus("connecting", message))
 
         environment = os.environ
         if settings.enabled and starts_own(managed=settings.managed, url=settings.url, environment=environment):

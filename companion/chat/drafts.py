@@ -29,7 +29,7 @@ _PICTURES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChatFolder:
     """The chat's folder."""
 
     here: str
@@ -51,7 +51,7 @@ class Place:
         return self.there.rstrip("/\\") + separator + mentioned
 
 
-async def blocks(draft: Draft, client: Client, place: Place) -> list[Block]:
+async def blocks(draft: Draft, client: Client, place: ChatFolder) -> list[Block]:
     """The blocks of a draft.
 
     Raises:
@@ -87,7 +87,9 @@ def _add_text(found: list[Block], text: str) -> None:
         found.append(prompt.text(text))
 
 
-async def _file(mention: Mention, unsaved: Mapping[str, str], client: Client, place: Place) -> tuple[int, str] | None:
+async def _file(
+    mention: Mention, unsaved: Mapping[str, str], client: Client, place: ChatFolder
+) -> tuple[int, str] | None:
     """Where the name of a file ends in the text, and that file as the person names it; None if there is none."""
     for end, path in mention.paths:
         if place.path_here(path) in unsaved or await client.is_file(path):
@@ -95,7 +97,7 @@ async def _file(mention: Mention, unsaved: Mapping[str, str], client: Client, pl
     return None
 
 
-async def _mentioned(path: str, unsaved: Mapping[str, str], place: Place) -> Block:
+async def _mentioned(path: str, unsaved: Mapping[str, str], place: ChatFolder) -> Block:
     buffer = unsaved.get(place.path_here(path))
     if buffer is not None:
         return prompt.excerpt(f"file://{place.path_there(path)}", buffer)

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..conversation.view import Queued
+from ..conversation.snapshot import Queued
 from ..daemon.answers import Session
 from ..daemon.client import Block, Client
 from ..daemon.errors import DaemonError, MissingFeatureError
-from .drafts import Place, blocks
+from .drafts import ChatFolder, blocks
 from .prompt import Draft, Excerpt
 
 MAX_INJECTED = 16_000
@@ -44,7 +44,7 @@ class Outbox:
 
     def __init__(
         self,
-        connected: Callable[[], Awaitable[tuple[Client, Session, Place]]],
+        connected: Callable[[], Awaitable[tuple[Client, Session, ChatFolder]]],
         give_back: Callable[[Draft, str], object],
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
         changed: Callable[[], object],

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from ..conversation.view import Diff, Option, Permission, Tool, View
+from ..conversation.snapshot import Diff, Option, Permission, Snapshot, Tool
 from ..daemon.errors import AlreadyAnsweredError, DaemonError
 from ..protocol import DiffAccepted, Notification
 from ..review.review import Request
@@ -63,7 +63,7 @@ class Approvals:
         """Called when another number of questions waits."""
         self._waiting: dict[str, _Approval] = {}
 
-    def update(self, view: View) -> None:
+    def update(self, view: Snapshot) -> None:
         """Open the diffs of what is asked now, and close those of what is answered."""
         asked = {permission.id: permission for permission in view.status.permissions}
         before = self.questions
@@ -201,7 +201,7 @@ def _option(permission: Permission, kind: str) -> Option | None:
     return next((option for option in permission.options if option.kind == kind), None)
 
 
-def _answered(view: View, identifier: str) -> Permission | None:
+def _answered(view: Snapshot, identifier: str) -> Permission | None:
     """A permission that was asked, as its turn shows it now."""
     tools = (item for turn in view.changed for item in turn.items if isinstance(item, Tool))
     permissions = (permission for tool in tools for permission in tool.permissions)

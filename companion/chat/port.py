@@ -8,13 +8,13 @@ from ..messages import Messages
 
 if TYPE_CHECKING:
     from .prompt import Draft
-    from .transcript.frame import Frame
+    from .transcript.render import Render
 
 
 class ChatScreen(Messages, Protocol):
     """The chats on the screen, called on the companion thread."""
 
-    async def show_chat(self, window: int, frame: Frame) -> bool:
+    async def show_chat(self, window: int, frame: Render) -> bool:
         """Bring a window's chat up to date. Returns False if the window shows none.
 
         It is awaited before the next frame is made, so that a busy editor gets fewer of them.

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from ..conversation import agent, events
 from ..conversation.conversation import Conversation
-from ..conversation.view import Connection, View
+from ..conversation.snapshot import ConnectionStatus, Snapshot
 from ..daemon.answers import Session
 from ..daemon.client import Client
 from ..daemon.errors import BusyError, DaemonError, SessionGoneError, StreamLostError
@@ -92,19 +92,19 @@ class Chat:
             except _EndedError as end:
                 self._stale = True
                 self.conversation.interrupt()
-                self.conversation.connected(Connection("ended", str(end)))
+                self.conversation.connected(ConnectionStatus("ended", str(end)))
                 await self._wait(None)
             except SessionGoneError as error:
                 if self._stale:
                     # It isn't on the disk either.
                     self.conversation.interrupt()
-                    self.conversation.connected(Connection("lost", str(error)))
+                    self.conversation.connected(ConnectionStatus("lost", str(error)))
                     await self._wait(None)
                 # The daemon has started anew, or has put the session aside: it is taken from the disk.
                 self._stale = True
             except DaemonError as error:
                 delay = self._backoff.after(error)
-                self.conversation.connected(Connection("lost" if delay is None else "waiting", str(error), delay))
+                self.conversation.connected(ConnectionStatus("lost" if delay is None else "waiting", str(error), delay))
                 await self._wait(delay)
 
     def reconnect(self, client: Client | None = None) -> None:
@@ -114,7 +114,7 @@ class Chat:
         self._backoff.reset()
         self._again.set()
 
-    def views(self, per_second: float = FRAMES_PER_SECOND) -> AsyncIterator[View]:
+    def views(self, per_second: float = FRAMES_PER_SECOND) -> AsyncIterator[Snapshot]:
         """See `views`."""
         return views(self.conversation, per_second)
 
@@ -129,7 +129,7 @@ class Chat:
                 raise _StaleError
             if self.client.has("session_context"):
                 self.conversation.chosen(await self.client.choices(self.session))
-            self.conversation.connected(Connection("live"))
+            self.conversation.connected(ConnectionStatus("live"))
             measuring = asyncio.create_task(self._measure())
             try:
                 is_measured = False
@@ -179,10 +179,10 @@ class Chat:
                 await self._again.wait()
         except TimeoutError:
             pass
-        self.conversation.connected(Connection("connecting"))
+        self.conversation.connected(ConnectionStatus("connecting"))
 
 
-async def views(conversation: Conversation, per_second: float = FRAMES_PER_SECOND) -> AsyncGenerator[View]:
+async def views(conversation: Conversation, per_second: float = FRAMES_PER_SECOND) -> AsyncGenerator[Snapshot]:
     """What there is to show, the first time at once and then after changes, never more often than that.
 
     The next one is made when it is asked for, so who takes long gets fewer of them. There is one for each conversation.

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..conversation.conversation import Conversation
-from ..conversation.view import Connection, Locality, Status, View
+from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status
 from ..daemon.answers import Session
 from ..daemon.client import Client
 from ..daemon.errors import DaemonError, NotConnectedError
@@ -21,8 +21,8 @@ from ..daemon.process import launch
 from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
-from .connection import Contact
-from .drafts import Place
+from .connection import Connection
+from .drafts import ChatFolder
 from .outbox import Outbox, from_plain, plain
 from .permissions import Approvals
 from .port import ChatScreen
@@ -52,7 +52,7 @@ class WindowChat:
         self._window = window
         self._editor = editor
         self._settings = settings
-        self._contact = Contact(settings, lambda message: editor.say(message, window))
+        self._contact = Connection(settings, lambda message: editor.say(message, window))
         self._is_open = False
         self._conversation = Conversation()
         self._tasks: set[asyncio.Task[object]] = set()
@@ -114,7 +114,7 @@ class WindowChat:
         """
         return self._contact.connected
 
-    async def reached(self, limit: float) -> tuple[Client, Session, Place]:
+    async def reached(self, limit: float) -> tuple[Client, Session, ChatFolder]:
         """The same once the chat is connected, with its folder.
 
         Raises:
@@ -132,9 +132,9 @@ class WindowChat:
         return *self.connected, self.place
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ChatFolder:
         """The chat's folder, here and there."""
-        return Place(self._contact.folder, self._contact.locality.folder, self._contact.locality.is_local)
+        return ChatFolder(self._contact.folder, self._contact.locality.folder, self._contact.locality.is_local)
 
     def path(self, path: str) -> str:
         """A path of the daemon's as an absolute one."""
@@ -183,7 +183,7 @@ class WindowChat:
         """Begin all the way anew: the settings, the private daemon, the connection. The session is resumed."""
         self._contact.private.may_restart = True
         if self._conversation.status.connection.state != "connecting":
-            self._conversation.connected(Connection("connecting"))
+            self._conversation.connected(ConnectionStatus("connecting"))
             self._contact.again()
 
     def configured(self, *, is_changed: bool) -> None:
@@ -300,7 +300,7 @@ class WindowChat:
                 asyncio.get_running_loop().call_soon(self.close)
                 return
 
-    async def _shown(self, transcript: Transcript, view: View, conversation: Conversation) -> bool:
+    async def _shown(self, transcript: Transcript, view: Snapshot, conversation: Conversation) -> bool:
         """Bring the editor up to date. Returns whether it shows the chat at all."""
         has_failed = False
         while True:
@@ -322,7 +322,7 @@ class WindowChat:
             transcript.begin_anew()
             view = conversation.look_anew()
 
-    def _look_after(self, view: View) -> None:
+    def _look_after(self, view: Snapshot) -> None:
         """What follows from a look besides that it is shown."""
         self._news.set()
         self._news = asyncio.Event()

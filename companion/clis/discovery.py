@@ -75,7 +75,7 @@ Lives = Callable[[int, float], bool]
 
 
 @dataclass
-class Publication:
+class DiscoveryFiles:
     """The discovery files of one server and one CLI family."""
 
     family: CliFamily

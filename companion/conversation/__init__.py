@@ -1,1 +1,6 @@
-"""To be written."""
+"""The state of a conversation with an agent, whatever transport carries it.
+
+It imports nothing of the package but its own modules, and knows neither a network nor an editor. Start with
+`conversation`: events go in, a snapshot comes out. `agent` has the objects of the Agent Client Protocol, `events` the
+envelope that `qwen serve` puts around them, `turns` builds a turn, and `snapshot` has the immutable values to show.
+"""

@@ -8,10 +8,22 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from . import agent, events
-from .events import Frame
-from .turns import Turn
-from .view import Attachment, Choice, Command, Connection, Permission, Queued, Speaker, Status, Step, View, Window
-from .view import Turn as ShownTurn
+from .events import Envelope
+from .snapshot import (
+    Attachment,
+    Choice,
+    Command,
+    ConnectionStatus,
+    ContextWindow,
+    Permission,
+    Queued,
+    Snapshot,
+    Speaker,
+    Status,
+    Step,
+    Turn,
+)
+from .turns import TurnBuilder
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +43,7 @@ class Cursor:
 class History:
     """A conversation as the daemon hands it out whole, and from where on its events go on."""
 
-    frames: tuple[Frame, ...]
+    frames: tuple[Envelope, ...]
     cursor: Cursor
     is_running: bool = False
     """Whether a turn runs."""
@@ -58,7 +70,7 @@ class Conversation:
         """Called at the first change after a look, not at each one."""
         self._revision = 0
         self._looked = 0
-        self._turns: dict[str, Turn] = {}
+        self._turns: dict[str, TurnBuilder] = {}
         self._dirty: set[str] = set()
         self._status = Status()
         self._queue: dict[str, Queued] = {}
@@ -82,25 +94,25 @@ class Conversation:
         )
 
     @property
-    def turns(self) -> tuple[ShownTurn, ...]:
+    def turns(self) -> tuple[Turn, ...]:
         """All turns. Doesn't count as a look."""
         return tuple(turn.show() for turn in self._turns.values())
 
-    def look(self) -> View:
+    def look(self) -> Snapshot:
         """What there is, and what has changed since the look before."""
         changed = tuple(turn.show() for turn in self._turns.values() if turn.key in self._dirty)
         self._dirty.clear()
         self._looked = self._revision
-        return View(self._revision, tuple(self._turns), changed, self.status)
+        return Snapshot(self._revision, tuple(self._turns), changed, self.status)
 
-    def look_anew(self) -> View:
+    def look_anew(self) -> Snapshot:
         """What there is, with every turn: for a view that has just opened."""
         self._dirty.update(self._turns)
         return self.look()
 
     # Changing
 
-    def connected(self, connection: Connection) -> None:
+    def connected(self, connection: ConnectionStatus) -> None:
         """Say how the chat stands with its daemon."""
         self._set(connection=connection)
 
@@ -109,7 +121,7 @@ class Conversation:
         model, mode = choices.model or self._status.model, choices.mode or self._status.mode
         self._set(model=model, mode=mode, models=choices.models, modes=choices.modes)
 
-    def window_known(self, window: Window) -> None:
+    def window_known(self, window: ContextWindow) -> None:
         """Say how full the context window is; the history doesn't tell."""
         self._set(window=window)
 
@@ -119,7 +131,7 @@ class Conversation:
             self.cursor = Cursor(epoch, 0)
         return self.cursor.epoch == epoch
 
-    def apply(self, frame: Frame) -> bool:
+    def apply(self, frame: Envelope) -> bool:
         """Take an event in; one that was taken before changes nothing.
 
         Returns:
@@ -155,7 +167,7 @@ class Conversation:
             if turn.state == "running":
                 self._end(turn, "interrupted")
 
-    def _end_as_seen(self, before: dict[str, Turn], *, is_running: bool) -> None:
+    def _end_as_seen(self, before: dict[str, TurnBuilder], *, is_running: bool) -> None:
         """End the turns of a history from disk, which has no ends, as they were seen to end."""
         last, latest = next(reversed(self._turns.values()), None), next(reversed(before.values()), None)
         for turn in self._turns.values():
@@ -171,21 +183,21 @@ class Conversation:
                 # What was seen running hasn't come to an end.
                 self._end(turn, "interrupted" if seen and turn is last else "done")
 
-    def _take(self, frame: Frame) -> None:
+    def _take(self, frame: Envelope) -> None:
         self._TAKES[type(frame.event)](self, frame, frame.event)
 
     # What is said
 
-    def _user_chunk(self, frame: Frame, chunk: agent.UserChunk) -> None:
+    def _user_chunk(self, frame: Envelope, chunk: agent.UserChunk) -> None:
         self._chunk(frame, "user", chunk)
 
-    def _answer_chunk(self, frame: Frame, chunk: agent.AnswerChunk) -> None:
+    def _answer_chunk(self, frame: Envelope, chunk: agent.AnswerChunk) -> None:
         self._chunk(frame, "answer", chunk)
 
-    def _thought_chunk(self, frame: Frame, chunk: agent.ThoughtChunk) -> None:
+    def _thought_chunk(self, frame: Envelope, chunk: agent.ThoughtChunk) -> None:
         self._chunk(frame, "thought", chunk)
 
-    def _chunk(self, frame: Frame, speaker: Speaker, chunk: agent.Chunk) -> None:
+    def _chunk(self, frame: Envelope, speaker: Speaker, chunk: agent.Chunk) -> None:
         parent = chunk.meta.parent_tool_call_id
         match chunk.content:
             case agent.TextContent(text=text):
@@ -205,42 +217,42 @@ class Conversation:
                 else:
                     self._changing(frame).note(f"Unsupported: {kind} in the answer.")
 
-    def _injected(self, frame: Frame, injected: events.MessagesInjected) -> None:
+    def _injected(self, frame: Envelope, injected: events.MessagesInjected) -> None:
         for message in injected.messages:
             self._changing(frame).say("user", message)
 
-    def _shell_chunk(self, frame: Frame, chunk: agent.ShellChunk) -> None:
+    def _shell_chunk(self, frame: Envelope, chunk: agent.ShellChunk) -> None:
         self._changing(frame).say("shell", chunk.output)
 
-    def _shell_started(self, frame: Frame, started: events.ShellStarted) -> None:
+    def _shell_started(self, frame: Envelope, started: events.ShellStarted) -> None:
         self._changing(frame).say("shell", f"$ {started.command}\n")
 
-    def _shell_ended(self, frame: Frame, ended: events.ShellEnded) -> None:
+    def _shell_ended(self, frame: Envelope, ended: events.ShellEnded) -> None:
         if ended.exit_code:
             self._changing(frame).note(f"The command has ended with {ended.exit_code}.")
 
-    def _unknown(self, _frame: Frame, unknown: agent.Unknown) -> None:
+    def _unknown(self, _frame: Envelope, unknown: agent.Unknown) -> None:
         logger.debug("Unknown %s with %s", unknown.kind, ", ".join(unknown.keys))
 
-    def _unsupported(self, frame: Frame, unsupported: agent.Unsupported) -> None:
+    def _unsupported(self, frame: Envelope, unsupported: agent.Unsupported) -> None:
         self._changing(frame).note(f"Unsupported: {unsupported.what}.")
 
-    def _recording_degraded(self, frame: Frame, _event: events.RecordingDegraded) -> None:
+    def _recording_degraded(self, frame: Envelope, _event: events.RecordingDegraded) -> None:
         self._changing(frame).note("Qwen Code can't write this conversation to disk: it can't be resumed later.")
 
-    def _history_truncated(self, frame: Frame, _event: events.HistoryTruncated) -> None:
+    def _history_truncated(self, frame: Envelope, _event: events.HistoryTruncated) -> None:
         self._changing(frame).note("What came before is left out here; an export has it.")
 
     # Tools and permissions
 
-    def _tool(self, frame: Frame, update: agent.ToolUpdate) -> None:
+    def _tool(self, frame: Envelope, update: agent.ToolUpdate) -> None:
         self._changing(frame).tool(update)
 
-    def _asked(self, frame: Frame, request: agent.PermissionRequest) -> None:
+    def _asked(self, frame: Envelope, request: agent.PermissionRequest) -> None:
         permission = self._changing(frame).ask(request)
         self._open[permission.id] = permission
 
-    def _resolved(self, _frame: Frame, resolved: events.PermissionResolved) -> None:
+    def _resolved(self, _frame: Envelope, resolved: events.PermissionResolved) -> None:
         if permission := self._open.pop(resolved.request_id, None):
             self._answer(permission, resolved.outcome, resolved.voter_client_id)
 
@@ -251,92 +263,92 @@ class Conversation:
 
     # The turn's course
 
-    def _completed(self, frame: Frame, completed: events.TurnCompleted) -> None:
+    def _completed(self, frame: Envelope, completed: events.TurnCompleted) -> None:
         # A prompt that is removed before its turn has nothing to show.
         if turn := self._turns.get(frame.prompt or ""):
             reason = completed.stop_reason
             self._end(turn, "cancelled" if reason == "cancelled" else "done", reason)
 
-    def _failed(self, frame: Frame, failed: events.TurnFailed) -> None:
+    def _failed(self, frame: Envelope, failed: events.TurnFailed) -> None:
         self._end(self._changing(frame), "failed", "", failed.message or "The turn has failed.")
 
-    def _end(self, turn: Turn, *end: Any) -> None:
+    def _end(self, turn: TurnBuilder, *end: Any) -> None:
         turn.end(*end)
         for permission in [each for each in self._open.values() if each.turn == turn.key]:
             del self._open[permission.id]
             self._answer(permission, agent.Outcome(outcome="cancelled"), None)
         self._touch(turn)
 
-    def _cancel_requested(self, frame: Frame, cancel: events.CancelRequested) -> None:
+    def _cancel_requested(self, frame: Envelope, cancel: events.CancelRequested) -> None:
         turn = self._turns.get(frame.prompt or "")
         # With a reason it is nobody's wish: an error follows.
         if turn and turn.state == "running" and not cancel.reason:
             turn.cancelling = True
             self._touch(turn)
 
-    def _queued(self, frame: Frame, queued: events.PromptQueued) -> None:
+    def _queued(self, frame: Envelope, queued: events.PromptQueued) -> None:
         self._queue[queued.prompt_id] = Queued(queued.prompt_id, queued.text, frame.client)
         self._changed()
 
-    def _dequeued(self, _frame: Frame, event: events.PromptStarted | events.PromptDequeued) -> None:
+    def _dequeued(self, _frame: Envelope, event: events.PromptStarted | events.PromptDequeued) -> None:
         if self._queue.pop(event.prompt_id, None):
             self._changed()
 
     # The session
 
-    def _planned(self, _frame: Frame, plan: agent.PlanUpdate) -> None:
+    def _planned(self, _frame: Envelope, plan: agent.PlanUpdate) -> None:
         self._set(plan=tuple(Step(entry.content, entry.status) for entry in plan.entries))
 
-    def _commands(self, _frame: Frame, update: agent.CommandsUpdate) -> None:
+    def _commands(self, _frame: Envelope, update: agent.CommandsUpdate) -> None:
         commands = update.available_commands
         self._set(commands=tuple(Command(each.name, each.description, each.input.hint) for each in commands))
 
-    def _used(self, _frame: Frame, usage: agent.UsageUpdate) -> None:
-        self._set(window=Window(usage.size, usage.used))
+    def _used(self, _frame: Envelope, usage: agent.UsageUpdate) -> None:
+        self._set(window=ContextWindow(usage.size, usage.used))
 
-    def _mode(self, _frame: Frame, update: agent.ModeUpdate) -> None:
+    def _mode(self, _frame: Envelope, update: agent.ModeUpdate) -> None:
         self._set(mode=update.current_mode_id)
 
-    def _approval_mode(self, _frame: Frame, changed: events.ApprovalModeChanged) -> None:
+    def _approval_mode(self, _frame: Envelope, changed: events.ApprovalModeChanged) -> None:
         self._set(mode=changed.next)
 
-    def _titled(self, _frame: Frame, update: agent.InfoUpdate) -> None:
+    def _titled(self, _frame: Envelope, update: agent.InfoUpdate) -> None:
         self._set(title=update.title or self._status.title)
 
-    def _renamed(self, _frame: Frame, renamed: events.SessionRenamed) -> None:
+    def _renamed(self, _frame: Envelope, renamed: events.SessionRenamed) -> None:
         self._set(title=renamed.display_name or self._status.title)
 
-    def _model(self, _frame: Frame, switched: events.ModelSwitched) -> None:
+    def _model(self, _frame: Envelope, switched: events.ModelSwitched) -> None:
         self._set(model=switched.model_id)
 
-    def _model_stays(self, frame: Frame, failed: events.ModelSwitchFailed) -> None:
+    def _model_stays(self, frame: Envelope, failed: events.ModelSwitchFailed) -> None:
         model = failed.requested_model_id or "another model"
         self._changing(frame).note(f"The model could not be switched to {model}: {failed.error}".rstrip(": ") + ".")
 
-    def _snapshot(self, _frame: Frame, snapshot: events.SessionSnapshot) -> None:
+    def _snapshot(self, _frame: Envelope, snapshot: events.SessionSnapshot) -> None:
         model, mode = snapshot.current_model_id, snapshot.current_approval_mode
         self._set(model=model or self._status.model, mode=mode or self._status.mode)
 
-    def _suggested(self, _frame: Frame, suggestion: events.Suggestion) -> None:
+    def _suggested(self, _frame: Envelope, suggestion: events.Suggestion) -> None:
         self._set(suggestion=suggestion.suggestion)
 
-    def _passed(self, _frame: Frame, _event: object) -> None:
+    def _passed(self, _frame: Envelope, _event: object) -> None:
         """It is for the connection, or of no interest."""
 
     # Keeping
 
-    def _changing(self, frame: Frame) -> Turn:
+    def _changing(self, frame: Envelope) -> TurnBuilder:
         """The turn that an event changes: its prompt's; the last one for an event that names no prompt."""
         key = frame.prompt or next(reversed(self._turns), START)
         turn = self._turns.get(key)
         if turn is None:
             # What comes without a prompt waits for no end.
-            turn = self._turns[key] = Turn(key, frame.client, "running" if frame.prompt else "done")
+            turn = self._turns[key] = TurnBuilder(key, frame.client, "running" if frame.prompt else "done")
             self._set(suggestion="")
         self._touch(turn)
         return turn
 
-    def _touch(self, turn: Turn) -> None:
+    def _touch(self, turn: TurnBuilder) -> None:
         self._dirty.add(turn.key)
         self._changed()
 

@@ -278,7 +278,7 @@ _UNSUPPORTED: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Envelope:
     """One event with what the daemon says about it."""
 
     event: Event
@@ -290,14 +290,14 @@ class Frame:
     """The client that caused it."""
 
 
-def read_frame(data: str | Mapping[str, Any]) -> Frame:
+def read_envelope(data: str | Mapping[str, Any]) -> Envelope:
     """What the data of a server-sent event say, or one entry of a session's history. Never raises."""
     try:
         fields: object = json.loads(data) if isinstance(data, str) else data
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, Mapping):
-        return Frame(Unsupported(what="an event that can't be read"))
+        return Envelope(Unsupported(what="an event that can't be read"))
     frame = cast("Mapping[str, Any]", fields)
     inner = frame.get("data")
     about = cast("Mapping[str, Any]", inner if isinstance(inner, dict) else {})
@@ -310,7 +310,7 @@ def read_frame(data: str | Mapping[str, Any]) -> Frame:
             prompt = event.meta.prompt_id or event.meta.record_id
         else:
             prompt = about.get("promptId")
-    return Frame(
+    return Envelope(
         event,
         number if type(number) is int else None,
         prompt if isinstance(prompt, str) else None,

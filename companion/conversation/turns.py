@@ -7,8 +7,21 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from . import agent
-from .view import Attachment, Diff, Item, Message, Notice, Option, Permission, Place, Question, Speaker, Tool, TurnState
-from .view import Turn as ShownTurn
+from .snapshot import (
+    Attachment,
+    Diff,
+    Item,
+    Location,
+    Message,
+    Notice,
+    Option,
+    Permission,
+    Question,
+    Speaker,
+    Tool,
+    Turn,
+    TurnState,
+)
 
 
 @dataclass(slots=True)
@@ -30,7 +43,7 @@ class _Said:
 
 
 @dataclass(slots=True)
-class Turn:
+class TurnBuilder:
     """A prompt and what comes of it."""
 
     key: str
@@ -43,7 +56,7 @@ class Turn:
     """A text is the id of a tool call."""
     _tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
 
-    def show(self) -> ShownTurn:
+    def show(self) -> Turn:
         """The turn as it is now."""
         items: list[Item] = []
         for item in self._items:
@@ -54,7 +67,7 @@ class Turn:
                     items.append(self._tools[item])
                 case Notice():
                     items.append(item)
-        return ShownTurn(self.key, self.state, tuple(items), self.client, self.stop_reason, self.error, self.cancelling)
+        return Turn(self.key, self.state, tuple(items), self.client, self.stop_reason, self.error, self.cancelling)
 
     @property
     def asked(self) -> str:
@@ -153,7 +166,7 @@ def _merged(tool: Tool, update: agent.ToolUpdate) -> Tool:
         status=update.status or tool.status,
         text=text,
         diffs=diffs,
-        places=tool.places if places is None else tuple(Place(place.path, place.line) for place in places),
+        places=tool.places if places is None else tuple(Location(place.path, place.line) for place in places),
         # The first word of a call has an empty input: the arguments are still on their way.
         input=update.raw_input or tool.input,
         output=tool.output if update.raw_output is None else update.raw_output,

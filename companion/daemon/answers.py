@@ -10,8 +10,8 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from ..conversation.agent import Object, Text, Wire
 from ..conversation.conversation import Choices, Cursor, History
-from ..conversation.events import read_frame
-from ..conversation.view import Choice, Queued, Window
+from ..conversation.events import read_envelope
+from ..conversation.snapshot import Choice, ContextWindow, Queued
 from .errors import RefusedError
 
 M = TypeVar("M", bound=Wire)
@@ -161,7 +161,7 @@ def history(answer: Mapping[str, Any], queue: tuple[Queued, ...]) -> History:
     """The conversation in an answer of `/load`."""
     loaded = read(_Loaded, answer)
     return History(
-        tuple(read_frame(event) for event in (*loaded.compacted_replay, *loaded.live_journal)),
+        tuple(read_envelope(event) for event in (*loaded.compacted_replay, *loaded.live_journal)),
         Cursor(loaded.event_epoch, loaded.last_event_id),
         loaded.has_active_prompt,
         queue,
@@ -191,7 +191,7 @@ class _Used(Wire):
     usage: _Usage
 
 
-def window(answer: Mapping[str, Any]) -> Window:
+def window(answer: Mapping[str, Any]) -> ContextWindow:
     """The use of the context window."""
     usage = read(_Used, answer).usage
-    return Window(usage.context_window_size, usage.total_tokens)
+    return ContextWindow(usage.context_window_size, usage.total_tokens)

@@ -14,8 +14,8 @@ from typing import Any, Literal, Self, cast
 from urllib.parse import quote
 
 from ..conversation.conversation import Choices, Cursor, History
-from ..conversation.events import Frame, read_frame
-from ..conversation.view import Queued, Window
+from ..conversation.events import Envelope, read_envelope
+from ..conversation.snapshot import ContextWindow, Queued
 from . import answers
 from .address import Address
 from .answers import Capabilities, Session, SessionInfo
@@ -174,15 +174,15 @@ class Client:
             "utf-8", "replace"
         )
 
-    async def transcript(self, session: Session) -> tuple[Frame, ...]:
+    async def transcript(self, session: Session) -> tuple[Envelope, ...]:
         """The session's history as it is on the daemon's disk, from its beginning."""
         self._need("session_transcript")
-        frames: list[Frame] = []
+        frames: list[Envelope] = []
         route = f"{_path(session, 'transcript')}?limit=500"
         cursor = ""
         while True:
             answer = await self._transport.json("GET", route + (f"&cursor={quote(cursor, safe='')}" if cursor else ""))
-            frames += (read_frame(event) for event in answers.objects(answer.get("events")))
+            frames += (read_envelope(event) for event in answers.objects(answer.get("events")))
             following = answer.get("nextCursor")
             if not isinstance(following, str) or following in {"", cursor}:
                 return tuple(frames)
@@ -279,7 +279,7 @@ class Client:
         self._need("session_context")
         return answers.choices(await self._transport.json("GET", _path(session, "context"), session=session))
 
-    async def window(self, session: Session) -> Window | None:
+    async def window(self, session: Session) -> ContextWindow | None:
         """How full the context window is."""
         if not self.has("session_context_usage"):
             return None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from ..conversation.view import Locality
+from ..conversation.snapshot import Locality
 from .address import Address
 from .answers import Capabilities, objects
 from .client import Client

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import httpx2
 
-from ..conversation.events import Frame, read_frame
+from ..conversation.events import Envelope, read_envelope
 from .address import Address
 from .answers import Session
 from .errors import DaemonError, NotADaemonError, RefusedError, StreamLostError, UnreachableError, UnsendableError
@@ -44,7 +44,7 @@ class EventStream:
 
     epoch: str
     """The bus that counts them."""
-    frames: AsyncIterator[Frame]
+    frames: AsyncIterator[Envelope]
 
 
 class Transport:
@@ -199,12 +199,12 @@ async def _within(seconds: float) -> AsyncGenerator[None]:
         raise StreamLostError("The daemon doesn't finish its answer.") from None
 
 
-async def _frames(response: httpx2.Response) -> AsyncIterator[Frame]:
+async def _frames(response: httpx2.Response) -> AsyncIterator[Envelope]:
     decoder = Decoder()
     try:
         async for received in response.aiter_raw():
             for data in decoder.feed(received):
-                yield read_frame(data)
+                yield read_envelope(data)
     except httpx2.TimeoutException:
         raise StreamLostError(f"The daemon has been silent for {SILENCE_LIMIT:.0f} s.") from None
     except EventTooLargeError:

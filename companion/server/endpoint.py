@@ -13,7 +13,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-from ..clis.discovery import Lives, Publication
+from ..clis.discovery import DiscoveryFiles, Lives
 from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName
 from ..handover import Inheritance
 from .port import ServedWindow
@@ -58,13 +58,13 @@ class Endpoint:
     """Whether CLIs from before Qwen Code 0.5.2 find it too."""
     folders_since: dict[str, float] = field(default_factory=dict[str, float])
     """Since when each folder is told to CLIs, as a Unix time in seconds."""
-    publications: list[Publication] = field(init=False)
+    publications: list[DiscoveryFiles] = field(init=False)
     """One for each CLI family, each with a token of its own: the token says who calls, and for which window."""
 
     def __post_init__(self) -> None:
         self.publications = [
             # 32 random bytes.
-            Publication(family, self.port, self.tokens.get(family.name) or secrets.token_urlsafe(32))
+            DiscoveryFiles(family, self.port, self.tokens.get(family.name) or secrets.token_urlsafe(32))
             for family in FAMILIES
         ]
 

@@ -1,1 +1,7 @@
-"""The adapter: the companion's editor port on Sublime Text's API, its listeners and its commands."""
+"""The adapter: the companion's port to the editor on Sublime Text's API, with its listeners and commands.
+
+Only this room and plugin.py import `sublime`. It may import everything else, at run time only what needs the standard
+library alone. Start with `adapter`, the one object that is made when the package is loaded; `package` holds it, and
+`bridge` is the way from the companion thread to the UI thread. Each subfolder has the views, commands and listeners of
+one room: `diff`, `chat`, `terminal`, `status`.
+"""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from ..chat.prompt import Draft
-    from ..chat.transcript.frame import Frame
+    from ..chat.transcript.render import Render
     from ..companion import Companion
     from ..editor import WindowStatus
     from ..review.changes import Edit
@@ -263,7 +263,7 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._keep_text(window, title, text, why))
 
-    async def show_chat(self, window: int, frame: Frame) -> bool:
+    async def show_chat(self, window: int, frame: Render) -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: self.chats.show(window, frame))
 

@@ -8,13 +8,13 @@ import sublime
 
 NO_ANSWER = "The companion doesn't answer. Sublime's console says why (View → Show Console)."
 
-Choice = tuple[str, str, Callable[[], object]]
+PanelItem = tuple[str, str, Callable[[], object]]
 """A caption, a detail, and what picking it does."""
 
 
 def choose(
     window: sublime.Window,
-    choices: Sequence[Choice],
+    choices: Sequence[PanelItem],
     placeholder: str,
     *,
     selected: int = -1,

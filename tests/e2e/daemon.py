@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 
 from companion.chat import prompt
 from companion.chat.reader import Chat
-from companion.conversation.view import Message, Permission, Turn
+from companion.conversation.snapshot import Message, Permission, Turn
 from companion.daemon.address import Address
 from companion.daemon.answers import Session
 from companion.daemon.client import Client, Scope

@@ -16,7 +16,7 @@ from unittest.mock import patch
 import psutil
 
 from companion.chat import prompt
-from companion.conversation.events import read_frame
+from companion.conversation.events import read_envelope
 from companion.daemon import transport
 from companion.daemon.address import Address
 from companion.daemon.errors import DaemonError
@@ -36,7 +36,7 @@ class Recorder:
     def read(self, data: Any) -> Any:
         """Stands in for `read_frame`."""
         self.lines.append(self.clean(data if isinstance(data, str) else json.dumps(data)))
-        return read_frame(data)
+        return read_envelope(data)
 
     def clean(self, text: str) -> str:
         value = json.loads(text.replace(str(self.place.home.root), "/home/ada"))
@@ -115,7 +115,7 @@ async def _record(place: Place) -> None:
     recorder = Recorder(place)
     daemon = await place.start()
     try:
-        with patch.object(transport, "read_frame", recorder.read):
+        with patch.object(transport, "read_envelope", recorder.read):
             async with talk(daemon.address, str(place.home.workspace)) as here:
                 await _converse(place, here)
                 session = here.chat.session

@@ -17,7 +17,7 @@ import pytest
 from companion.chat import prompt
 from companion.chat.reader import Chat
 from companion.conversation.conversation import Conversation
-from companion.conversation.view import Tool
+from companion.conversation.snapshot import Tool
 from companion.daemon.address import Address, Token
 from companion.daemon.client import Client, Scope
 from companion.daemon.errors import AlreadyAnsweredError, UnauthorizedError, UnreachableError, WorkspaceMismatchError

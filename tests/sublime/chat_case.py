@@ -50,8 +50,8 @@ class ChatCase(CompanionCase):
         yield from self.on_companion(self._replace)
         self.set_setting("daemon.enabled", True)
         self.view_values, self.frames, self.prompts = (
-            loaded("conversation.view"),
-            loaded("chat.transcript.frame"),
+            loaded("conversation.snapshot"),
+            loaded("chat.transcript.render"),
             loaded("chat.prompt"),
         )
         self.transcript = loaded("chat.transcript.transcript").Transcript()

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from companion.chat.chats import Chats
-from companion.chat.transcript.frame import Frame
-from companion.conversation.view import Connection
+from companion.chat.transcript.render import Render
+from companion.conversation.snapshot import ConnectionStatus
 from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
 
@@ -61,14 +61,14 @@ class Room:
         )
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> Render:
         return self.editor.frames[1][-1]
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> ConnectionStatus:
         return self.frame.status.connection
 
-    async def state(self, state: str) -> Connection:
+    async def state(self, state: str) -> ConnectionStatus:
         """The connection once it is in a state."""
         await until(lambda: self.editor.frames.get(1) and self.connection.state == state)
         return self.connection

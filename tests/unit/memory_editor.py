@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from companion.chat.prompt import Draft
-from companion.chat.transcript.frame import Frame
+from companion.chat.transcript.render import Render
 from companion.editor import WindowStatus
 from companion.review.changes import Edit
 from companion.review.marks import Marks
@@ -52,7 +52,7 @@ class MemoryEditor:
     show_fails: Exception | None = None
     asked: list[int] = field(default_factory=list)
     """The limits with which selections were asked for."""
-    frames: dict[int, list[Frame]] = field(default_factory=dict)
+    frames: dict[int, list[Render]] = field(default_factory=dict)
     """What was shown of each window's chat, the latest last."""
     chats: dict[int, str] = field(default_factory=dict)
     """The text of each window's chat."""
@@ -126,7 +126,7 @@ class MemoryEditor:
     def keep_text(self, window: int, title: str, text: str, why: str) -> None:
         self.kept.append((window, title, text, why))
 
-    async def show_chat(self, window: int, frame: Frame) -> bool:
+    async def show_chat(self, window: int, frame: Render) -> bool:
         if self.chat_fails:
             raise self.chat_fails.pop(0)
         if not self.has_chat:

@@ -543,7 +543,7 @@ def test_mentions_in_a_text_without_blanks_become_files(project: Path):
 
 
 def test_a_path_on_another_system_is_joined_as_it_does():
-    place = drafts.Place("/here", r"C:\work", is_local=False)
+    place = drafts.ChatFolder("/here", r"C:\work", is_local=False)
     assert place.path_there("a/b.py") == r"C:\work\a/b.py"
     assert place.path_there(r"D:\x") == r"D:\x"
 

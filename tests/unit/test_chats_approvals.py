@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from companion.conversation.view import Locality
+from companion.conversation.snapshot import Locality
 from companion.review import reviews as review_module
 from companion.settings import Settings
 

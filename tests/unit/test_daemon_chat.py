@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from companion.chat.reader import Chat
-from companion.conversation.view import Message, View, Window
+from companion.conversation.snapshot import ContextWindow, Message, Snapshot
 from companion.daemon.answers import Session
 from companion.daemon.client import Client
 
@@ -272,7 +272,7 @@ def test_tries_come_less_often_until_events_come_again():
 
 def test_a_slow_view_gets_few_looks_and_the_reader_goes_on():
     async def test(daemon: FakeDaemon, person: Person) -> None:
-        views: list[View] = []
+        views: list[Snapshot] = []
 
         async def look() -> None:
             async for view in person.chat.views(1000):
@@ -322,13 +322,13 @@ def test_how_full_the_window_is_is_asked_for_where_the_daemon_does_not_tell():
         used(daemon, 10)
         stream.say(1, "a")
         stream.send("turn_complete", 2, "p", stopReason="end_turn")
-        await until(lambda: person.chat.conversation.status.window == Window(100, 10))
+        await until(lambda: person.chat.conversation.status.window == ContextWindow(100, 10))
         stream.send("session_update", 3, "q", update={"sessionUpdate": "usage_update", "size": 100, "used": 20})
         asked = len(daemon.asked("GET /session/s/context-usage"))
         stream.send("turn_complete", 4, "q", stopReason="end_turn")
         stream.say(5, "b", "r")
         await person.text("ab")
-        assert person.chat.conversation.status.window == Window(100, 20)
+        assert person.chat.conversation.status.window == ContextWindow(100, 20)
         assert len(daemon.asked("GET /session/s/context-usage")) == asked
 
     chatting(test)

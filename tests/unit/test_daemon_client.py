@@ -11,7 +11,7 @@ import pytest
 
 from companion.chat import prompt
 from companion.conversation.conversation import Cursor
-from companion.conversation.view import Queued, Window
+from companion.conversation.snapshot import ContextWindow, Queued
 from companion.daemon import client as client_module
 from companion.daemon import errors, transport
 from companion.daemon.address import DEFAULT_URL, Address, Token, resolve, starts_own
@@ -373,7 +373,7 @@ def test_what_the_routes_send():
             assert await client.dequeue(SESSION, "p")
             await client.rename(SESSION, "T")
             assert await client.export(SESSION, "md") == "# text"
-            assert await client.window(SESSION) == Window(2, 1)
+            assert await client.window(SESSION) == ContextWindow(2, 1)
         bodies = {request.route: request.body for request in daemon.requests}
         assert bodies["/session"] == {
             "cwd": "/w",

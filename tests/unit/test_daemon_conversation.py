@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion.conversation.conversation import START, Choices, Conversation, Cursor, History
-from companion.conversation.events import Frame, read_frame
-from companion.conversation.view import Choice, Connection, Message, Notice, Queued, Tool, Turn, Window
+from companion.conversation.events import Envelope, read_envelope
+from companion.conversation.snapshot import Choice, ConnectionStatus, ContextWindow, Message, Notice, Queued, Tool, Turn
 from companion.daemon.answers import history
 
 from .test_daemon_events import HISTORIES, SESSION
 
-FRAMES = [read_frame(line) for line in SESSION]
+FRAMES = [read_envelope(line) for line in SESSION]
 NUMBERED = [frame for frame in FRAMES if frame.id is not None]
 
 
-def told(frames: list[Frame]) -> Conversation:
+def told(frames: list[Envelope]) -> Conversation:
     conversation = Conversation()
     assert conversation.begin("e")
     for frame in frames:
@@ -33,22 +33,22 @@ def texts(turn: Turn) -> list[tuple[str, str]]:
     return [(item.speaker, item.text) for item in turn.items if isinstance(item, Message)]
 
 
-def say(text: str, prompt: str | None = "p", kind: str = "agent_message_chunk", **more: Any) -> Frame:
+def say(text: str, prompt: str | None = "p", kind: str = "agent_message_chunk", **more: Any) -> Envelope:
     update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}, **more}
-    return read_frame({"type": "session_update", "promptId": prompt, "data": {"update": update}})
+    return read_envelope({"type": "session_update", "promptId": prompt, "data": {"update": update}})
 
 
-def update(kind: str, /, **fields: Any) -> Frame:
-    return read_frame(
+def update(kind: str, /, **fields: Any) -> Envelope:
+    return read_envelope(
         {"type": "session_update", "promptId": "p", "data": {"update": {"sessionUpdate": kind, **fields}}}
     )
 
 
-def event(kind: str, /, prompt: str | None = "p", **data: Any) -> Frame:
-    return read_frame({"type": kind, "promptId": prompt, "data": data})
+def event(kind: str, /, prompt: str | None = "p", **data: Any) -> Envelope:
+    return read_envelope({"type": kind, "promptId": prompt, "data": data})
 
 
-def request(number: int = 1, **call: Any) -> Frame:
+def request(number: int = 1, **call: Any) -> Envelope:
     options = [{"optionId": "once", "name": "Allow", "kind": "allow_once"}]
     return event(
         "permission_request", requestId=f"r{number}", toolCall={"toolCallId": f"t{number}", **call}, options=options
@@ -208,7 +208,7 @@ def test_what_names_no_prompt_belongs_to_the_last_turn():
         (event("user_shell_result", exitCode=3), "The command has ended with 3."),
     ],
 )
-def test_notices(frame: Frame, notice: str):
+def test_notices(frame: Envelope, notice: str):
     conversation = Conversation()
     conversation.apply(frame)
     assert conversation.turns[0].items == (Notice(notice),)
@@ -256,12 +256,12 @@ def test_the_status():
     conversation.apply(update("session_info_update", title="T"))
     conversation.apply(event("followup_suggestion", suggestion="Go on"))
     conversation.apply(event("session_snapshot", currentModelId="m"))
-    conversation.window_known(Window(10, 1))
+    conversation.window_known(ContextWindow(10, 1))
     conversation.chosen(Choices("", "", (Choice("m", "M"),), ()))
-    conversation.connected(Connection("live"))
+    conversation.connected(ConnectionStatus("live"))
     status = conversation.status
     assert (status.plan[0].text, status.mode, status.title, status.model) == ("Do", "plan", "T", "m")
-    assert (status.window, status.models, status.suggestion) == (Window(10, 1), (Choice("m", "M"),), "Go on")
+    assert (status.window, status.models, status.suggestion) == (ContextWindow(10, 1), (Choice("m", "M"),), "Go on")
     conversation.apply(say("x", kind="user_message_chunk"))
     assert conversation.status.suggestion == ""
 
@@ -356,7 +356,7 @@ def test_what_runs_ends_with_its_session():
 def test_how_a_turn_was_seen_to_end_stays_where_the_history_does_not_tell(key: str | None):
     """Issue 5: a history from disk has no ends; that of 0.21.2 has other keys, too."""
 
-    def asked(prompt: str | None) -> Frame:
+    def asked(prompt: str | None) -> Envelope:
         meta: dict[str, Any] = {} if prompt else {"_meta": {"qwen.session.recordId": "1"}}
         return say("Do", prompt, "user_message_chunk", **meta)
 
@@ -379,7 +379,7 @@ def test_a_prompt_like_the_last_one_did_not_end_like_it():
 def test_the_history_of_old_daemons_names_no_prompts_but_their_records():
     """Issue 5: 0.21.2."""
 
-    def recorded(number: int, text: str, kind: str = "user_message_chunk") -> Frame:
+    def recorded(number: int, text: str, kind: str = "user_message_chunk") -> Envelope:
         return say(text, None, kind, _meta={"qwen.session.recordId": f"record {number}"})
 
     conversation = told([say("One?", "a", "user_message_chunk"), event("turn_complete", "a")])

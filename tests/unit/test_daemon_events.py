@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from companion.conversation import agent, events
 from companion.conversation.conversation import Conversation
-from companion.conversation.events import read_frame
+from companion.conversation.events import read_envelope
 from companion.daemon.sse import MAX_EVENT, Decoder, EventTooLargeError
 
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -29,7 +29,7 @@ JSON = st.recursive(
 
 
 def event(kind: str, /, **data: Any) -> events.Event:
-    return read_frame({"type": kind, "data": data}).event
+    return read_envelope({"type": kind, "data": data}).event
 
 
 def update(kind: str, /, **fields: Any) -> events.Event:
@@ -38,7 +38,7 @@ def update(kind: str, /, **fields: Any) -> events.Event:
 
 @pytest.mark.parametrize("line", [*SESSION, *DIED, *HISTORY])
 def test_every_recorded_event_is_understood(line: str | dict[str, Any]):
-    frame = read_frame(line)
+    frame = read_envelope(line)
     assert not isinstance(frame.event, agent.Unknown | agent.Unsupported), frame
     wire = json.loads(line) if isinstance(line, str) else line
     assert frame.id == wire.get("id")
@@ -47,7 +47,7 @@ def test_every_recorded_event_is_understood(line: str | dict[str, Any]):
 
 
 def test_the_recordings_hold_what_a_chat_is_made_of():
-    seen = {type(read_frame(line).event) for line in [*SESSION, *DIED]}
+    seen = {type(read_envelope(line).event) for line in [*SESSION, *DIED]}
     assert seen >= {
         agent.UserChunk, agent.AnswerChunk, agent.ThoughtChunk, agent.ToolStart, agent.ToolUpdate, agent.UsageUpdate,
         agent.CommandsUpdate, agent.PermissionRequest, events.PermissionResolved, events.TurnCompleted,
@@ -124,17 +124,17 @@ def test_the_questions_of_a_request():
 
 @pytest.mark.parametrize("data", ["", "{", "[]", "null", "[" * 100_000])
 def test_what_is_no_event_is_said(data: str):
-    assert isinstance(read_frame(data).event, agent.Unsupported)
+    assert isinstance(read_envelope(data).event, agent.Unsupported)
 
 
 @given(JSON)
 def test_no_event_makes_the_reader_fail(value: Any):
-    read_frame(json.dumps(value))
+    read_envelope(json.dumps(value))
     for kind in (*events._MODELS, "permission_request", "session_update"):
-        read_frame({"type": kind, "data": value, "id": value, "promptId": value})
+        read_envelope({"type": kind, "data": value, "id": value, "promptId": value})
     for kind in agent._UPDATES:
         fields = value if isinstance(value, dict) else {"content": value}
-        read_frame({"type": "session_update", "data": {"update": {**fields, "sessionUpdate": kind}}})
+        read_envelope({"type": "session_update", "data": {"update": {**fields, "sessionUpdate": kind}}})
 
 
 def encoded(lines: list[str], end: str) -> bytes:

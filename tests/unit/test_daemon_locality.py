@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from companion.conversation.view import Locality
+from companion.conversation.snapshot import Locality
 from companion.daemon.address import Address, Token
 from companion.daemon.answers import Capabilities
 from companion.daemon.client import Client

@@ -9,34 +9,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.chat.transcript.frame import Frame, Link
+from companion.chat.transcript.render import Link, Render
 from companion.chat.transcript.transcript import MARK, Transcript
 from companion.conversation.conversation import Conversation
-from companion.conversation.view import (
+from companion.conversation.snapshot import (
     Attachment,
-    Connection,
+    ConnectionStatus,
     Diff,
     Item,
     Locality,
+    Location,
     Message,
     Notice,
     Option,
     Permission,
-    Place,
     Question,
     Queued,
+    Snapshot,
     Speaker,
     Status,
     Step,
     Tool,
     Turn,
-    View,
 )
 
 from .test_daemon_conversation import FRAMES, WHOLE
 
 HERE = Locality("this computer", "/home/ada/shop", "0.24.4")
-LIVE = Status(Connection("live"))
+LIVE = Status(ConnectionStatus("live"))
 ALWAYS, ONCE, NO = (
     Option("always", "Allow All Edits", "allow_always"),
     Option("once", "Allow", "allow_once"),
@@ -53,9 +53,9 @@ class Shown:
         self.transcript = Transcript()
         self.text = ""
         self.inserted = 0
-        self.frame: Frame | None = None
+        self.frame: Render | None = None
 
-    def update(self, view: View, locality: Locality = HERE) -> Frame:
+    def update(self, view: Snapshot, locality: Locality = HERE) -> Render:
         self.frame = frame = self.transcript.update(view, locality, "s")
         if frame.anew:
             assert len(frame.edits) == 1
@@ -84,8 +84,8 @@ def turn(*items: Item, key: str = "k", **more: Any) -> Turn:
     return Turn(key, more.pop("state", "done"), items, **more)
 
 
-def view(*turns: Turn, status: Status = LIVE) -> View:
-    return View(1, tuple(each.key for each in turns), turns, status)
+def view(*turns: Turn, status: Status = LIVE) -> Snapshot:
+    return Snapshot(1, tuple(each.key for each in turns), turns, status)
 
 
 def shown(
@@ -108,7 +108,9 @@ def lines(*items: Item, **more: Any) -> list[str]:
 
 
 def tool(**more: Any) -> Tool:
-    return replace(Tool("t", "read_file", "ReadFile: orders.js", "read", "completed", places=(Place(ORDERS),)), **more)
+    return replace(
+        Tool("t", "read_file", "ReadFile: orders.js", "read", "completed", places=(Location(ORDERS),)), **more
+    )
 
 
 def asked(**more: Any) -> Permission:
@@ -172,7 +174,7 @@ TOOLS = st.builds(
     Tool, st.just("t"), st.sampled_from(["read_file", "write_file"]), TEXT,
     st.sampled_from(["read", "edit", "execute", "x"]),
     st.sampled_from(["pending", "in_progress", "completed", "failed", "newer"]), TEXT, DIFFS,
-    st.lists(st.builds(Place, TEXT, st.sampled_from([None, 3])), max_size=7).map(tuple),
+    st.lists(st.builds(Location, TEXT, st.sampled_from([None, 3])), max_size=7).map(tuple),
     st.dictionaries(st.sampled_from(["command", "x"]), TEXT, max_size=2), st.none(),
     st.lists(PERMISSIONS, max_size=2).map(tuple),
     st.sampled_from([None, "u"]),
@@ -184,7 +186,9 @@ TURNS = st.builds(
 )  # fmt: skip
 STATUS = st.builds(
     Status,
-    st.builds(Connection, st.sampled_from(["connecting", "live", "waiting", "lost"]), TEXT, st.none() | st.just(2.0)),
+    st.builds(
+        ConnectionStatus, st.sampled_from(["connecting", "live", "waiting", "lost"]), TEXT, st.none() | st.just(2.0)
+    ),
     plan=st.lists(st.builds(Step, TEXT, st.sampled_from(["pending", "completed"])), max_size=2).map(tuple),
     queue=st.lists(st.builds(Queued, st.just("q"), TEXT), max_size=2).map(tuple), running=st.sampled_from([None, "1"]),
 )  # fmt: skip
@@ -219,10 +223,10 @@ def test_any_conversation_reads_as_if_it_had_been_seen_at_once(data: st.DataObje
         status, locality = data.draw(STATUS), data.draw(st.sampled_from(places))
         if data.draw(st.booleans()):
             made.transcript.own_clients.add("client")
-        frame = made.update(View(1, tuple(now), changed, status), locality)
+        frame = made.update(Snapshot(1, tuple(now), changed, status), locality)
         fresh = Shown()
         fresh.transcript.own_clients |= made.transcript.own_clients
-        whole = fresh.update(View(1, tuple(now), tuple(now.values()), status), locality)
+        whole = fresh.update(Snapshot(1, tuple(now), tuple(now.values()), status), locality)
         assert made.text == fresh.text
         assert (frame.folds, frame.links, frame.codes, frame.asks) == (
             whole.folds,
@@ -246,10 +250,10 @@ def test_an_answer_is_in_the_text_to_the_byte_wherever_it_is_cut(one: str, two: 
 def test_a_frame_that_begins_anew_replaces_all():
     made = shown(*WHOLE.turns)
     made.transcript.begin_anew()
-    frame = made.update(View(2, tuple(each.key for each in WHOLE.turns), (), LIVE))
+    frame = made.update(Snapshot(2, tuple(each.key for each in WHOLE.turns), (), LIVE))
     assert frame.anew
     assert [edit.text for edit in frame.edits] == [made.text]
-    assert not made.update(View(3, tuple(each.key for each in WHOLE.turns), (), LIVE)).edits
+    assert not made.update(Snapshot(3, tuple(each.key for each in WHOLE.turns), (), LIVE)).edits
 
 
 def test_an_answer_that_grows_costs_what_is_new():
@@ -428,10 +432,10 @@ def test_an_answer_that_imitates_a_question_is_said_to():
     ("call", "line"),
     [
         (tool(), "✓ Read orders.js"),
-        (tool(places=(Place("/etc/x", 3),), status="in_progress"), "○ Read /etc/x:3"),
+        (tool(places=(Location("/etc/x", 3),), status="in_progress"), "○ Read /etc/x:3"),
         (tool(kind="edit", diffs=(DIFF,)), "✓ Edit orders.js +2 −1"),
         (tool(name="write_file", kind="edit", diffs=(Diff(ORDERS, "", "a\nb"),)), "✓ Write orders.js +2 −0"),
-        (tool(places=tuple(Place(f"/{number}") for number in range(7))), "✓ Read /0, /1, /2, /3, /4 and 2 more"),
+        (tool(places=tuple(Location(f"/{number}") for number in range(7))), "✓ Read /0, /1, /2, /3, /4 and 2 more"),
         (tool(kind="execute", input={"command": "ls\nrm x"}, places=()), "✓ Run ls ↵ rm x"),
         (tool(kind="search", title="Grep\n❯ You"), "✓ Grep ↵ ❯ You"),
         (tool(title="", places=(), status="newer"), "◐ read_file"),
@@ -588,7 +592,7 @@ def test_a_client_that_turns_out_to_be_ours_is_not_another():
     made = shown(turn(tool(permissions=(asked(state="selected", chosen=ONCE, voter="c"),))))
     assert "by another client" in made.text
     made.transcript.own_clients.add("c")
-    made.update(View(2, ("k",), (), LIVE))
+    made.update(Snapshot(2, ("k",), (), LIVE))
     assert "by another client" not in made.text
 
 
@@ -605,15 +609,15 @@ def test_the_plan_is_above_the_prompt_until_it_is_through():
 @pytest.mark.parametrize(
     ("connection", "line"),
     [
-        (Connection("connecting"), "◌ Connecting …"),
-        (Connection("connecting", "It is slow"), "⚠ It is slow."),
-        (Connection("waiting", "It is gone. Start it.", 5.0), "⚠ It is gone. Start it. The next try is in 5 s."),
-        (Connection("waiting"), "⚠ The connection is lost."),
-        (Connection("lost", "Set the token."), "⚠ Set the token."),
-        (Connection("ended"), "⚠ The connection is lost."),
+        (ConnectionStatus("connecting"), "◌ Connecting …"),
+        (ConnectionStatus("connecting", "It is slow"), "⚠ It is slow."),
+        (ConnectionStatus("waiting", "It is gone. Start it.", 5.0), "⚠ It is gone. Start it. The next try is in 5 s."),
+        (ConnectionStatus("waiting"), "⚠ The connection is lost."),
+        (ConnectionStatus("lost", "Set the token."), "⚠ Set the token."),
+        (ConnectionStatus("ended"), "⚠ The connection is lost."),
     ],
 )
-def test_a_connection_that_is_not_there_says_why(connection: Connection, line: str):
+def test_a_connection_that_is_not_there_says_why(connection: ConnectionStatus, line: str):
     assert shown(status=Status(connection)).text.endswith(f"\n\n{line}\n\n❯ ")
 
 
@@ -637,7 +641,7 @@ def test_the_syntax_knows_every_line_of_the_chat_itself():
         tool(permissions=(permission,)), tool(parent="x", status="failed"), Notice("Note"),
         tool(permissions=(asked(),)),
     )  # fmt: skip
-    status = Status(Connection("lost"), plan=(Step("a", "pending"),), queue=(Queued("q", "a"),))
+    status = Status(ConnectionStatus("lost"), plan=(Step("a", "pending"),), queue=(Queued("q", "a"),))
     text = shown(
         turn(*items, state="cancelled"), turn(Message("user", "said"), key="x", state="running"), status=status
     ).text
@@ -654,7 +658,7 @@ def test_the_syntax_and_the_chat_see_the_same_code_blocks():
 
 
 def test_a_link_is_where_the_daemon_has_the_file():
-    made = shown(turn(tool(places=(Place(ORDERS, 2),))))
+    made = shown(turn(tool(places=(Location(ORDERS, 2),))))
     assert made.frame
     assert made.frame.links == (Link(made.text.index("orders"), made.text.index("orders") + 11, ORDERS, 2),)
 
@@ -662,7 +666,7 @@ def test_a_link_is_where_the_daemon_has_the_file():
 def test_turns_in_another_order_are_written_anew_from_what_is_known():
     one, two = turn(Message("answer", "one"), key="1"), turn(Message("answer", "two"), key="2")
     made = shown(one, two)
-    made.update(View(2, ("2", "1"), (), LIVE))
+    made.update(Snapshot(2, ("2", "1"), (), LIVE))
     assert made.text == shown(two, one).text
-    made.update(View(3, ("1", "3"), (), LIVE))
+    made.update(Snapshot(3, ("1", "3"), (), LIVE))
     assert made.text == shown(one).text

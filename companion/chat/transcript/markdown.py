@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .frame import Code, Link
-from .writer import Places
+from .render import Code, Link
+from .writer import TranscriptMarks
 
 _FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\s`{]*)")
 _KINDS = (
@@ -51,9 +51,9 @@ class Scanner:
         self._fence: _Fence | None = None
         self._codes = 0
 
-    def feed(self, text: str) -> Places:
+    def feed(self, text: str) -> TranscriptMarks:
         """Read on; returns what has been found."""
-        found = Places()
+        found = TranscriptMarks()
         *complete, rest = text.split("\n")
         for part in complete:
             self._line.append(part)
@@ -65,12 +65,12 @@ class Scanner:
             self._line.append(rest)
         return found
 
-    def end(self, unread: int) -> tuple[str, Places]:
+    def end(self, unread: int) -> tuple[str, TranscriptMarks]:
         """What the answer lacks if it ends here, and what its last line holds. It may go on nevertheless.
 
         `unread` line feeds are at its end that were not fed.
         """
-        found, line = Places(), "".join(self._line)
+        found, line = TranscriptMarks(), "".join(self._line)
         before = self.imitates, self._fence, self._codes
         self._read(line, found)
         lacks = "\n" * max(unread, 1) + self._fence.indent + self._fence.mark if self._fence else ""
@@ -79,7 +79,7 @@ class Scanner:
         self.imitates, self._fence, self._codes = before
         return lacks, found
 
-    def _read(self, line: str, found: Places) -> None:
+    def _read(self, line: str, found: TranscriptMarks) -> None:
         fence = _FENCE.match(line) if "```" in line or "~~~" in line else None
         if self._fence:
             mark = fence[1] if fence else ""

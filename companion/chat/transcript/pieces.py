@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...review.changes import Edit
 from ...review.words import common_head
-from .frame import Fold
 from .markdown import Scanner
 from .plain import presentable
-from .writer import Places, Writer
+from .render import Fold
+from .writer import TranscriptMarks, Writer
 
 
 class Piece:
@@ -21,7 +21,7 @@ class Piece:
         self.start = 0
         self.lead = ""
         self.suffix = ""
-        self.places = Places()
+        self.places = TranscriptMarks()
         self._parts: list[str] = []
         self._size = 0
 
@@ -39,14 +39,14 @@ class Piece:
         """Begin at another point."""
         if by := start - self.start:
             self.start = start
-            moved = Places()
+            moved = TranscriptMarks()
             moved.add((self.places,), by)
             self.places = moved
 
     def put(self, lead: str, writer: Writer) -> list[Edit]:
         """Be what has been written."""
         edits = self._replace(lead, writer.text, "")
-        self.places = Places()
+        self.places = TranscriptMarks()
         self.places.add((writer.places,), self.start + len(lead))
         return edits
 
@@ -102,7 +102,7 @@ class MessagePiece(Piece):
         return change(before, self.text, self.start)
 
     def _clear(self, lead: str, text: str) -> None:
-        self.lead, self.suffix, self.places = lead, "", Places()
+        self.lead, self.suffix, self.places = lead, "", TranscriptMarks()
         self._parts, self._size = [], 0
         self._scanner = Scanner(self._key)
         self._said = ""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from ...conversation.view import Locality, View
+from ...conversation.snapshot import Locality, Snapshot
 from ...review.changes import Edit
 from . import wording
-from .frame import MARK, Frame
 from .pieces import Piece
+from .render import MARK, Render
 from .turn_text import TurnText
 from .writer import Writer
 
@@ -40,13 +40,13 @@ class Transcript:
         """Let the next frame replace all, for a view that doesn't have what the frames before have made."""
         self._is_new = True
 
-    def update(self, view: View, locality: Locality, session: str = "") -> Frame:
+    def update(self, view: Snapshot, locality: Locality, session: str = "") -> Render:
         """The changes since the view before. The first view must have all turns."""
         length = self._length
         edits = list(self._changes(view, locality))
         if self._is_new:
             edits = [Edit(0, length, self.text)]
-        frame = Frame(
+        frame = Render(
             self._is_new,
             tuple(edits),
             self._length,
@@ -71,7 +71,7 @@ class Transcript:
             yield from turn.pieces
         yield self._tail
 
-    def _changes(self, view: View, locality: Locality) -> Iterator[Edit]:
+    def _changes(self, view: Snapshot, locality: Locality) -> Iterator[Edit]:
         changed = {turn.key: turn for turn in view.changed}
         context = wording.Context(locality.folder, frozenset(self.own_clients), self.shows_diffs)
         if context != self._context:

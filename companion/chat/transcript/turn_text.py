@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
-from ...conversation.view import Item, Message, Notice, Turn
+from ...conversation.snapshot import Item, Message, Notice, Turn
 from ...review.changes import Edit
 from . import wording
 from .pieces import MessagePiece, Piece
 from .plain import flat
-from .writer import Places, Writer
+from .writer import TranscriptMarks, Writer
 
 _YOU, _SHELL, _AGENT = "❯ You\n", "❯ Shell\n", "◆ Qwen Code\n"
 _NOTHING = Writer("")
@@ -34,7 +34,7 @@ class TurnText:
     def __init__(self, key: str, shown: Turn | None = None) -> None:
         self.start = 0
         self.length = 0
-        self.places = Places()
+        self.places = TranscriptMarks()
         self.shown: Turn | None = shown
         self._key = key
         self._slots: list[_Slot] = []
@@ -91,7 +91,7 @@ class TurnText:
         self._gather()
 
     def _gather(self) -> None:
-        self.places = Places()
+        self.places = TranscriptMarks()
         self.places.add(piece.places for piece in self.pieces)
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from ...conversation.view import Attachment, Diff, Locality, Permission, Status, Step, Tool, Turn
+from ...conversation.snapshot import Attachment, Diff, Locality, Permission, Status, Step, Tool, Turn
 from ...review.changes import Tally, changes, lines_of, tally
-from .frame import Ask
 from .plain import clean, flat, presentable, relative, sentence, whole
+from .render import Ask
 from .writer import Writer
 
 INDENT = "    "

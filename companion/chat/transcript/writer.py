@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .frame import Ask, Code, Fold, Link
+from .render import Ask, Code, Fold, Link
 
 
 @dataclass(slots=True)
-class Places:
+class TranscriptMarks:
     """What is where in a text."""
 
     folds: list[Fold] = field(default_factory=list[Fold])
@@ -17,7 +17,7 @@ class Places:
     codes: list[Code] = field(default_factory=list[Code])
     asks: list[Ask] = field(default_factory=list[Ask])
 
-    def add(self, others: Iterable[Places], by: int = 0) -> None:
+    def add(self, others: Iterable[TranscriptMarks], by: int = 0) -> None:
         """Add others, moved by so many characters."""
         for other in others:
             if by:
@@ -36,7 +36,7 @@ class Writer:
     """A text that is written from its beginning to its end, with what is where in it."""
 
     def __init__(self, text: str = "") -> None:
-        self.places = Places()
+        self.places = TranscriptMarks()
         self.length = len(text)
         self._parts = [text]
 

@@ -10,7 +10,7 @@ import sublime
 from ..windows import is_visible
 
 if TYPE_CHECKING:
-    from ...chat.transcript.frame import Ask
+    from ...chat.transcript.render import Ask
     from .text import ChatText
 
 CALM = 1.0

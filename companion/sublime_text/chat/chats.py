@@ -19,8 +19,8 @@ from .view import FOLDER_SETTING, ChatView
 
 if TYPE_CHECKING:
     from ...chat.chats import Chats
-    from ...chat.transcript.frame import Frame, Link
-    from ...conversation.view import Permission
+    from ...chat.transcript.render import Link, Render
+    from ...conversation.snapshot import Permission
 
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat hears that the companion doesn't answer."""
@@ -38,7 +38,7 @@ class ChatViews:
         self._is_enabled = is_enabled
         self._chats: dict[int, ChatView] = {}
 
-    def show(self, window: int, frame: Frame) -> bool:
+    def show(self, window: int, frame: Render) -> bool:
         """Bring a window's chat up to date. Returns False if it is gone."""
         chat = self._chats.get(window)
         if chat is None or not chat.view.is_valid():

@@ -14,7 +14,7 @@ from ...daemon.address import resolve, starts_own
 from ...daemon.errors import DaemonError
 from ...settings import FILE
 from .. import package
-from ..panels import Choice, choose, say
+from ..panels import PanelItem, choose, say
 from ..windows import is_chat
 from .chats import waiting
 from .view import FOLDER_SETTING
@@ -144,7 +144,7 @@ def _pick_folder(window: sublime.Window, picked: Callable[[str], object]) -> Non
     elif len(folders) == 1 or any(map(is_chat, window.views())):
         picked(folders[0])  # A chat that is there already, from before a restart, keeps its own.
     else:
-        choices: list[Choice] = [
+        choices: list[PanelItem] = [
             (PurePath(folder).name or folder, folder, lambda folder=folder: picked(folder)) for folder in folders
         ]
         selected = folders.index(remembered) if remembered in folders else -1

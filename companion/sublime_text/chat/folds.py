@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 if TYPE_CHECKING:
-    from ...chat.transcript.frame import Fold, Frame
+    from ...chat.transcript.render import Fold, Render
 
 
 class ChatFolds:
@@ -22,7 +22,7 @@ class ChatFolds:
         self._closed: set[str] = set()
         """The keys of those that are folded before a frame is shown: what is replaced there unfolds it."""
 
-    def look(self, frame: Frame) -> bool:
+    def look(self, frame: Render) -> bool:
         """Before a frame is shown: see what the person has opened. Returns whether `show` has anything to do."""
         if not frame.anew and frame.folds == self._folds:
             end = self._folds[-1].end if self._folds else -1
@@ -35,7 +35,7 @@ class ChatFolds:
             self._opened -= self._closed
         return True
 
-    def show(self, frame: Frame) -> None:
+    def show(self, frame: Render) -> None:
         """After it: fold what is new, and what has grown or was grown by the text behind it."""
         known = set[str]() if frame.anew else {fold.key for fold in self._folds}
         self._folds = frame.folds

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...chat.transcript.frame import Ask, Code, Frame
-    from ...conversation.view import Choice, Option, Queued, Window
+    from ...chat.transcript.render import Ask, Code, Render
+    from ...conversation.snapshot import Choice, ContextWindow, Option, Queued
 
 STYLE = """
 html.light { --tint: color(var(--background) blend(black 93%)); }
@@ -37,7 +37,7 @@ def link(href: str, words: str, kind: str = "") -> str:
     return f'<a class="{kind}" href="{html.escape(href)}">{html.escape(words)}</a>'
 
 
-def meter(window: Window | None) -> str:
+def meter(window: ContextWindow | None) -> str:
     """How full the context window is, for example "12 % of 128k"."""
     if window is None or window.size <= 0:
         return ""
@@ -49,14 +49,14 @@ def name_of(choices: Sequence[Choice], identifier: str) -> str:
     return next((choice.name for choice in choices if choice.id == identifier and choice.name), identifier)
 
 
-def facts(frame: Frame) -> list[str]:
+def facts(frame: Render) -> list[str]:
     """What the status bar and the chat's bar tell: the model, the mode, how full the context window is."""
     status = frame.status
     found = (name_of(status.models, status.model), name_of(status.modes, status.mode), meter(status.window))
     return [fact for fact in found if fact]
 
 
-def bar(frame: Frame, attached: Sequence[str]) -> str:
+def bar(frame: Render, attached: Sequence[str]) -> str:
     """What is between the transcript and the prompt; `attached` are the names of what goes with the prompt.
 
     The transcript itself says how the connection is and what is to be known of the host.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ..panels import Choice, choose, say
+from ..panels import PanelItem, choose, say
 
 if TYPE_CHECKING:
-    from ...conversation.view import Permission, Question
+    from ...conversation.snapshot import Permission, Question
 
 OTHER = "Other …"
 DONE = "Done"
@@ -25,7 +25,7 @@ def pick_option(
     """
     options = [option for option in permission.options if option.kind == kind]
     if len(options) > 1 or (options and kind == "allow_always"):
-        choices: list[Choice] = [(one.name, "", lambda one=one: picked(one.id)) for one in options]
+        choices: list[PanelItem] = [(one.name, "", lambda one=one: picked(one.id)) for one in options]
         choose(window, choices, permission.title)
     elif options:
         picked(options[0].id)
@@ -67,13 +67,13 @@ class QuestionForm:
         header = f"{question.header}: " if question.header else ""
         choose(self._window, choices, f"{header}{question.text}", selected=selected)
 
-    def _one(self, question: Question, at: int) -> list[Choice]:
-        choices: list[Choice] = [
+    def _one(self, question: Question, at: int) -> list[PanelItem]:
+        choices: list[PanelItem] = [
             (text, description, lambda text=text: self._take(at, text)) for text, description in question.answers
         ]
         return [*choices, (OTHER, "Write an answer", lambda: self._write(question, lambda text: self._take(at, text)))]
 
-    def _several(self, question: Question, at: int, checked: tuple[str, ...]) -> list[Choice]:
+    def _several(self, question: Question, at: int, checked: tuple[str, ...]) -> list[PanelItem]:
         proposed = [text for text, _ in question.answers]
         rows = [*question.answers, *((text, "") for text in checked if text not in proposed)]
 
@@ -82,7 +82,7 @@ class QuestionForm:
             now = tuple(one for one in checked if one != text) if text in checked else (*checked, text)
             self._ask(at, now, row)
 
-        choices: list[Choice] = [
+        choices: list[PanelItem] = [
             (f"{'☑' if text in checked else '☐'} {text}", description, lambda row=row: toggle(row))
             for row, (text, description) in enumerate(rows)
         ]

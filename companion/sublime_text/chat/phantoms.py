@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...chat.transcript.frame import MARK
+from ...chat.transcript.render import MARK
 from . import html
 
 if TYPE_CHECKING:
-    from ...chat.transcript.frame import Code, Frame
+    from ...chat.transcript.render import Code, Render
 
 BAR, ASKS, CODES = "qwen_companion.chat_bar", "qwen_companion.chat_asks", "qwen_companion.chat_codes"
 
@@ -28,7 +28,7 @@ class ChatPhantoms:
         self._shown_asks: object = None
         self._shown_codes: tuple[Code, ...] = ()
 
-    def show(self, frame: Frame, attached: Sequence[str]) -> None:
+    def show(self, frame: Render, attached: Sequence[str]) -> None:
         """Bring them up to date."""
         self.show_bar(frame, attached)
         if frame.asks != self._shown_asks:
@@ -41,7 +41,7 @@ class ChatPhantoms:
             codes = [(max(0, code.start - 1), html.code(code)) for code in frame.codes]
             self._codes.update([self._phantom(at, content, sublime.PhantomLayout.INLINE) for at, content in codes])
 
-    def show_bar(self, frame: Frame, attached: Sequence[str]) -> None:
+    def show_bar(self, frame: Render, attached: Sequence[str]) -> None:
         """Bring the bar up to date, and to its place."""
         at = max(0, frame.length - len(MARK))
         self._bar.update([self._phantom(at, html.bar(frame, attached), sublime.PhantomLayout.BLOCK)])

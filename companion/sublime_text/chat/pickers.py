@@ -15,13 +15,12 @@ from ...chat.mentions import mention
 from ...chat.prompt import Excerpt
 from .. import package
 from ..page import Page
-from ..panels import Choice as PanelChoice
-from ..panels import choose, say
+from ..panels import PanelItem, choose, say
 from ..windows import is_code
 from .commands import ChatCommand, begin, have_chat
 
 if TYPE_CHECKING:
-    from ...conversation.view import Choice
+    from ...conversation.snapshot import Choice
     from ...daemon.answers import SessionInfo
     from ..adapter import Adapter
     from .view import ChatView
@@ -53,7 +52,7 @@ class _SwitchCommand(ChatCommand):
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""
         current, options = self.options(chat)
-        choices: list[PanelChoice] = [
+        choices: list[PanelItem] = [
             (one.name or one.id, one.description, lambda one=one: self.switch(adapter, chat, one.id)) for one in options
         ]
         marks = ["current" if one.id == current else "" for one in options]
@@ -111,7 +110,7 @@ class QwenCompanionChatSessionsCommand(ChatCommand):
 
 
 def _list(adapter: Adapter, chat: ChatView, sessions: Sequence[SessionInfo]) -> None:
-    choices: list[PanelChoice] = [("New Chat", "", lambda: begin(adapter, chat))]
+    choices: list[PanelItem] = [("New Chat", "", lambda: begin(adapter, chat))]
     choices += [
         (_title(one), _details(one, chat.session), lambda one=one: _ask_what(adapter, chat, one)) for one in sessions
     ]
@@ -130,7 +129,7 @@ def _ask_what(adapter: Adapter, chat: ChatView, session: SessionInfo) -> None:
             )
 
     def export() -> None:
-        forms: list[PanelChoice] = [
+        forms: list[PanelItem] = [
             (name, f".{form}", lambda form=form: _export(adapter, chat, session, form)) for form, name in FORMS.items()
         ]
         choose(chat.window, forms, "Export as")
@@ -144,7 +143,7 @@ def _ask_what(adapter: Adapter, chat: ChatView, session: SessionInfo) -> None:
                 lambda _: say(chat.window, "Deleted."),
             )
 
-    choices: list[PanelChoice] = [
+    choices: list[PanelItem] = [
         ("Open", "", lambda: adapter.thread.post(lambda companion: companion.chats.resume(window, number))),
         ("Rename …", "", lambda: chat.window.show_input_panel("Title:", session.title, rename, None, None)),
         ("Export …", "", export),

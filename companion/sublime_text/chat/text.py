@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import sublime
 import sublime_plugin
 
-from ...chat.transcript.frame import MARK
+from ...chat.transcript.render import MARK
 
 if TYPE_CHECKING:
-    from ...chat.transcript.frame import Frame
+    from ...chat.transcript.render import Render
 
 SIGNS_SETTING = "qwen_companion.chat_signs"
 """On the view of a chat: how many signs like the one that the transcript ends with are in the prompt.
@@ -71,7 +71,7 @@ class ChatText:
         """Whether the carets are all in the prompt, with what is selected."""
         return bool(self.view.sel()) and all(region.begin() >= self.length for region in self.view.sel())
 
-    def apply(self, frame: Frame) -> None:
+    def apply(self, frame: Render) -> None:
         """Bring the transcript up to date. What the person writes, and the carets in it, stay where they are."""
         before = [region.to_tuple() for region in self.view.sel()]
         edits = [(edit.start, edit.end, edit.text) for edit in frame.edits]

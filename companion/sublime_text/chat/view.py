@@ -18,7 +18,7 @@ from .prompt import Recall
 from .text import ChatText
 
 if TYPE_CHECKING:
-    from ...chat.transcript.frame import Code, Frame, Link
+    from ...chat.transcript.render import Code, Link, Render
 
 TITLE = "Qwen Code"
 TITLE_LENGTH = 60
@@ -71,7 +71,7 @@ class ChatView:
         """`view` is a new one, or one that an earlier instance has left."""
         self.view = view
         self.window = window
-        self.frame: Frame | None = None
+        self.frame: Render | None = None
         self.folds_before_click = 0
         settings = view.settings()
         settings.update({CHAT_SETTING: True, **_SETTINGS})
@@ -106,7 +106,7 @@ class ChatView:
         """The names of what goes with the prompt."""
         return [*(excerpt.name for excerpt in self.excerpts), *self.pictures]
 
-    def show(self, frame: Frame) -> None:
+    def show(self, frame: Render) -> None:
         """Bring the view up to date."""
         if not frame.anew and (self.frame is None or self.text.is_damaged):
             return  # made for another text; one that begins anew has been asked for
@@ -199,7 +199,7 @@ class ChatView:
     def _shows_end(self) -> bool:
         return self.view.visible_region().end() >= self.text.length
 
-    def _tell(self, frame: Frame) -> None:
+    def _tell(self, frame: Render) -> None:
         settings = self.view.settings()
         if self.session != frame.session:
             settings.set(SESSION_SETTING, frame.session)

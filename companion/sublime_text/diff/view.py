@@ -15,7 +15,7 @@ from .header import Header, original_header, orphaned_header, proposal_header
 from .leftovers import let_go, remember
 from .marks import SideMarks, are_few, change_regions
 from .scroll import ScrollTogether
-from .turns import in_turns
+from .steps import in_steps
 
 if TYPE_CHECKING:
     from ...review.changes import Edit, Tally
@@ -243,7 +243,7 @@ class DiffView:
 
         last = max(0, (len(text) - 1) // CHUNK * CHUNK)
         steps = [lambda start=start: insert(start) for start in range(0, last, CHUNK)]
-        in_turns([*steps, lambda: (insert(last), finish())], view.is_valid)
+        in_steps([*steps, lambda: (insert(last), finish())], view.is_valid)
 
     def _filled(self) -> None:
         self._is_filled = True
@@ -268,7 +268,7 @@ class DiffView:
         if side_by_side and self.original and self._is_original_filled:
             steps += self._original_marks.steps(marks.original, inline=False)
         drawing = self._drawing = object()
-        in_turns(steps, lambda: self._drawing is drawing and all(view.is_valid() for view in self.views))
+        in_steps(steps, lambda: self._drawing is drawing and all(view.is_valid() for view in self.views))
 
     def _show_inline(self, *, shown: bool) -> None:
         if bool(self.proposal.settings().get("qwen_companion.inline")) != shown:

@@ -1,1 +1,4 @@
-"""To be written."""
+"""Terminals in the editor, through the package Terminus.
+
+Start with `terminals`: it starts a CLI, finds it again and types into its prompt. `commands` has the commands.
+"""

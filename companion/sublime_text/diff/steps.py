@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import sublime
 
 
-def in_turns(steps: Sequence[Callable[[], object]], is_wanted: Callable[[], bool]) -> None:
+def in_steps(steps: Sequence[Callable[[], object]], is_wanted: Callable[[], bool]) -> None:
     """Run the first step now and each further one on a turn of its own, as long as they are wanted."""
     if steps and is_wanted():
         steps[0]()
         if steps[1:]:
-            sublime.set_timeout(lambda: in_turns(steps[1:], is_wanted))
+            sublime.set_timeout(lambda: in_steps(steps[1:], is_wanted))

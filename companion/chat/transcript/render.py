@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...conversation.view import Locality, Permission, Queued, Status
+from ...conversation.snapshot import Locality, Permission, Queued, Status
 from ...review.changes import Edit
 
 MARK = "\n❯ "
@@ -55,7 +55,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Render:
     """One look at a chat, as changes of the text that the frame before has left."""
 
     anew: bool

@@ -49,7 +49,7 @@ class Diff:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A place in a file on the daemon's machine."""
 
     path: str
@@ -115,7 +115,7 @@ class Tool:
     """pending, in_progress, completed, failed, or something newer."""
     text: str = ""
     diffs: tuple[Diff, ...] = ()
-    places: tuple[Place, ...] = ()
+    places: tuple[Location, ...] = ()
     input: Mapping[str, Any] = field(default_factory=dict[str, Any])
     output: Any = None
     permissions: tuple[Permission, ...] = ()
@@ -162,7 +162,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ContextWindow:
     """How full the context window is, in tokens."""
 
     size: int
@@ -188,7 +188,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ConnectionStatus:
     """How the chat stands with its daemon."""
 
     state: ConnectionState
@@ -202,13 +202,13 @@ class Connection:
 class Status:
     """Everything but the turns."""
 
-    connection: Connection = Connection("connecting")
+    connection: ConnectionStatus = ConnectionStatus("connecting")
     title: str = ""
     model: str = ""
     mode: str = ""
     models: tuple[Choice, ...] = ()
     modes: tuple[Choice, ...] = ()
-    window: Window | None = None
+    window: ContextWindow | None = None
     plan: tuple[Step, ...] = ()
     commands: tuple[Command, ...] = ()
     queue: tuple[Queued, ...] = ()
@@ -220,7 +220,7 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Snapshot:
     """A look at the conversation: what is there, and what has changed since the look before."""
 
     revision: int
