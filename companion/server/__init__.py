@@ -1,6 +1,7 @@
 """The server that a CLI talks to: MCP over HTTP on the loopback interface, one for each window.
 
-It may import `review`, `clis` and the shared modules, and never `chat`, `daemon` or `status`. Start with `window`: it runs
-one window's server. `endpoint` has its port, tokens and discovery files, `app` decides who may come in, `sessions` holds
-the connected CLIs, `tools` offers openDiff and closeDiff, and `context` makes what a CLI is told about open files.
+It may import `review`, `clis` and the shared modules, and never `chat`, `daemon` or `status`. Start with `window`: it
+runs one window's server. `endpoint` has its port, tokens and discovery files, `app` decides who may come in,
+`sessions` holds the connected CLIs, `tools` offers openDiff and closeDiff, and `context` makes what a CLI is told
+about open files.
 """
