@@ -93,17 +93,17 @@ class ChatCase(CompanionCase):
         """Show a conversation of one turn with these items."""
         values = self.view_values
         turns = (values.Turn("turn", state, items),) if items else ()
-        status = {"connection": values.Connection("live"), **status}
+        status = {"connection": values.ConnectionStatus("live"), **status}
         if anew:
             self.transcript.begin_anew()
-        view = values.View(1, tuple(turn.key for turn in turns), turns, values.Status(**status))
+        view = values.Snapshot(1, tuple(turn.key for turn in turns), turns, values.Status(**status))
         frame = self.transcript.update(view, self.locality(), session)
         self.assertTrue(self.adapter.chats.show(self.window.id(), frame))
         return frame
 
     def locality(self) -> Any:
         """This computer, in the folder."""
-        return self.frames.Locality("this computer", str(self.folder), "0.24.4", is_private=True)
+        return self.view_values.Locality("this computer", str(self.folder), "0.24.4", is_private=True)
 
     def message(self, text: str, speaker: str = "answer") -> Any:
         """Something said."""

@@ -115,7 +115,7 @@ class TestOpening(ClosedCase):
         self.assertEqual(self.screen.panels, [])
 
     def test_a_companion_that_does_not_answer_is_said_to_and_gets_no_prompt(self) -> Steps:
-        self.set_limit("sublime_text.chats", "PATIENCE", 100)
+        self.set_limit("sublime_text.chat.chats", "PATIENCE", 100)
         self.window.run_command("qwen_companion_chat")
         yield self.is_open
         view = self.adapter.chats.of(self.window).view
@@ -186,7 +186,7 @@ class TestView(ChatCase):
         yield from self.told("close")
         yield from self.open_again()
         later = self.transcript.update(
-            self.view_values.View(2, (), (), self.view_values.Status()), self.locality(), "session-1"
+            self.view_values.Snapshot(2, (), (), self.view_values.Status()), self.locality(), "session-1"
         )
         self.assertFalse(later.anew)
         self.assertTrue(self.adapter.chats.show(self.window.id(), later))

@@ -23,7 +23,7 @@ class TestTranscript(ChatCase):
 
     def test_what_the_companion_shows_comes_to_the_screen(self) -> Steps:
         frame = self.transcript.update(
-            self.view_values.View(1, (), (), self.view_values.Status(title="About cats")), self.locality()
+            self.view_values.Snapshot(1, (), (), self.view_values.Status(title="About cats")), self.locality()
         )
         shown: list[bool] = []
 
@@ -185,7 +185,9 @@ class TestTime(ChatCase):
             message = self.message(text)
             values = self.view_values
             turn = values.Turn("turn", "running", (message,))
-            look = values.View(at, ("turn",), (turn,), values.Status(values.Connection("live"), running="turn"))
+            look = values.Snapshot(
+                at, ("turn",), (turn,), values.Status(values.ConnectionStatus("live"), running="turn")
+            )
             frame = self.transcript.update(look, self.locality(), "session-1")
             begin = time.perf_counter()
             self.adapter.chats.show(self.window.id(), frame)
@@ -206,7 +208,7 @@ class TestTime(ChatCase):
             text += f"chunk {at} "
             items = (*above, self.message(text))
             turn = self.view_values.Turn("turn", "running", items)
-            look = self.view_values.View(at, ("turn",), (turn,), self.chat.frame.status)
+            look = self.view_values.Snapshot(at, ("turn",), (turn,), self.chat.frame.status)
             frame = self.transcript.update(look, self.locality(), "session-1")
             begin = time.perf_counter()
             self.adapter.chats.show(self.window.id(), frame)

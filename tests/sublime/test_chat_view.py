@@ -125,7 +125,7 @@ class TestLinks(ChatCase):
 
     def test_a_file_elsewhere_is_said_to_be_there(self) -> Steps:
         frame = self.chat.frame
-        there = self.frames.Locality("build-7", "/srv/app", is_local=False)
+        there = self.view_values.Locality("build-7", "/srv/app", is_local=False)
         self.adapter.chats.show(self.window.id(), replace(frame, anew=False, edits=(), locality=there))
         self.put_caret(self.link.start + 1)
         yield from self.settled()
@@ -196,7 +196,7 @@ class TestBar(ChatCase):
     def test_it_tells_the_model_the_mode_the_meter_and_the_host(self) -> Steps:
         values = self.view_values
         models = (values.Choice("m<1>", "Coder <b>"),)
-        self.show(model="m<1>", models=models, mode="default", window=values.Window(131_072, 15_728))
+        self.show(model="m<1>", models=models, mode="default", window=values.ContextWindow(131_072, 15_728))
         self.assertEqual(self.bar(), "Coder <b> · default · 12 % of 128k · this computer")
         self.assertEqual(self.view.get_status("zz_qwen_companion_chat"), "Coder <b> · default · 12 % of 128k")
         yield 1
@@ -211,7 +211,7 @@ class TestBar(ChatCase):
         self.assertNotIn("Cancel", self.bar())
 
     def test_a_connection_that_is_lost_can_be_had_again(self) -> Steps:
-        self.show(connection=self.view_values.Connection("lost", "Gone."))
+        self.show(connection=self.view_values.ConnectionStatus("lost", "Gone."))
         self.assertIn("Reconnect", self.bar())
         self.screen.click(self.view, "reconnect")
         yield from self.told("reconnect")

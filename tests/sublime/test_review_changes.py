@@ -233,7 +233,7 @@ class TestMarks(ChangesCase):
 
     def test_a_diff_that_nobody_edits_is_compared_once(self) -> Steps:
         """Issue 3, figures: filling a view is an edit to the editor only."""
-        self.set_limit("sublime_text.diff_view", "CHUNK", 500)
+        self.set_limit("sublime_text.diff.view", "CHUNK", 500)
         with patch.object(loaded("review.reviews"), "marks", wraps=loaded("review.reviews").marks) as compared:
             yield from self.open_changes()
             yield 300
@@ -272,7 +272,7 @@ class TestMarks(ChangesCase):
 
     def test_more_changes_than_can_be_decorated_are_said_to_be_so(self) -> Steps:
         """Issue 3: without fillers and links, the diff says what it lacks; a revert by key is there all the same."""
-        self.set_limit("sublime_text.diff_marks", "MAX_DECORATED", 2)
+        self.set_limit("sublime_text.diff.marks", "MAX_DECORATED", 2)
         yield from self.open_changes()
         lacks = "Too many changes for a link at each and blank lines that keep the sides level."
         self.assertIn(lacks, self.screen.header(self.proposal))
@@ -288,7 +288,7 @@ class TestMarks(ChangesCase):
 
     def test_without_fillers_the_same_lines_scroll_together(self) -> Steps:
         """Issue 3: scrolling one side scrolls the other, and sides of many changes are of other heights."""
-        self.set_limit("sublime_text.diff_marks", "MAX_DECORATED", 2)
+        self.set_limit("sublime_text.diff.marks", "MAX_DECORATED", 2)
         yield from self.open_changes()
         row_of = lambda view: view.rowcol(view.layout_to_text(view.viewport_position()))[0]  # noqa: E731
         sides = {self.original: LINES, self.proposal: PROPOSAL.splitlines(keepends=True)}

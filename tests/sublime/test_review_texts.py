@@ -17,7 +17,7 @@ class TestToTheByte(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        self.set_limit("sublime_text.diffs", "QUIET", 10)
+        self.set_limit("sublime_text.diff.diffs", "QUIET", 10)
 
     def test_line_feeds(self) -> Steps:
         """Issue 3: any two texts."""

@@ -112,7 +112,7 @@ class TestReport(CompanionCase):
     def test_a_companion_that_does_not_run(self) -> Steps:
         adapter = loaded("sublime_text.package").adapter()
         module = loaded("sublime_text.status.view")
-        self.set_limit("sublime_text.status_view", "LIMIT", 50)
+        self.set_limit("sublime_text.status.view", "LIMIT", 50)
         shown: list[tuple[str, bool]] = []
         facts = module.editor_facts(self.window, [], [(0.0, "The library “mcp” is missing.")])
         module.StatusReport(facts, lambda text, last: shown.append((text, last))).begin(

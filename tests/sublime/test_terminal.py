@@ -549,7 +549,7 @@ class TestCopyEnvironment(CompanionCase):
         self.assertTrue(self.screen.said("no environment for the shell “cmd”"))
 
     def test_a_companion_that_doesnt_answer_is_told(self) -> Steps:
-        self.set_limit("sublime_text.terminal_commands", "PATIENCE", 50)
+        self.set_limit("sublime_text.terminal.commands", "PATIENCE", 50)
         adapter = loaded("sublime_text.package").adapter()
         with patch.object(adapter, "ask", lambda *_: None):
             self.window.run_command("qwen_companion_copy_environment", {"shell": "sh"})
