@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from headless import host, syntaxes
-from headless.buffer import Span, TextBuffer
+from headless.buffer import TextBuffer
+from headless.changes import Span
 from headless.commands import Commands
 from headless.documents import Documents
 from headless.edits import Edits
@@ -25,8 +26,7 @@ from headless.paths import Paths
 from headless.questions import Questions
 from headless.settings import SettingsState, SettingsStore
 from headless.tabs import Tabs
-from headless.view import ViewState
-from headless.window import SheetState, WindowState
+from headless.window import SheetState, ViewState, WindowState
 
 POLL_INTERVAL = 0.15
 MESSAGES_KEPT = 1000

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from headless.window import WindowState
 
 if TYPE_CHECKING:
-    from headless.app import Application
-    from headless.view import ViewState
+    from headless.editor import Editor
+    from headless.window import ViewState
 
 TextFunction = WindowFunction = ApplicationFunction = Callable[..., object]
 TEXT: dict[str, TextFunction] = {}
@@ -18,7 +18,7 @@ APPLICATION: dict[str, ApplicationFunction] = {}
 
 
 def run(
-    app: Application,
+    app: Editor,
     name: str,
     args: dict[str, Any],
     view: ViewState | None,

@@ -11,8 +11,8 @@ from headless.builtin import text_command
 from headless.host import not_offered
 
 if TYPE_CHECKING:
-    from headless.app import Application
-    from headless.view import ViewState
+    from headless.editor import Editor
+    from headless.window import ViewState
 
 INDENTATION_SAMPLE = 2**14
 """Characters that the indentation is read from."""
@@ -21,7 +21,7 @@ INDENTATION_SHARES = {8: 1.0, 7: 0.95, 6: 0.9, 5: 0.9, 4: 0.8, 3: 0.9, 2: 0.8}
 
 
 @text_command
-def insert(app: Application, view: ViewState, characters: str = "") -> None:
+def insert(app: Editor, view: ViewState, characters: str = "") -> None:
     """Type `characters` at every caret, over what is selected."""
     spans = [(min(span), max(span)) for span in view.selection]
     app.change_text(view, "insert", [(s, characters) for s in spans], {"characters": characters})
@@ -31,26 +31,26 @@ def insert(app: Application, view: ViewState, characters: str = "") -> None:
 
 
 @text_command
-def auto_complete(app: Application, view: ViewState, **_: Any) -> None:
+def auto_complete(app: Editor, view: ViewState, **_: Any) -> None:
     """Ask for completions and show them."""
     completions.ask(app, view)
 
 
 @text_command
-def commit_completion(app: Application, view: ViewState) -> None:
+def commit_completion(app: Editor, view: ViewState) -> None:
     """Take the first completion that is shown."""
     completions.commit(app, view)
 
 
 @text_command
-def hide_auto_complete(app: Application, view: ViewState) -> None:
+def hide_auto_complete(app: Editor, view: ViewState) -> None:
     """Show no completions any more."""
     view.completions = None
 
 
 @text_command
 def append(
-    app: Application,
+    app: Editor,
     view: ViewState,
     characters: str = "",
     force: bool = False,
@@ -76,28 +76,28 @@ def append(
 
 
 @text_command
-def left_delete(app: Application, view: ViewState) -> None:
+def left_delete(app: Editor, view: ViewState) -> None:
     """Delete what is selected, or the character before each caret."""
     spans = [(a, b) if a != b else (max(0, a - 1), b) for a, b in view.selection]
     app.change_text(view, "left_delete", [((min(s), max(s)), "") for s in spans])
 
 
 @text_command
-def right_delete(app: Application, view: ViewState) -> None:
+def right_delete(app: Editor, view: ViewState) -> None:
     """Delete what is selected, or the character behind each caret."""
     spans = [(a, b) if a != b else (a, view.buffer.clamp(b + 1)) for a, b in view.selection]
     app.change_text(view, "right_delete", [((min(s), max(s)), "") for s in spans])
 
 
 @text_command
-def select_all(app: Application, view: ViewState) -> None:
+def select_all(app: Editor, view: ViewState) -> None:
     """Select the whole text."""
     view.select([(0, len(view.buffer))])
     app.selection_changed(view)
 
 
 @text_command
-def move_to(app: Application, view: ViewState, to: str, extend: bool = False) -> None:
+def move_to(app: Editor, view: ViewState, to: str, extend: bool = False) -> None:
     """Move the carets to `bof`, `eof`, `bol` or `eol`."""
     places: dict[str, Callable[[int], int]] = {
         "bof": lambda point: 0,
@@ -113,12 +113,12 @@ def move_to(app: Application, view: ViewState, to: str, extend: bool = False) ->
 
 
 @text_command
-def noop(app: Application, view: ViewState) -> None:
+def noop(app: Editor, view: ViewState) -> None:
     """Do nothing."""
 
 
 @text_command
-def delete_word(app: Application, view: ViewState, forward: bool = True) -> None:
+def delete_word(app: Editor, view: ViewState, forward: bool = True) -> None:
     """Delete what is selected, or up to the word's end or beginning from each caret."""
     separators = str(view.settings.get("word_separators", classify.DEFAULT_SEPARATORS))
     classes = PointClassification.WORD_END if forward else PointClassification.WORD_START
@@ -131,14 +131,14 @@ def delete_word(app: Application, view: ViewState, forward: bool = True) -> None
 
 
 @text_command
-def run_macro_file(app: Application, view: ViewState, file: str) -> None:
+def run_macro_file(app: Editor, view: ViewState, file: str) -> None:
     """Not offered; a listener may run something else instead."""
     raise not_offered("the command run_macro_file")
 
 
 @text_command
 def drag_select(
-    app: Application,
+    app: Editor,
     view: ViewState,
     event: dict[str, Any] | None = None,
     by: str = "",
@@ -158,25 +158,25 @@ def drag_select(
 
 
 @text_command
-def undo(app: Application, view: ViewState) -> None:
+def undo(app: Editor, view: ViewState) -> None:
     """Take back the last step."""
     app.edits.undo(view)
 
 
 @text_command
-def redo(app: Application, view: ViewState) -> None:
+def redo(app: Editor, view: ViewState) -> None:
     """Make the last step that was taken back again."""
     app.edits.redo(view)
 
 
 @text_command
-def revert(app: Application, view: ViewState) -> None:
+def revert(app: Editor, view: ViewState) -> None:
     """Give the buffer up for what is on disk."""
     app.documents.revert(view)
 
 
 @text_command
-def detect_indentation(app: Application, view: ViewState, show_message: bool = True, threshold: int = 10) -> None:
+def detect_indentation(app: Editor, view: ViewState, show_message: bool = True, threshold: int = 10) -> None:
     """Set the tab settings as the first lines indent, if enough of them do and most in one way."""
     lines = view.buffer.text[:INDENTATION_SAMPLE].split("\n")
     with_tabs = sum(line.startswith("\t") for line in lines)
@@ -194,19 +194,19 @@ def detect_indentation(app: Application, view: ViewState, show_message: bool = T
 
 
 @text_command
-def save(app: Application, view: ViewState, **_: Any) -> None:
+def save(app: Editor, view: ViewState, **_: Any) -> None:
     """Write the view's text to its file."""
     app.documents.save(view)
 
 
 @text_command
-def copy(app: Application, view: ViewState) -> None:
+def copy(app: Editor, view: ViewState) -> None:
     """Copy what is selected."""
     app.clipboard = _selected_text(view)
 
 
 @text_command
-def cut(app: Application, view: ViewState) -> None:
+def cut(app: Editor, view: ViewState) -> None:
     """Copy what is selected and delete it."""
     app.clipboard = _selected_text(view)
     app.change_text(view, "cut", [((min(s), max(s)), "") for s in view.selection])
@@ -217,31 +217,31 @@ def _selected_text(view: ViewState) -> str:
 
 
 @text_command
-def paste(app: Application, view: ViewState) -> None:
+def paste(app: Editor, view: ViewState) -> None:
     """Insert the clipboard's text."""
     insert(app, view, app.clipboard)
 
 
 @text_command
-def set_setting(app: Application, view: ViewState, setting: str, value: Any) -> None:
+def set_setting(app: Editor, view: ViewState, setting: str, value: Any) -> None:
     """Set one of the view's settings."""
     app.settings.set(view.settings, setting, value)
 
 
 @text_command
-def toggle_setting(app: Application, view: ViewState, setting: str) -> None:
+def toggle_setting(app: Editor, view: ViewState, setting: str) -> None:
     """Turn one of the view's settings on or off."""
     app.settings.set(view.settings, setting, not view.settings.get(setting))
 
 
 @text_command
-def toggle_inline_diff(app: Application, view: ViewState, **_: Any) -> None:
+def toggle_inline_diff(app: Editor, view: ViewState, **_: Any) -> None:
     """Show or hide the differences from the reference document in the text."""
     view.inline_diff = not view.inline_diff
 
 
 @text_command
-def revert_hunk(app: Application, view: ViewState) -> None:
+def revert_hunk(app: Editor, view: ViewState) -> None:
     """Give back the reference document's lines at each caret."""
     hunks = diff.hunks(view.buffer)
     at = {diff.hunk_at(hunks, view.buffer.lines.row(b)) for _, b in view.selection}
@@ -251,24 +251,24 @@ def revert_hunk(app: Application, view: ViewState) -> None:
 
 
 @text_command
-def revert_modification(app: Application, view: ViewState) -> None:
+def revert_modification(app: Editor, view: ViewState) -> None:
     """The same, by its older name."""
     revert_hunk(app, view)
 
 
 @text_command
-def next_modification(app: Application, view: ViewState) -> None:
+def next_modification(app: Editor, view: ViewState) -> None:
     """Put the caret at the next difference from the reference document, around the end."""
     _go_to_modification(app, view, forward=True)
 
 
 @text_command
-def prev_modification(app: Application, view: ViewState) -> None:
+def prev_modification(app: Editor, view: ViewState) -> None:
     """Put the caret at the difference before, around the start."""
     _go_to_modification(app, view, forward=False)
 
 
-def _go_to_modification(app: Application, view: ViewState, forward: bool) -> None:
+def _go_to_modification(app: Editor, view: ViewState, forward: bool) -> None:
     rows = [hunk.row for hunk in diff.hunks(view.buffer)]
     if not rows or not view.selection:
         return

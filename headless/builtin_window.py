@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from headless import jsonc
 from headless.builtin import application_command, window_command
+from headless.paths import platform_title
 
 if TYPE_CHECKING:
-    from headless.app import Application
-    from headless.view import ViewState
-    from headless.window import WindowState
+    from headless.editor import Editor
+    from headless.window import ViewState, WindowState
 
 
 @window_command
-def save_all(app: Application, window: WindowState, **_: Any) -> None:
+def save_all(app: Editor, window: WindowState, **_: Any) -> None:
     """Save all views that have a file."""
     for view in window.views():
         if view.buffer.dirty and view.buffer.file_name is not None:
@@ -23,53 +23,53 @@ def save_all(app: Application, window: WindowState, **_: Any) -> None:
 
 
 @window_command
-def close(app: Application, window: WindowState) -> None:
+def close(app: Editor, window: WindowState) -> None:
     """Close the tabs that are shown in the focused group."""
     for sheet in list(window.group.selected):
         app.tabs.close_sheet(sheet)
 
 
 @window_command
-def close_file(app: Application, window: WindowState, **_: Any) -> None:
+def close_file(app: Editor, window: WindowState, **_: Any) -> None:
     """Close the focused tab."""
     if window.active_sheet is not None:
         app.tabs.close_sheet(window.active_sheet)
 
 
 @window_command
-def close_all(app: Application, window: WindowState) -> None:
+def close_all(app: Editor, window: WindowState) -> None:
     """Close all tabs."""
     for sheet in list(window.sheets()):
         app.tabs.close_sheet(sheet)
 
 
 @window_command
-def close_window(app: Application, window: WindowState) -> None:
+def close_window(app: Editor, window: WindowState) -> None:
     """Close the window."""
     app.close_window(window)
 
 
 @window_command
-def new_file(app: Application, window: WindowState) -> None:
+def new_file(app: Editor, window: WindowState) -> None:
     """Open an empty tab."""
     app.listeners.emit("on_new", _new_tab(app, window))
 
 
-def _new_tab(app: Application, window: WindowState) -> ViewState:
+def _new_tab(app: Editor, window: WindowState) -> ViewState:
     view = app.new_view(window)
     app.tabs.add(window, view)
     return view
 
 
 @window_command
-def open_file(app: Application, window: WindowState, file: str, **_: Any) -> None:
+def open_file(app: Editor, window: WindowState, file: str, **_: Any) -> None:
     """Open a file; `${packages}` stands for the packages folder."""
     path = file.replace("${packages}", app.paths.packages)
     app.tabs.open_file(window, path)
 
 
 @window_command
-def show_panel(app: Application, window: WindowState, panel: str, toggle: bool = False) -> None:
+def show_panel(app: Editor, window: WindowState, panel: str, toggle: bool = False) -> None:
     """Show an output panel."""
     if toggle and window.active_panel == panel:
         hide_panel(app, window)
@@ -78,20 +78,20 @@ def show_panel(app: Application, window: WindowState, panel: str, toggle: bool =
 
 
 @window_command
-def hide_panel(app: Application, window: WindowState, cancel: bool = False) -> None:
+def hide_panel(app: Editor, window: WindowState, cancel: bool = False) -> None:
     """Hide the panel that is shown."""
     window.active_panel = window.panel_view = None
     app.focus_changed()
 
 
 @window_command
-def hide_overlay(app: Application, window: WindowState) -> None:
+def hide_overlay(app: Editor, window: WindowState) -> None:
     """Close the quick panel without an answer."""
     app.questions.cancel(window)
 
 
 @window_command
-def focus_group(app: Application, window: WindowState, group: int) -> None:
+def focus_group(app: Editor, window: WindowState, group: int) -> None:
     """Focus a group."""
     if 0 <= group < len(window.groups):
         window.active_group = group
@@ -99,21 +99,21 @@ def focus_group(app: Application, window: WindowState, group: int) -> None:
 
 
 @window_command
-def set_layout(app: Application, window: WindowState, **layout: Any) -> None:
+def set_layout(app: Editor, window: WindowState, **layout: Any) -> None:
     """Change the groups."""
     window.set_layout(layout)
     app.focus_changed()
 
 
 @window_command
-def clone_file(app: Application, window: WindowState, **_: Any) -> None:
+def clone_file(app: Editor, window: WindowState, **_: Any) -> None:
     """Open a second view into the focused view's buffer."""
     if window.active_view is not None:
         app.tabs.clone(window.active_view, window, 0, window.active_group)
 
 
 @window_command
-def open_project_or_workspace(app: Application, window: WindowState, file: str, **_: Any) -> None:
+def open_project_or_workspace(app: Editor, window: WindowState, file: str, **_: Any) -> None:
     """Load a project into the window, in the place of the one it has."""
     close_workspace(app, window)
     with open(file, encoding="utf-8") as text:
@@ -124,7 +124,7 @@ def open_project_or_workspace(app: Application, window: WindowState, file: str, 
 
 
 @window_command
-def close_workspace(app: Application, window: WindowState) -> None:
+def close_workspace(app: Editor, window: WindowState) -> None:
     """Close the window's project."""
     if window.project is not None:
         app.listeners.emit_window("on_pre_close_project", window)
@@ -133,25 +133,25 @@ def close_workspace(app: Application, window: WindowState) -> None:
 
 
 @window_command
-def next_view(app: Application, window: WindowState) -> None:
+def next_view(app: Editor, window: WindowState) -> None:
     """Focus the tab to the right."""
     _step_view(app, window, 1)
 
 
 @window_command
-def prev_view(app: Application, window: WindowState) -> None:
+def prev_view(app: Editor, window: WindowState) -> None:
     """Focus the tab to the left."""
     _step_view(app, window, -1)
 
 
-def _step_view(app: Application, window: WindowState, step: int) -> None:
+def _step_view(app: Editor, window: WindowState, step: int) -> None:
     sheets, active = window.group.sheets, window.active_sheet
     if active is not None:
         app.tabs.focus(sheets[(sheets.index(active) + step) % len(sheets)])
 
 
 @window_command
-def chain(app: Application, window: WindowState, commands: list[Any]) -> None:
+def chain(app: Editor, window: WindowState, commands: list[Any]) -> None:
     """Run several commands, each `[name, args]` or `{command, args}`."""
     for each in commands:
         if isinstance(each, dict):
@@ -165,25 +165,25 @@ def chain(app: Application, window: WindowState, commands: list[Any]) -> None:
 
 
 @application_command
-def new_window(app: Application, **_: Any) -> None:
+def new_window(app: Editor, **_: Any) -> None:
     """Open a window."""
     app.new_window()
 
 
 @application_command
-def open_url(app: Application, url: str) -> None:
+def open_url(app: Editor, url: str) -> None:
     """Remember that the browser would have been opened."""
     app.message("open_url", url)
 
 
 @application_command
-def open_dir(app: Application, dir: str, file: str = "") -> None:
+def open_dir(app: Editor, dir: str, file: str = "") -> None:
     """Remember that the file manager would have been opened."""
     app.message("open_dir", os.path.join(dir, file))
 
 
 @application_command
-def edit_settings(app: Application, base_file: str, user_file: str = "", default: str = "") -> None:
+def edit_settings(app: Editor, base_file: str, user_file: str = "", default: str = "") -> None:
     """Open the user's file of a settings file, with `default` in it if it does not exist."""
     window = app.active_window()
     if window is None:
@@ -199,9 +199,6 @@ def edit_settings(app: Application, base_file: str, user_file: str = "", default
     app.loop.post(fill)
 
 
-def _expand(app: Application, path: str) -> str:
-    from headless.api.functions import platform
-
-    name = {"osx": "OSX", "linux": "Linux", "windows": "Windows"}[platform()]
-    path = path.replace("${packages}", app.paths.packages).replace("${platform}", name)
+def _expand(app: Editor, path: str) -> str:
+    path = path.replace("${packages}", app.paths.packages).replace("${platform}", platform_title())
     return os.path.normpath(path)

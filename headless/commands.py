@@ -13,9 +13,8 @@ from headless import builtin_window as builtin_window
 from headless.loop import report_exception
 
 if TYPE_CHECKING:
-    from headless.app import Application
-    from headless.view import ViewState
-    from headless.window import WindowState
+    from headless.editor import Editor
+    from headless.window import ViewState, WindowState
 
 _ACRONYM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 MOST_REWRITES = 10
@@ -30,7 +29,7 @@ def snake_name(class_name: str, suffix: str) -> str:
 class Commands:
     """The registered command classes of all packages."""
 
-    def __init__(self, app: Application) -> None:
+    def __init__(self, app: Editor) -> None:
         self._app = app
         self.application: dict[str, Any] = {}
         self.window: dict[str, type[Any]] = {}

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headless import classify, jsonc, scopes
 from headless.api.flags import AutoCompleteFlags, CompletionFormat, CompletionItemFlags
 from headless.api.items import CompletionItem, CompletionList
 from headless.syntaxes import syntax_by_path
+from headless.window import Completions
 
 if TYPE_CHECKING:
-    from headless.app import Application
-    from headless.view import ViewState
-
-
-@dataclass
-class Completions:
-    """The lists that a view has been given for a place in its text; they may still be empty."""
-
-    start: int
-    lists: list[CompletionList]
+    from headless.editor import Editor
+    from headless.window import ViewState
 
 
 def _prefix_start(view: ViewState, point: int) -> int:
@@ -31,7 +23,7 @@ def _prefix_start(view: ViewState, point: int) -> int:
     return start
 
 
-def ask(app: Application, view: ViewState) -> None:
+def ask(app: Editor, view: ViewState) -> None:
     """Ask all listeners for completions at the carets."""
     carets = [max(span) for span in view.selection]
     if not carets:
@@ -72,7 +64,7 @@ def _fits(prefix: str, trigger: str) -> bool:
     return all(letter in rest for letter in prefix)
 
 
-def commit(app: Application, view: ViewState, index: int = 0) -> None:
+def commit(app: Editor, view: ViewState, index: int = 0) -> None:
     """Put one of the completions that are shown into the text, in the place of what is typed."""
     asked, items = view.completions, shown(view)
     if asked is None or index >= len(items):
@@ -91,7 +83,7 @@ def commit(app: Application, view: ViewState, index: int = 0) -> None:
         app.commands.run(name, jsonc.loads(args) if args else None, view, view.window)
 
 
-def typed(app: Application, view: ViewState, text: str) -> None:
+def typed(app: Editor, view: ViewState, text: str) -> None:
     """A text was typed: one of the view's triggers opens the completions, others may have to be asked for anew."""
     asked = view.completions
     is_dynamic = asked is not None and any(each.flags & AutoCompleteFlags.DYNAMIC_COMPLETIONS for each in asked.lists)

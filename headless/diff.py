@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from headless.buffer import Span, TextBuffer
+from headless.buffer import TextBuffer
+from headless.changes import Span
 
 
 @dataclass(frozen=True)

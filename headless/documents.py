@@ -13,15 +13,14 @@ from headless.loop import report_exception
 from headless.syntaxes import syntax_for_file
 
 if TYPE_CHECKING:
-    from headless.app import Application
-    from headless.view import ViewState
-    from headless.window import WindowState
+    from headless.editor import Editor
+    from headless.window import ViewState, WindowState
 
 
 class Documents:
     """What happens between buffers and the disk, on the UI thread."""
 
-    def __init__(self, app: Application) -> None:
+    def __init__(self, app: Editor) -> None:
         self._app = app
 
     def read(self, path: str) -> tuple[str, FileFormat, FileStamp | None]:

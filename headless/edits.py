@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headless.api.region import Edit, HistoricPosition, TextChange
-from headless.buffer import Change, TextBuffer, utf8_length, utf16_length
+from headless.buffer import TextBuffer, utf8_length, utf16_length
+from headless.changes import Change
 from headless.undo import Step
 
 if TYPE_CHECKING:
-    from headless.app import Application
-    from headless.view import ViewState
+    from headless.editor import Editor
+    from headless.window import ViewState
 
 
 class Edits:
     """All changes to texts go through here, on the UI thread."""
 
-    def __init__(self, app: Application) -> None:
+    def __init__(self, app: Editor) -> None:
         self._app = app
         self._next_token = 0
         self._changes: dict[int, list[TextChange]] = {}

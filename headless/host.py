@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
-    from headless.app import Application
+    from headless.editor import Editor
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_current: Application | None = None
+_current: Editor | None = None
 
 
-def app() -> Application:
+def app() -> Editor:
     """The running editor.
 
     Raises RuntimeError before it has started and once the API has shut down.
@@ -23,7 +23,7 @@ def app() -> Application:
     return _current
 
 
-def install(application: Application | None) -> None:
+def install(application: Editor | None) -> None:
     """Make `application` the running editor; None shuts the API down."""
     global _current  # noqa: PLW0603 - the API is the process's, so its editor is too
     _current = application

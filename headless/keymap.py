@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from headless import completions, jsonc, scopes
 from headless.api.flags import QueryOperator
 from headless.loop import report_exception
+from headless.paths import platform, platform_title
 from headless.syntaxes import syntax_by_path
 
 if TYPE_CHECKING:
     from headless.app import Application
-    from headless.view import ViewState
+    from headless.window import ViewState
 
 _MODIFIERS = ("ctrl", "alt", "shift", "super")
 ANY_CHARACTER = "<character>"
@@ -39,10 +40,7 @@ def normalized(key: str, mac: bool) -> str:
 
 def bindings(app: Application) -> list[dict[str, Any]]:
     """All bindings; a later one goes before an earlier one."""
-    from headless.api.functions import platform
-
-    name = {"osx": "OSX", "linux": "Linux", "windows": "Windows"}[platform()]
-    files = ["Default.sublime-keymap", f"Default ({name}).sublime-keymap"]
+    files = ["Default.sublime-keymap", f"Default ({platform_title()}).sublime-keymap"]
     found: list[dict[str, Any]] = []
     for text in app.packages.texts(files):
         try:
@@ -57,8 +55,6 @@ def press(app: Application, view: ViewState, keys: list[str]) -> str | None:
 
     A single character that is not bound is typed.
     """
-    from headless.api.functions import platform
-
     mac = platform() == "osx"
     wanted = [normalized(key, mac) for key in keys]
     for binding in reversed(bindings(app)):

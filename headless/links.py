@@ -10,7 +10,7 @@ from headless.api.command_text import parse_command
 
 if TYPE_CHECKING:
     from headless.app import Application
-    from headless.view import ViewState
+    from headless.window import ViewState
 
 Navigate = Callable[[str], None]
 

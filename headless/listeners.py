@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from headless.loop import report_exception
 
 if TYPE_CHECKING:
-    from headless.app import Application
     from headless.buffer import TextBuffer
-    from headless.view import ViewState
-    from headless.window import WindowState
+    from headless.editor import Editor
+    from headless.window import ViewState, WindowState
 
 VIEW_EVENTS = (
     "on_new", "on_clone", "on_load", "on_reload", "on_revert", "on_pre_move", "on_post_move",
@@ -25,7 +24,7 @@ COALESCED = ("on_modified", "on_selection_modified")
 class Listeners:
     """The registered listeners of all packages; every call goes to the UI thread first."""
 
-    def __init__(self, app: Application) -> None:
+    def __init__(self, app: Editor) -> None:
         self._app = app
         self.global_: list[Any] = []
         self.view_classes: list[type[Any]] = []

@@ -14,7 +14,7 @@ from headless.loop import report_exception
 from headless.packages import Package, open_source
 
 if TYPE_CHECKING:
-    from headless.app import Application
+    from headless.editor import Editor
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Plugin:
 class PackageLoader:
     """The packages of the editor that have plugins."""
 
-    def __init__(self, app: Application) -> None:
+    def __init__(self, app: Editor) -> None:
         self._app = app
         self._finder = PackageFinder()
         self._plugins: dict[str, Plugin] = {}

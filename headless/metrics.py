@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headless.api.flags import PhantomLayout
-from headless.view import ViewState
+from headless.window import ViewState
 
 EM_WIDTH = 10.0
 LINE_HEIGHT = 20.0

@@ -1,10 +1,23 @@
-"""Where Sublime Text keeps its data."""
+"""The operating system, and where Sublime Text keeps its data on it."""
 
 from __future__ import annotations
 
 import os
 import sys
 from dataclasses import dataclass
+from typing import Literal
+
+
+def platform() -> Literal["osx", "linux", "windows"]:
+    """The operating system, by the editor's name for it."""
+    if sys.platform == "win32":
+        return "windows"
+    return "osx" if sys.platform == "darwin" else "linux"
+
+
+def platform_title() -> str:
+    """The operating system as names of resources spell it: `OSX`, `Linux` or `Windows`."""
+    return {"osx": "OSX", "linux": "Linux", "windows": "Windows"}[platform()]
 
 
 def home() -> str:

@@ -11,9 +11,8 @@ from headless.loop import report_exception
 from headless.window import Question
 
 if TYPE_CHECKING:
-    from headless.app import Application
-    from headless.view import ViewState
-    from headless.window import WindowState
+    from headless.editor import Editor
+    from headless.window import ViewState, WindowState
 
 
 def _row(item: Any) -> dict[str, Any]:
@@ -29,7 +28,7 @@ def _row(item: Any) -> dict[str, Any]:
 class Questions:
     """At most one question is open in a window; a new one cancels the one before."""
 
-    def __init__(self, app: Application) -> None:
+    def __init__(self, app: Editor) -> None:
         self._app = app
 
     def _open(self, window: WindowState, question: Question) -> None:

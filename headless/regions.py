@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from headless.buffer import Change, Span
+from headless.changes import Change, Span
 
 
 @dataclass

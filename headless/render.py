@@ -15,8 +15,7 @@ from headless.syntaxes import syntax_by_path
 
 if TYPE_CHECKING:
     from headless.app import Application
-    from headless.view import ViewState
-    from headless.window import GroupState, Question, SheetState, WindowState
+    from headless.window import GroupState, Question, SheetState, ViewState, WindowState
 
 _BARS = 96  # the heights of the title bar, tab bar and status bar, in pixels
 _FILES_SHOWN = 40

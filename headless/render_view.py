@@ -12,7 +12,7 @@ from headless.metrics import LINE_HEIGHT
 from headless.schemes import Scheme
 from headless.state import notes
 from headless.syntaxes import syntax_by_path
-from headless.view import ViewState
+from headless.window import ViewState
 
 _UNDERLINES = {
     RegionFlags.DRAW_SOLID_UNDERLINE: "solid",

@@ -9,8 +9,7 @@ from headless.api.flags import HoverZone
 
 if TYPE_CHECKING:
     from headless.app import Application
-    from headless.view import ViewState
-    from headless.window import WindowState
+    from headless.window import ViewState, WindowState
 
 
 class Requests:

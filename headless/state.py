@@ -9,8 +9,7 @@ from headless.api.flags import PhantomLayout
 
 if TYPE_CHECKING:
     from headless.app import Application
-    from headless.view import ViewState
-    from headless.window import GroupState, WindowState
+    from headless.window import GroupState, ViewState, WindowState
 
 
 def describe(app: Application, text: bool = False) -> dict[str, Any]:

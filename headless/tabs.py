@@ -11,9 +11,8 @@ from headless.api.flags import NewFileFlags
 from headless.window import SheetState
 
 if TYPE_CHECKING:
-    from headless.app import Application
-    from headless.view import ViewState
-    from headless.window import WindowState
+    from headless.editor import Editor
+    from headless.window import ViewState, WindowState
 
 _POSITION = re.compile(r"^(.*?)(?::(\d+))(?::(\d+))?$", re.DOTALL)
 
@@ -21,7 +20,7 @@ _POSITION = re.compile(r"^(.*?)(?::(\d+))(?::(\d+))?$", re.DOTALL)
 class Tabs:
     """What happens to the tabs of windows, on the UI thread."""
 
-    def __init__(self, app: Application) -> None:
+    def __init__(self, app: Editor) -> None:
         self._app = app
 
     # -- opening -------------------------------------------------------------------------------

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from headless.buffer import Change, Span
+from headless.changes import Change, Span
 
-RegionLists = dict[str, list["Span"]]
+RegionLists = dict[str, list[Span]]
 
 
 @dataclass

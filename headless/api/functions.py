@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from headless import jsonc, schemes, scopes
+from headless import jsonc, paths, schemes, scopes
 from headless.api.flags import DialogResult
 from headless.api.settings import Settings
 from headless.api.types import CommandArgsLike, Value, ValueLike
@@ -33,9 +33,7 @@ def version() -> str:
 
 def platform() -> Literal["osx", "linux", "windows"]:
     """The operating system."""
-    if sys.platform == "win32":
-        return "windows"
-    return "osx" if sys.platform == "darwin" else "linux"
+    return paths.platform()
 
 
 def arch() -> Literal["x32", "x64", "arm64"]:

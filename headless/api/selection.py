@@ -8,7 +8,7 @@ from headless.api.region import Region
 from headless.api.types import Point
 from headless.host import app, locked
 from headless.regions import merged, subtracted
-from headless.view import ViewState
+from headless.window import ViewState
 
 
 def _span(x: Region | Point) -> tuple[int, int]:

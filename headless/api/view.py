@@ -18,7 +18,7 @@ from headless.api.view_missing import ViewMissing
 from headless.api.view_text import ViewText
 from headless.files import ENCODINGS, LINE_ENDINGS
 from headless.host import app, locked
-from headless.view import ViewState
+from headless.window import ViewState
 
 if TYPE_CHECKING:
     from headless.api.window import Window

@@ -8,7 +8,7 @@ from headless.api.types import DIP, Point, Vector
 from headless.api.view_text import span_of
 from headless.host import app, locked
 from headless.metrics import EM_WIDTH, LINE_HEIGHT, VIEWPORT
-from headless.view import ViewState
+from headless.window import ViewState
 
 
 class ViewLayout:

@@ -11,7 +11,7 @@ from headless.api.region import Region
 from headless.api.types import DIP, Point
 from headless.host import app, locked
 from headless.regions import PhantomState, RegionSet
-from headless.view import Popup, ViewState
+from headless.window import Popup, ViewState
 
 
 class ViewMarks:

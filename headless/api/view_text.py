@@ -8,10 +8,11 @@ from headless import classify, scopes, search
 from headless.api.flags import FindFlags, PointClassification
 from headless.api.region import Region
 from headless.api.types import Point
-from headless.buffer import Span, TextBuffer, utf8_length, utf16_length
+from headless.buffer import TextBuffer, utf8_length, utf16_length
+from headless.changes import Span
 from headless.host import locked, not_offered
 from headless.syntaxes import syntax_by_path
-from headless.view import ViewState
+from headless.window import ViewState
 
 
 def span_of(x: Region | Point) -> Span:

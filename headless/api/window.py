@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 
 from headless import jsonc
-from headless.api import functions
 from headless.api.flags import (
     KindId,
     SymbolSource,
@@ -18,6 +17,7 @@ from headless.api.window_identity import WindowIdentity
 from headless.api.window_panels import WindowPanels
 from headless.api.window_sheets import WindowSheets
 from headless.host import app, locked, not_offered
+from headless.paths import platform_title
 
 
 class WindowProject(WindowIdentity):
@@ -60,7 +60,7 @@ class WindowProject(WindowIdentity):
     def extract_variables(self) -> dict[str, str]:
         """The variables of build systems, such as `file` and `folder`."""
         state = self._state()
-        variables = {"packages": app().paths.packages, "platform": _platform_name()}
+        variables = {"packages": app().paths.packages, "platform": platform_title()}
         if state.folders:
             variables["folder"] = state.folders[0]
         view = state.active_view
@@ -107,10 +107,6 @@ class WindowProject(WindowIdentity):
     def lookup_references_in_open_files(self, symbol: str) -> list[SymbolLocation]:
         """Not offered."""
         raise not_offered("Window.lookup_references_in_open_files")
-
-
-def _platform_name() -> str:
-    return {"osx": "OSX", "linux": "Linux", "windows": "Windows"}[functions.platform()]
 
 
 class Window(WindowProject, WindowSheets, WindowPanels):

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import unittest
+from collections.abc import Sequence
 
 from headless import modules
 from headless.app import Application
@@ -22,7 +23,7 @@ FAILED = 1
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    result = argparse.ArgumentParser(prog="headless.unittesting")
+    result = argparse.ArgumentParser(prog="headless-sublime test", description="Run a package's tests.")
     result.add_argument("--package", default=".", help="the package's folder or zip")
     result.add_argument("--name", help="the package's name (default: from its path)")
     result.add_argument("--tests", default="tests", help="the folder of the tests")
@@ -94,9 +95,9 @@ def run(options: argparse.Namespace) -> int:
     return 0 if result.wasSuccessful() and result.testsRun else FAILED
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the tests in temporary folders of the person; exit with 1 unless all is well."""
-    options = parser().parse_args()
+    options = parser().parse_args(arguments)
     home = tempfile.mkdtemp(prefix="headless-")
     move_home(home)
     code = FAILED

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from headless import modules
@@ -15,6 +16,9 @@ from headless.app import Application
 from headless.paths import Paths
 
 modules.install()
+# A busy machine is slow, which is no fault of the code; and a run should find tomorrow what it finds today.
+hypothesis.settings.register_profile("headless", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("headless")
 
 
 @pytest.fixture

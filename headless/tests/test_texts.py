@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headless.app import Application
-from headless.buffer import Change, TextBuffer, utf8_length, utf16_length
+from headless.buffer import TextBuffer, utf8_length, utf16_length
+from headless.changes import Change
 from headless.regions import merged, moved, subtracted
 from headless.textindex import LineIndex
 
