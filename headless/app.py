@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from headless import host, syntaxes
+from headless import console, host, syntaxes
 from headless.buffer import TextBuffer
 from headless.changes import Span
 from headless.commands import Commands
@@ -47,6 +47,8 @@ class Application:
         self.sheets: dict[int, SheetState] = {}
         self.window_order: list[WindowState] = []
         self.focused: ViewState | None = None
+        # Whether the loop is about to run: packages that are there before are loaded while the editor starts.
+        self.started = False
         self.clipboard = ""
         self.log_flags: dict[str, bool] = {}
         self.messages: deque[dict[str, Any]] = deque(maxlen=MESSAGES_KEPT)
@@ -64,6 +66,7 @@ class Application:
         self.questions = Questions(self)
         self.loader = PackageLoader(self)
         self._unsettled: set[int] = set()
+        self._consoles = console.install()
         host.install(self)
 
     # -- handles -------------------------------------------------------------------------------
@@ -94,6 +97,7 @@ class Application:
 
     def start(self) -> None:
         """Begin to look for changed files now and then."""
+        self.started = True
         self._poll()
 
     def _poll(self) -> None:
@@ -142,6 +146,8 @@ class Application:
                     exit_method()
             except Exception:
                 report_exception()
+        for each in self._consoles:
+            each.restore()
 
     def dispose(self) -> None:
         """For tests: shut down, and forget the packages' modules."""
@@ -164,7 +170,8 @@ class Application:
         self.windows.append(window)
         self.window_order.append(window)
         self.listeners.emit_window("on_new_window", window)
-        self.focus_changed()
+        # As in the editor, there is an untitled tab to begin with.
+        self.tabs.add(window, self.new_view(window))
         return window
 
     def window(self, id: int) -> WindowState | None:
@@ -205,13 +212,17 @@ class Application:
     # -- views ---------------------------------------------------------------------------------
 
     def new_view(self, window: WindowState | None, buffer: TextBuffer | None = None) -> ViewState:
-        """A view that is not in a tab or panel yet."""
+        """A view that is not in a tab or panel yet; `buffer` is another view's, or a new one."""
         if buffer is None:
             buffer = TextBuffer(self.take_id())
+        is_new = not self.views_of(buffer)
         view = ViewState(self.take_id(), buffer, self.settings.new())
+        view.settings.own["syntax"] = syntaxes.PLAIN_TEXT
         view.settings.parents = lambda: self._parents_of(view)
         view.window = window
         self.views[view.id] = view
+        if is_new:
+            self.listeners.new_buffer(buffer)
         return view
 
     def _parents_of(self, view: ViewState) -> list[SettingsState]:

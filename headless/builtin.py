@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -29,14 +30,22 @@ def run(
     The editor ignores unknown commands silently, and so does this.
     """
     if name in TEXT and view is not None:
-        TEXT[name](app, view, **args)
+        TEXT[name](app, view, **_known(TEXT[name], args))
     elif name in WINDOW and window is not None:
-        WINDOW[name](app, window, **args)
+        WINDOW[name](app, window, **_known(WINDOW[name], args))
     elif name in APPLICATION:
-        APPLICATION[name](app, **args)
+        APPLICATION[name](app, **_known(APPLICATION[name], args))
     else:
         return False
     return True
+
+
+def _known(function: Callable[..., object], args: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that a command takes; the editor ignores others, such as `panel` of hide_panel."""
+    parameters = inspect.signature(function).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return args
+    return {name: value for name, value in args.items() if name in parameters}
 
 
 def text_command(function: TextFunction) -> TextFunction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,24 @@ INDENTATION_SHARES = {8: 1.0, 7: 0.95, 6: 0.9, 5: 0.9, 4: 0.8, 3: 0.9, 2: 0.8}
 
 @text_command
 def insert(app: Editor, view: ViewState, characters: str = "") -> None:
-    """Type `characters` at every caret, over what is selected."""
-    spans = [(min(span), max(span)) for span in view.selection]
-    app.change_text(view, "insert", [(s, characters) for s in spans], {"characters": characters})
-    view.select([(max(span), max(span)) for span in view.selection])
+    """Type `characters` at every caret, over what is selected.
+
+    Each line and each line feed is a change of its own. What follows a line feed is indented as the line before is.
+    """
+    with app.editing(view, "insert", {"characters": characters}) as edit:
+        for part in re.findall(r"\n|[^\n]+", characters) or [""]:
+            for begin, end in sorted(((min(span), max(span)) for span in view.selection), reverse=True):
+                indent = _indent(view, begin) if part == "\n" and view.settings.get("auto_indent") else ""
+                app.edits.change(view, edit, begin, end, part + indent)
+            view.select([(max(span), max(span)) for span in view.selection])
     app.tell_selection(view)
     completions.typed(app, view, characters)
+
+
+def _indent(view: ViewState, point: int) -> str:
+    """The white space that the line of a point begins with, as far as the point."""
+    before = view.buffer.text[view.buffer.line_span(point)[0] : point]
+    return before[: len(before) - len(before.lstrip(" \t"))]
 
 
 @text_command
@@ -218,8 +231,11 @@ def _selected_text(view: ViewState) -> str:
 
 @text_command
 def paste(app: Editor, view: ViewState) -> None:
-    """Insert the clipboard's text."""
-    insert(app, view, app.clipboard)
+    """Insert the clipboard's text, over what is selected."""
+    spans = [(min(span), max(span)) for span in view.selection]
+    app.change_text(view, "paste", [(span, app.clipboard) for span in spans])
+    view.select([(max(span), max(span)) for span in view.selection])
+    app.tell_selection(view)
 
 
 @text_command

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
 # The last two register the built-in commands.
-from headless import builtin
+from headless import builtin, jsonc
 from headless import builtin_text as builtin_text
 from headless import builtin_window as builtin_window
 from headless.loop import report_exception
@@ -71,6 +70,11 @@ class Commands:
         """Run a command for a view and window, on the UI thread; wait for it on any other."""
         args = dict(args) if args else None
         self._app.loop.call(lambda: self._run(name, args, view, window))
+
+    def run_text(self, name: str, args: dict[str, Any] | None, view: ViewState) -> None:
+        """Run a command if it is one of texts, as View.run_command does; others are ignored."""
+        if self._kind(name) == "text":
+            self.run(name, args, view, view.window)
 
     def _run(self, name: str, args: Any, view: ViewState | None, window: WindowState | None) -> None:
         kind, handle, name, args = self._resolve(name, args, view, window)
@@ -141,24 +145,33 @@ class Commands:
     ) -> bool:
         if not command.is_enabled_(args):
             return False
-        if self._asks_first(kind, command, args or {}):
+        try:
+            if kind == "text":
+                assert view is not None
+                self._app.edits.run_text_command(command, args)
+            else:
+                command.run_(0, args)
+        except TypeError as error:
+            # How the editor's host tells that `run` lacks an argument; one that is keyword-only is not told so.
+            if "required positional argument" not in str(error) or not self._accepts_input(command, args or {}):
+                raise
             self._app.questions.ask_input(command, dict(args or {}), view, window)
-            return True
-        if kind == "text":
-            assert view is not None
-            self._app.edits.run_text_command(command, args)
-        else:
-            command.run_(0, args)
         return True
 
-    def _asks_first(self, kind: str, command: Any, args: dict[str, Any]) -> bool:
-        """Whether `run` lacks an argument that the command has an input handler for."""
-        try:
-            edit = (None,) if kind == "text" else ()
-            inspect.signature(command.run).bind(*edit, **args)
-        except TypeError:
-            return command.input(args) is not None
-        return False
+    def _accepts_input(self, command: Any, args: dict[str, Any]) -> bool:
+        """Whether a command is in the palette and has something to ask."""
+        return command.name() in self._in_palette() and command.input(args) is not None
+
+    def _in_palette(self) -> set[str]:
+        names: set[str] = set()
+        for resource in self._app.packages.find("*.sublime-commands"):
+            try:
+                entries = jsonc.loads(self._app.packages.read(resource).decode("utf-8"))
+            except ValueError:
+                report_exception()
+                continue
+            names.update(str(entry.get("command")) for entry in entries)
+        return names
 
     def exists(self, name: str) -> bool:
         """Whether any package or the editor itself has a command of this name."""

@@ -69,18 +69,26 @@ def commit(app: Editor, view: ViewState, index: int = 0) -> None:
     asked, items = view.completions, shown(view)
     if asked is None or index >= len(items):
         return
-    item, caret = items[index], max(view.selection[0])
+    item, carets = items[index], [max(span) for span in view.selection]
     view.completions = None
-    start = caret if item.flags & CompletionItemFlags.KEEP_PREFIX else asked.start
+    typed = 0
+    if not item.flags & CompletionItemFlags.KEEP_PREFIX:
+        typed = carets[0] - asked.start + _overlap(view.buffer.text[: asked.start], item.trigger)
     is_command = item.completion_format == CompletionFormat.COMMAND
     text = "" if is_command else item.completion or item.trigger
-    if start < caret or text:
-        app.change_text(view, "commit_completion", [((start, caret), text)])
-        view.select([(start + len(text), start + len(text))])
+    if typed or text:
+        spans = [(max(0, caret - typed), caret) for caret in carets]
+        app.change_text(view, "commit_completion", [(span, text) for span in spans])
+        view.select([(max(span), max(span)) for span in view.selection])
         app.tell_selection(view)
     if is_command:
         name, _, args = item.completion.partition(" ")
         app.commands.run(name, jsonc.loads(args) if args else None, view, view.window)
+
+
+def _overlap(before: str, trigger: str) -> int:
+    """How many characters of the trigger stand before what counts as typed, such as the `$` of a variable."""
+    return next((n for n in range(min(len(before), len(trigger)), 0, -1) if before.endswith(trigger[:n])), 0)
 
 
 def typed(app: Editor, view: ViewState, text: str) -> None:

@@ -10,7 +10,7 @@ from headless import files, jsonc
 from headless.buffer import TextBuffer
 from headless.files import FileFormat, FileStamp
 from headless.loop import report_exception
-from headless.syntaxes import syntax_for_file
+from headless.syntaxes import PLAIN_TEXT, syntax_for_file
 
 if TYPE_CHECKING:
     from headless.editor import Editor
@@ -50,8 +50,8 @@ class Documents:
             self._app.listeners.emit("on_load", other)
 
     def choose_syntax(self, view: ViewState) -> None:
-        """Give the view the syntax of its file's name, unless it has one."""
-        if "syntax" not in view.settings.own and view.buffer.file_name:
+        """Give the view the syntax of its file's name, unless it has one that is not plain text."""
+        if view.settings.own.get("syntax") == PLAIN_TEXT and view.buffer.file_name:
             first_line = view.buffer.text[: view.buffer.line_span(0)[1]]
             syntax = syntax_for_file(view.buffer.file_name, first_line)
             view.settings.own["syntax"] = syntax.path
@@ -101,7 +101,7 @@ class Documents:
     def retarget(self, view: ViewState, path: str) -> None:
         """The buffer belongs to another file from now on."""
         view.buffer.file_name = path
-        self._app.listeners.emit_buffer("on_associate_buffer", view.buffer)
+        self._app.listeners.associate_buffer(view.buffer)
 
     def save_project(self, window: WindowState) -> None:
         """Write a window's project to its file."""

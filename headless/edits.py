@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from headless.api.region import Edit, HistoricPosition, TextChange
 from headless.buffer import TextBuffer, utf8_length, utf16_length
 from headless.changes import Change
+from headless.regions import replaced
 from headless.undo import Step
 
 if TYPE_CHECKING:
@@ -75,6 +76,17 @@ class Edits:
                 view.step.changes.append(change)
         return len(text)
 
+    def replace(self, view: ViewState, edit: Edit, at: int, end: int, text: str) -> None:
+        """What View.replace does: the text is changed, and the selections move as they do for no other change."""
+        buffer = view.buffer
+        at, end = sorted((buffer.clamp(at), buffer.clamp(end)))
+        before = {each: each.selection for each in self._app.views_of(buffer)}
+        inserted = self.change(view, edit, at, end, text)
+        if buffer.read_only or not view.valid:
+            return
+        for each, spans in before.items():
+            each.selection = replaced(spans, at, end, inserted)
+
     def _without_tabs(self, view: ViewState, at: int, text: str) -> str:
         size = max(1, int(view.settings.get("tab_size", 4)))
         start = view.buffer.line_span(at)[0]
@@ -83,7 +95,7 @@ class Edits:
         return (padding + text).expandtabs(size)[column:]
 
     def _note(self, buffer: TextBuffer, change: Change) -> None:
-        if not self._app.listeners.by_buffer.get(buffer.id) and not (self._app.listeners.text_classes):
+        if not self._app.listeners.by_buffer.get(buffer.id):
             return
         record = TextChange(
             _position(buffer, change.at),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import sys
+import tempfile
 from dataclasses import dataclass
 
 ENCODINGS = {
@@ -111,6 +112,19 @@ def _line_ending_of(text: str) -> str:
     if newline == cr + 1:
         return "Windows"
     return "CR" if newline < 0 or cr < newline else "Unix"
+
+
+def replace_file(path: str, data: bytes) -> None:
+    """Write a file beside the one at `path` and put it in its place: whoever reads it never sees half of it."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    handle, beside = tempfile.mkstemp(dir=os.path.dirname(path), prefix=os.path.basename(path))
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
 
 
 @dataclass(frozen=True)

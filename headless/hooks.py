@@ -20,6 +20,10 @@ _WINDOW_EVENTS = (
     "on_new_project_async", "on_load_project", "on_load_project_async", "on_pre_save_project",
     "on_post_save_project", "on_post_save_project_async", "on_pre_close_project",
 )  # fmt: skip
+_BUFFER_EVENTS = (
+    "on_new_buffer", "on_new_buffer_async", "on_associate_buffer", "on_associate_buffer_async",
+    "on_close_buffer", "on_close_buffer_async",
+)  # fmt: skip
 _HOVER = ("point", "hover_zone")
 _CONTEXT = ("key", "operator", "operand", "match_all")
 _COMPLETIONS = ("prefix", "locations")
@@ -38,8 +42,7 @@ EVENT_LISTENER: dict[str, tuple[str, ...]] = {
     "on_init": ("views",),
     "on_exit": (),
     **dict.fromkeys(VIEW_EVENTS, ("view",)),
-    "on_associate_buffer": ("buffer",),
-    "on_associate_buffer_async": ("buffer",),
+    **dict.fromkeys(_BUFFER_EVENTS, ("buffer",)),
     **dict.fromkeys(_WINDOW_EVENTS, ("window",)),
     "on_hover": ("view", *_HOVER),
     "on_query_context": ("view", *_CONTEXT),

@@ -7,11 +7,8 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-import zipfile
 from collections.abc import Sequence
-from importlib.resources.abc import TraversableResources
 from types import CodeType, ModuleType
-from typing import Any
 
 from headless.packages import FolderSource, Package, Source, ZipSource
 
@@ -40,20 +37,11 @@ class FolderModuleLoader(importlib.machinery.SourceFileLoader):
         return self.source_to_code(self.get_data(path), path)
 
 
-class ZipResources(TraversableResources):
-    """The files beside a zipped module, for importlib.resources."""
-
-    def __init__(self, archive: str, folder: str) -> None:
-        self._archive = archive
-        self._folder = folder
-
-    def files(self) -> Any:
-        """The folder in the zip."""
-        return zipfile.Path(self._archive, self._folder + "/" if self._folder else "")
-
-
 class ZipModuleLoader(importlib.abc.SourceLoader):
-    """Loads a module from a zip; its `__file__` is a path into the zip."""
+    """Loads a module from a zip; its `__file__` is a path into the zip.
+
+    As in the editor, importlib.resources finds nothing there: `sublime.load_resource` does.
+    """
 
     def __init__(self, source: ZipSource, name: str) -> None:
         self._source = source
@@ -70,10 +58,6 @@ class ZipModuleLoader(importlib.abc.SourceLoader):
             return self._source.read(inside)
         except KeyError as error:
             raise OSError(f"{os.fsdecode(path)} is not in the zip") from error
-
-    def get_resource_reader(self, fullname: str) -> ZipResources:
-        """Lets importlib.resources find the files beside the module."""
-        return ZipResources(self._source.root, self._name.rpartition("/")[0])
 
 
 class PackageFinder(importlib.abc.MetaPathFinder):
@@ -131,7 +115,7 @@ class PackageFinder(importlib.abc.MetaPathFinder):
             for name in (f"{path}/__init__.py", f"{path}.py"):
                 if _has(source, name):
                     return self._file_spec(source, fullname, name)
-        folders = [f"{s.root}/{path}" for s in sources if _has_folder(s, path)]
+        folders = [_search_path(s, path) for s in sources if _has_folder(s, path)]
         if not folders:
             return None
         spec = importlib.machinery.ModuleSpec(fullname, PackageLoader(), is_package=True)
@@ -140,7 +124,7 @@ class PackageFinder(importlib.abc.MetaPathFinder):
 
     def _file_spec(self, source: Source, fullname: str, name: str) -> importlib.machinery.ModuleSpec | None:
         file = os.path.join(source.root, *name.split("/"))
-        search = [os.path.dirname(file)] if name.endswith("/__init__.py") else None
+        search = [_search_path(source, name.rpartition("/")[0])] if name.endswith("/__init__.py") else None
         if isinstance(source, FolderSource):
             loader: importlib.abc.Loader = FolderModuleLoader(fullname, file)
         else:
@@ -151,6 +135,11 @@ class PackageFinder(importlib.abc.MetaPathFinder):
             loader=loader,
             submodule_search_locations=search,
         )
+
+
+def _search_path(source: Source, path: str) -> str:
+    """The `__path__` of a sub-package: its folder; for one in a zip, as in the editor, the zip itself."""
+    return os.path.join(source.root, *path.split("/")) if isinstance(source, FolderSource) else source.root
 
 
 def _has(source: Source, name: str) -> bool:

@@ -96,9 +96,23 @@ class Listeners:
         """Tell the listeners of an event of a window or its project."""
         self._on_ui(lambda: self._emit_handle(event, self._app.window_handle(window)))
 
-    def emit_buffer(self, event: str, buffer: TextBuffer) -> None:
-        """Tell the listeners of an event of a buffer: on_associate_buffer."""
-        self._on_ui(lambda: self._emit_handle(event, self._app.buffer_handle(buffer)))
+    def new_buffer(self, buffer: TextBuffer) -> None:
+        """A buffer is there: its text listeners are attached at once, then on_new_buffer is told."""
+
+        def tell() -> None:
+            self._check_text(buffer)
+            self._emit_handle("on_new_buffer", self._app.buffer_handle(buffer))
+
+        self._on_ui(tell)
+
+    def associate_buffer(self, buffer: TextBuffer) -> None:
+        """A buffer belongs to a file, perhaps to another than before: tell on_associate_buffer."""
+
+        def tell() -> None:
+            self._check_text(buffer)
+            self._emit_handle("on_associate_buffer", self._app.buffer_handle(buffer))
+
+        self._on_ui(tell)
 
     def _emit_handle(self, event: str, handle: Any) -> None:
         for listener in list(self.global_):
@@ -109,7 +123,6 @@ class Listeners:
         """Tell the TextChangeListeners of a buffer."""
 
         def tell() -> None:
-            self._attach_text(buffer)
             for listener in list(self.by_buffer.get(buffer.id, ())):
                 self._call(listener, event, *args)
                 self._call_async(listener, event + "_async", *args)
@@ -117,15 +130,18 @@ class Listeners:
         self._on_ui(tell)
 
     def rewrite(self, event: str, view: ViewState | None, handle: Any, name: str, args: Any) -> tuple[str, Any]:
-        """Ask on_text_command or on_window_command whether to run another command instead."""
-        for listener in list(self.global_):
-            answer = self._call(listener, event, handle, name, args)
+        """Ask on_text_command or on_window_command whether to run another command instead.
+
+        A view's own listeners are asked first. The first answer counts: a name and arguments, or a name alone.
+        """
+        own = list(self.by_view.get(view.id, ())) if view else []
+        for listener in own + self.global_:
+            given = (name, args) if listener in own else (handle, name, args)
+            answer = self._call(listener, event, *given)
+            if isinstance(answer, tuple):
+                return answer
             if answer:
-                name, args = answer
-        for listener in list(self.by_view.get(view.id, ())) if view else ():
-            answer = self._call(listener, event, name, args)
-            if answer:
-                name, args = answer
+                return answer, None
         return name, args
 
     def ran(self, event: str, view: ViewState | None, handle: Any, name: str, args: Any) -> None:
@@ -136,17 +152,20 @@ class Listeners:
             self._call(listener, event, name, args)
 
     def query_context(self, view: ViewState, key: str, operator: int, operand: Any, match_all: bool) -> bool | None:
-        """The first listener's answer to a key binding's context that is not None."""
-        handle = self._app.view_handle(view)
-        for listener in list(self.global_):
-            answer = self._call(listener, "on_query_context", handle, key, operator, operand, match_all)
-            if answer is not None:
-                return bool(answer)
-        for listener in list(self.by_view.get(view.id, ())):
-            answer = self._call(listener, "on_query_context", key, operator, operand, match_all)
-            if answer is not None:
-                return bool(answer)
-        return None
+        """Whether a key binding's context holds: True if any listener says so, None if none has an answer.
+
+        The listeners are asked until one says True.
+        """
+        question = key, operator, operand, match_all
+        handle, known = self._app.view_handle(view), None
+        own = list(self.by_view.get(view.id, ()))
+        for listener in self.global_ + own:
+            given = question if listener in own else (handle, *question)
+            answer = self._call(listener, "on_query_context", *given)
+            if answer:
+                return True
+            known = False if answer is not None else known
+        return known
 
     def query_completions(self, view: ViewState, prefix: str, locations: list[int]) -> list[Any]:
         """What the listeners complete a prefix with; those that give None have nothing to say."""
@@ -193,12 +212,20 @@ class Listeners:
             report_exception()
             return False
 
-    def _attach_text(self, buffer: TextBuffer) -> None:
+    def _check_text(self, buffer: TextBuffer) -> None:
+        """Attach or detach a buffer's text listeners as `is_applicable` says."""
         handle = self._app.buffer_handle(buffer)
-        have = self.by_buffer.setdefault(buffer.id, [])
         for cls in self.text_classes:
-            if not any(type(each) is cls for each in have) and cls.is_applicable(handle):
-                self._make(lambda cls=cls: cls().attach(handle))
+            self._make(lambda cls=cls: self._check_text_class(cls, handle))
+
+    def _check_text_class(self, cls: type[Any], handle: Any) -> None:
+        have = self.by_buffer.get(handle.buffer_id, [])
+        existing = next((each for each in have if type(each) is cls), None)
+        if cls.is_applicable(handle):
+            if existing is None:
+                cls().attach(handle)
+        elif existing is not None:
+            existing.detach()
 
     def _make(self, function: Callable[[], None]) -> None:
         try:
@@ -210,13 +237,22 @@ class Listeners:
         """Make the own listeners of all views and buffers there are."""
         for view in list(self._app.views.values()):
             self.attach(view)
-            self._attach_text(view.buffer)
+        for buffer in self.buffers():
+            self._check_text(buffer)
+
+    def buffers(self) -> list[TextBuffer]:
+        """All buffers, each once."""
+        return list({view.buffer.id: view.buffer for view in self._app.views.values()}.values())
 
     def forget_view(self, view: ViewState) -> None:
-        """A view has been closed."""
+        """A view has been closed; if it was the last into its buffer, tell on_close_buffer."""
         self.by_view.pop(view.id, None)
-        if not any(other.buffer is view.buffer for other in self._app.views.values()):
-            self.by_buffer.pop(view.buffer.id, None)
+        if any(other.buffer is view.buffer for other in self._app.views.values()):
+            return
+        for listener in list(self.by_buffer.get(view.buffer.id, ())):
+            self._make(listener.detach)
+        self.by_buffer.pop(view.buffer.id, None)
+        self._on_ui(lambda: self._emit_handle("on_close_buffer", self._app.buffer_handle(view.buffer)))
 
     def remove(self, global_: Iterable[Any], classes: Iterable[type[Any]]) -> None:
         """Unregister a package's listeners."""
@@ -224,5 +260,8 @@ class Listeners:
         self.global_ = [each for each in self.global_ if each not in gone]
         self.view_classes = [cls for cls in self.view_classes if cls not in kinds]
         self.text_classes = [cls for cls in self.text_classes if cls not in kinds]
-        for owned in (*self.by_view.values(), *self.by_buffer.values()):
+        for owned in self.by_view.values():
             owned[:] = [each for each in owned if type(each) not in kinds]
+        for attached in list(self.by_buffer.values()):
+            for each in [each for each in attached if type(each) in kinds]:
+                self._make(each.detach)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from headless.hooks import EVENT_LISTENER, TEXT_CHANGE_LISTENER, VIEW_EVENT_LISTENER
 from headless.importer import PackageFinder
 from headless.loop import report_exception
 from headless.packages import Package, open_source
@@ -56,12 +58,14 @@ class PackageLoader:
     def remove(self, name: str) -> None:
         """Unload a package, as when it is disabled or removed."""
         for module in [m for m in self._plugins if m.partition(".")[0] == name]:
+            print(f"unloading plugin {module}")
+            # Only the root modules go; what they have imported stays, and the package gets it again when it comes back.
+            sys.modules.pop(module, None)
             self.unload(module)
         self._finder.remove(name)
         self._packages.pop(name, None)
         self._app.packages.remove(name)
         self._app.settings.packages_changed()
-        _forget(name)
 
     def reload_package(self, name: str | None = None) -> None:
         """Load the root modules of a package anew, as when each of them is saved."""
@@ -90,21 +94,25 @@ class PackageLoader:
     # -- modules -------------------------------------------------------------------------------
 
     def load(self, name: str) -> bool:
-        """Import a root module, or import it anew; False if it raised."""
+        """Import a root module, or import it anew; False if it raised or has a listener that can't be registered."""
         self.unload(name)
+        print(f"reloading plugin {name}")
         # Still there if it has been unloaded, or if the last import has failed half-way.
         old = sys.modules.get(name)
         try:
             module = importlib.reload(old) if old is not None else importlib.import_module(name)
+            plugin = Plugin(module)
+            self._collect(plugin)
         except Exception:
             print(f"reloading plugin {name} failed", file=sys.stderr)
             report_exception()
             return False
-        plugin = self._plugins[name] = Plugin(module)
-        print(f"reloading plugin {name}")
-        self._register(plugin)
+        self._plugins[name] = plugin
+        # Listeners hear what plugin_loaded does; the commands are there only after it.
+        self._app.listeners.global_ += plugin.listeners
         self._call_hook(module, "plugin_loaded")
-        self._create_listeners(plugin)
+        self._register_commands(plugin)
+        self._start_listeners(plugin)
         return True
 
     def unload(self, name: str) -> None:
@@ -125,26 +133,40 @@ class PackageLoader:
         except Exception:
             report_exception()
 
-    def _register(self, plugin: Plugin) -> None:
+    def _collect(self, plugin: Plugin) -> None:
+        """Find the module's classes and make its global listeners.
+
+        Raises KeyError for a listener class that inherits a callback: the editor's host wraps each callback of the
+        class itself, and does not look for it in the bases.
+        """
         import sublime_plugin
 
         module = plugin.module
         exported = getattr(module, "__all__", None)
-        names = exported if exported is not None else [n for n in dir(module) if n[0] != "_"]
-        bases = (
-            sublime_plugin.ApplicationCommand,
-            sublime_plugin.WindowCommand,
-            sublime_plugin.TextCommand,
-            sublime_plugin.EventListener,
-            sublime_plugin.ViewEventListener,
-            sublime_plugin.TextChangeListener,
-        )
-        commands = self._app.commands
-        for name in names:
-            cls = getattr(module, name, None)
+        listeners = {
+            sublime_plugin.EventListener: EVENT_LISTENER,
+            sublime_plugin.ViewEventListener: VIEW_EVENT_LISTENER,
+            sublime_plugin.TextChangeListener: TEXT_CHANGE_LISTENER,
+        }
+        commands = (sublime_plugin.ApplicationCommand, sublime_plugin.WindowCommand, sublime_plugin.TextCommand)
+        bases = (*commands, *listeners)
+        for name, cls in list(vars(module).items()):
+            if name not in exported if exported is not None else name.startswith("_"):
+                continue
             if not isinstance(cls, type) or not issubclass(cls, bases) or cls in bases:
                 continue
+            for base, callbacks in listeners.items():
+                if issubclass(cls, base):
+                    _check_callbacks(cls, callbacks)
             plugin.classes.add(cls)
+            if issubclass(cls, sublime_plugin.EventListener):
+                plugin.listeners.append(cls())
+
+    def _register_commands(self, plugin: Plugin) -> None:
+        import sublime_plugin
+
+        commands = self._app.commands
+        for cls in plugin.classes:
             if issubclass(cls, sublime_plugin.ApplicationCommand):
                 instance = self._instantiate(cls)
                 if instance is not None:
@@ -153,10 +175,6 @@ class PackageLoader:
                 commands.window[command_name(cls)] = cls
             elif issubclass(cls, sublime_plugin.TextCommand):
                 commands.text[command_name(cls)] = cls
-            elif issubclass(cls, sublime_plugin.EventListener):
-                instance = self._instantiate(cls)
-                if instance is not None:
-                    plugin.listeners.append(instance)
 
     def _instantiate(self, cls: type[Any]) -> Any:
         try:
@@ -165,25 +183,48 @@ class PackageLoader:
             report_exception()
             return None
 
-    def _create_listeners(self, plugin: Plugin) -> None:
+    def _start_listeners(self, plugin: Plugin) -> None:
+        """Make the listeners of views and buffers, and tell all new ones what is there."""
         import sublime_plugin
 
         app = self._app
-        app.listeners.global_ += plugin.listeners
         for cls in plugin.classes:
             if issubclass(cls, sublime_plugin.ViewEventListener):
                 app.listeners.view_classes.append(cls)
             elif issubclass(cls, sublime_plugin.TextChangeListener):
                 app.listeners.text_classes.append(cls)
         app.listeners.attach_all()
-        loaded = [app.view_handle(v) for v in app.views.values() if not v.buffer.loading]
-        for listener in plugin.listeners:
-            _guarded(listener, "on_init", loaded)
+        self._initialize(plugin)
         self._activate(plugin)
 
+    def _initialize(self, plugin: Plugin) -> None:
+        """Call on_new_buffer and on_init for what is open.
+
+        Once the editor runs, only the listeners whose class is defined in the root module itself are told.
+        """
+        app = self._app
+
+        def is_told(listener: Any) -> bool:
+            return not app.started or type(listener).__module__ == plugin.module.__name__
+
+        told = [listener for listener in plugin.listeners if is_told(listener)]
+        for listener in told:
+            for buffer in app.listeners.buffers():
+                handle = app.buffer_handle(buffer)
+                _guarded(listener, "on_new_buffer", handle)
+                app.loop.worker.post(lambda each=listener, b=handle: _guarded(each, "on_new_buffer_async", b))
+        views = [view for view in app.views.values() if not view.buffer.loading]
+        for listener in told:
+            _guarded(listener, "on_init", [app.view_handle(view) for view in views])
+        for view in views:
+            for listener in list(app.listeners.by_view.get(view.id, ())):
+                if type(listener) in plugin.classes and is_told(listener):
+                    _guarded(listener, "on_init")
+
     def _activate(self, plugin: Plugin) -> None:
-        """The synthetic on_activated: new listeners learn what has the focus."""
-        view = self._app.focused
+        """The synthetic on_activated: new listeners learn which view is the active window's."""
+        window = self._app.active_window()
+        view = window.active_view if window else None
         if view is None or not plugin.classes:
             return
         handle = self._app.view_handle(view)
@@ -197,6 +238,12 @@ class PackageLoader:
             worker.post(lambda each=listener: _guarded(each, "on_activated_async", handle))
         for listener in own:
             worker.post(lambda each=listener: _guarded(each, "on_activated_async"))
+
+
+def _check_callbacks(cls: type[Any], callbacks: Iterable[str]) -> None:
+    for name in callbacks:
+        if hasattr(cls, name) and name not in vars(cls):
+            raise KeyError(f"{cls.__module__}.{cls.__name__} inherits {name}")
 
 
 def command_name(cls: type[Any]) -> str:

@@ -43,6 +43,30 @@ def moved(spans: list[Span], change: Change) -> list[Span]:
     return [(a, b) if a < at and b < at else (move(a), move(b)) for a, b in spans]
 
 
+def replaced(spans: list[Span], at: int, end: int, inserted: int) -> list[Span]:
+    """A selection after View.replace has put `inserted` characters in the place of those from `at` to `end`.
+
+    A point in the replaced text keeps its distance from the end of it, but does not go before `at`; the start of a
+    selection that begins at `at` stays there. A caret at an empty region has the inserted text selected.
+    """
+    delta = inserted - (end - at)
+
+    def point(old: int) -> int:
+        if old < at:
+            return old
+        return max(at, old + delta) if old <= end else old + delta
+
+    result: list[Span] = []
+    for a, b in spans:
+        first, last = min(a, b), max(a, b)
+        if first == last == at == end:
+            result.append((at, at + inserted))
+            continue
+        new = (first if first == at and first != last else point(first)), point(last)
+        result.append(new if a <= b else (new[1], new[0]))
+    return merged(result)
+
+
 def _touch(first: Span, second: Span) -> bool:
     """Whether two spans, in order, are to be merged: they overlap, or one is empty at an edge."""
     end, begin = max(first), min(second)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import bisect
 import html
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from headless import diff, highlight, minicss
 from headless.api.flags import PhantomLayout, RegionFlags
-from headless.metrics import LINE_HEIGHT
+from headless.metrics import LINE_HEIGHT, Metrics
 from headless.schemes import Scheme
 from headless.state import notes
 from headless.syntaxes import syntax_by_path
@@ -59,7 +60,10 @@ class ViewPicture:
         self._folds = [fold for fold in sorted((min(a, b), max(a, b)) for a, b in view.folds) if fold[0] < fold[1]]
         hidden = {row for a, b in self._folds for row in range(lines.row(a) + 1, lines.row(b) + 1)}
         shown = [row for row in range(lines.count()) if row not in hidden]
-        begin = min(int(view.scroll[1] // LINE_HEIGHT), len(shown) - 1)
+        metrics, top = Metrics(), view.scroll[1]
+        begin = max(0, bisect.bisect_right(shown, top, key=lambda row: metrics.row_top(view, row)) - 1)
+        # How much of the first row, and of the phantoms below it, is scrolled away.
+        self._cut = top - metrics.row_top(view, shown[begin])
         self._rows = shown[begin : begin + rows]
         self._first, self._last = self._rows[0], self._rows[-1] + 1
         self._bounds = lines.start(self._first), lines.start(self._last)
@@ -72,6 +76,8 @@ class ViewPicture:
         marks = self._marks()
         hunks = {hunk.row: hunk for hunk in self._hunks} if self._view.inline_diff else {}
         rows = "".join(self._deleted_rows(hunks.get(row)) + self._row(row, marks) for row in self._rows)
+        if self._cut > 0:
+            rows = f'<div style="margin-top: -{self._cut:g}px">{rows}</div>'
         digits = max(2, len(str(self._buffer.lines.count())))
         kind = " focused" if self._focused else ""
         kind += " wrapped" if self._view.settings.get("word_wrap") is True else ""

@@ -6,10 +6,10 @@ are not kept.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from headless import jsonc
+from headless.files import replace_file
 from headless.loop import report_exception
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ def save(app: Application) -> None:
     """Write down the windows' settings; the editor quits."""
     windows = [{"folders": window.folders, "settings": window.settings.own} for window in app.windows]
     try:
-        os.makedirs(os.path.dirname(app.paths.session), exist_ok=True)
-        with open(app.paths.session, "w", encoding="utf-8", newline="\n") as file:
-            file.write(jsonc.dumps({"windows": windows}, pretty=True) + "\n")
+        replace_file(app.paths.session, (jsonc.dumps({"windows": windows}, pretty=True) + "\n").encode())
     except OSError:
         report_exception()
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headless import jsonc
-from headless.files import FileStamp
+from headless.files import FileStamp, replace_file
 from headless.loop import report_exception
 
 DEFAULT_PREFERENCES: dict[str, Any] = {
@@ -111,9 +111,7 @@ class FileSettings(SettingsState):
 
     def write_user_file(self) -> None:
         """Write the values that differ from the packages' defaults to the user's file."""
-        os.makedirs(os.path.dirname(self.user_file), exist_ok=True)
-        with open(self.user_file, "w", encoding="utf-8", newline="\n") as file:
-            file.write(jsonc.dumps(self.own, pretty=True) + "\n")
+        replace_file(self.user_file, (jsonc.dumps(self.own, pretty=True) + "\n").encode())
         self.stamp = FileStamp.of(self.user_file)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from headless.api.flags import NewFileFlags
+from headless.buffer import TextBuffer
 from headless.window import SheetState
 
 if TYPE_CHECKING:
@@ -62,11 +63,9 @@ class Tabs:
         existing = next((v for v in self._app.views.values() if self._is_of(v, path)), None)
         if existing is not None:
             return self.clone(existing, window, flags, number)
-        view = self._app.new_view(window)
-        view.buffer.file_name = path
-        view.buffer.loading = True
+        view = self._app.new_view(window, TextBuffer(self._app.take_id(), file_name=path, loading=True))
         self.add(window, view, flags, number)
-        self._app.listeners.emit_buffer("on_associate_buffer", view.buffer)
+        self._app.listeners.associate_buffer(view.buffer)
         self._app.loop.post(lambda: self._app.documents.load(view))
         return view
 

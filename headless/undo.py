@@ -24,6 +24,22 @@ class Step:
     before: dict[int, tuple[list[Span], RegionLists]] = field(default_factory=dict)
     after: dict[int, tuple[list[Span], RegionLists]] = field(default_factory=dict)
 
+    @property
+    def typed(self) -> str:
+        """What was typed, if this is a step of typing on one line; else nothing."""
+        characters = str((self.args or {}).get("characters", "")) if self.command == "insert" else ""
+        return "" if "\n" in characters else characters
+
+    def takes(self, following: Step) -> bool:
+        """Whether `following` is a letter typed right behind this step's text."""
+        return bool(self.typed) and len(following.typed) == 1 and following.before == self.after
+
+    def take(self, following: Step) -> None:
+        """Make `following` part of this step."""
+        self.args = {"characters": self.typed + following.typed}
+        self.changes += following.changes
+        self.after = following.after
+
 
 class History:
     """The steps that can be undone and those that can be redone."""
@@ -50,8 +66,14 @@ class History:
         self._clean = self._top
 
     def record(self, step: Step) -> None:
-        """A command has made `step`; what was undone before can't be redone any more."""
-        self._done.append(step)
+        """A command has made `step`; what was undone before can't be redone any more.
+
+        A letter that is typed behind others becomes part of their step.
+        """
+        if self._done and not self._undone and self._done[-1] is not self._clean and self._done[-1].takes(step):
+            self._done[-1].take(step)
+        else:
+            self._done.append(step)
         self._undone.clear()
 
     def undo(self) -> Step | None:

@@ -48,9 +48,8 @@ class CompletionList:
         completions: Sequence[CompletionValue],
         flags: AutoCompleteFlags = AutoCompleteFlags.NONE,
     ) -> None:
-        """Give the completions; once only."""
-        if self.completions is not None:
-            raise ValueError("the completions have been set already")
+        """Give the completions; once only, else AssertionError."""
+        assert self.completions is None, "the completions have been set already"
         self.completions = completions
         self.flags = flags
 
@@ -254,26 +253,26 @@ class PhantomSet:
             return
 
     def update(self, phantoms: Iterable[Phantom]) -> None:
-        """Show these phantoms instead; those that are shown already stay as they are."""
+        """Show these phantoms instead; one that equals a shown one takes over its id, and nothing is drawn anew."""
         self._follow_edits()
         new = {phantom.to_tuple(): phantom for phantom in phantoms}
-        kept: dict[object, Phantom] = {}
+        shown = {phantom.to_tuple(): phantom.id for phantom in self.phantoms}
+        for key, phantom in new.items():
+            phantom.id = shown.get(key)
+            if phantom.id is None:
+                phantom.id = self._show(phantom)
+        kept = {phantom.id for phantom in new.values()}
         for old in self.phantoms:
-            if old.to_tuple() in new and old.to_tuple() not in kept:
-                kept[old.to_tuple()] = old
-            elif old.id is not None:
+            if old.id not in kept and old.region != Region(-1):
                 self.view.erase_phantom_by_id(old.id)
-                old.id = None
-        self.phantoms = [self._shown(kept.get(key, phantom)) for key, phantom in new.items()]
+        self.phantoms = list(new.values())
 
     def _follow_edits(self) -> None:
         regions = self.view.query_phantoms([phantom.id for phantom in self.phantoms])
         for phantom, region in zip(self.phantoms, regions, strict=True):
             phantom.region = region
 
-    def _shown(self, phantom: Phantom) -> Phantom:
-        if phantom.id is None:
-            phantom.id = self.view.add_phantom(
-                self.key, phantom.region, phantom.content, phantom.layout, phantom.on_navigate
-            )
-        return phantom
+    def _show(self, phantom: Phantom) -> int:
+        return int(
+            self.view.add_phantom(self.key, phantom.region, phantom.content, phantom.layout, phantom.on_navigate)
+        )

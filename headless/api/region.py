@@ -25,7 +25,8 @@ class Region:
         return f"({self.a}, {self.b})"
 
     def __repr__(self) -> str:
-        return f"Region({self.a}, {self.b})"
+        xpos = "" if self.xpos == -1 else f", xpos={self.xpos}"
+        return f"Region({self.a}, {self.b}{xpos})"
 
     def __len__(self) -> int:
         return abs(self.b - self.a)
@@ -69,13 +70,13 @@ class Region:
         return x in self
 
     def cover(self, region: Region) -> Region:
-        """The region from the first to the last point of both, in this region's direction."""
+        """The region from the first to the last point of both; reversed unless this one runs forward."""
         begin, end = min(self.begin(), region.begin()), max(self.end(), region.end())
-        return Region(begin, end) if self.a <= self.b else Region(end, begin)
+        return Region(begin, end) if self.a < self.b else Region(end, begin)
 
     def intersection(self, region: Region) -> Region:
-        """What both regions span; `Region(0)` if that is nothing."""
-        if self.end() < region.begin() or region.end() < self.begin():
+        """What both regions span; `Region(0)` if they share no character."""
+        if self.end() <= region.begin() or region.end() <= self.begin():
             return Region(0)
         return Region(max(self.begin(), region.begin()), min(self.end(), region.end()))
 

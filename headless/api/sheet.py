@@ -171,13 +171,13 @@ class Buffer:
     def file_name(self) -> str | None:
         """The path of its file."""
         state = self._state()
-        return state.file_name if state else None
+        return state.file_name if state is not None else None
 
     @locked
     def views(self) -> list[View]:
         """The views into it."""
         state = self._state()
-        return [app().view_handle(view) for view in app().views_of(state)] if state else []
+        return [] if state is None else [app().view_handle(view) for view in app().views_of(state)]
 
     def primary_view(self) -> View:
         """The first view into it."""

@@ -10,7 +10,7 @@ from headless.api.items import Syntax
 from headless.api.region import Edit, Region
 from headless.api.selection import Selection
 from headless.api.settings import Settings
-from headless.api.sheet import Buffer, Sheet, sheet_handle
+from headless.api.sheet import Buffer, Sheet, TextSheet, sheet_handle
 from headless.api.types import CommandArgs, CommandArgsLike, Point
 from headless.api.view_layout import ViewLayout
 from headless.api.view_marks import ViewMarks
@@ -76,10 +76,10 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
         return sheet.id if sheet else 0
 
     @locked
-    def sheet(self) -> Sheet | None:
-        """Its tab."""
+    def sheet(self) -> Sheet:
+        """Its tab; `TextSheet(0)`, which has no view and no window, for the view of a panel."""
         sheet = self._state().sheet
-        return sheet_handle(sheet) if sheet else None
+        return sheet_handle(sheet) if sheet else TextSheet(0)
 
     @locked
     def element(self) -> str | None:
@@ -223,10 +223,10 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
     # -- commands and edits --------------------------------------------------------------------
 
     def run_command(self, cmd: str, args: CommandArgsLike | None = None) -> None:
-        """Run a text command here."""
+        """Run a text command here; commands of windows and of the application are ignored."""
         state = self._state()
         if state.valid:
-            app().commands.run(cmd, dict(args) if args else None, state, state.window)
+            app().commands.run_text(cmd, dict(args) if args else None, state)
 
     def begin_edit(self, edit_token: int, cmd: str, args: CommandArgsLike | None = None) -> Edit:
         """What TextCommand.run_ calls before `run`."""
@@ -249,8 +249,8 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
         app().edits.change(self._state(), edit, region.a, region.b, "")
 
     def replace(self, edit: Edit, region: Region, text: str) -> None:
-        """Put another text in the place of a region's."""
-        app().edits.change(self._state(), edit, region.a, region.b, text)
+        """Put another text in the place of a region's; see Edits.replace for what becomes of the selection."""
+        app().edits.replace(self._state(), edit, region.a, region.b, text)
 
     @locked
     def command_history(self, index: int, modifying_only: bool = False) -> tuple[str | None, CommandArgs, int]:

@@ -35,7 +35,16 @@ class ViewMarks:
         on_navigate: Callable[[str], None] | None = None,
         on_close: Callable[[], None] | None = None,
     ) -> None:
-        """Mark regions; those of the same key go."""
+        """Mark regions; those of the same key go.
+
+        Raises ValueError for an icon that is no string, or annotations that are no list of one for each region.
+        """
+        if not isinstance(icon, str):
+            raise ValueError("icon must be a string")  # noqa: TRY004 - as the editor
+        if not isinstance(annotations, list):
+            raise ValueError("annotations must be a list")  # noqa: TRY004 - as the editor
+        if annotations and len(annotations) != len(regions):
+            raise ValueError("there must be as many annotations as regions")
         view = self._state()
         view.regions[key] = RegionSet(
             view.buffer.clamped(region.to_tuple() for region in regions),

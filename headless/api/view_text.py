@@ -41,11 +41,10 @@ class ViewText:
 
     @locked
     def substr(self, x: Region | Point) -> str:
-        """A part of the text."""
-        begin, end = span_of(x)
-        if not isinstance(x, Region):
-            end = begin + 1
-        return self._text[max(0, begin) : max(0, end)]
+        """A part of the text; a point gives the character behind it, NUL where there is none."""
+        if isinstance(x, Region):
+            return self._text[max(0, x.begin()) : max(0, x.end())]
+        return self._text[max(0, x) : max(0, x + 1)] or "\x00"
 
     @locked
     def change_count(self) -> int:
@@ -100,19 +99,17 @@ class ViewText:
 
     @locked
     def full_line(self, x: Region | Point) -> Region:
-        """The whole line or lines, with the last newline."""
-        begin, end = span_of(x)
-        begin, end = self._buffer.clamp(begin), self._buffer.clamp(end)
-        # A region that ends behind a newline does not reach into the next line.
-        if end == begin or self._text[end - 1 : end] != "\n":
-            end = min(len(self._text), self._buffer.line_span(end)[1] + 1)
-        return Region(self._buffer.line_span(begin)[0], end)
+        """The whole line or lines, with the last newline; a region's end behind a newline is on the next line."""
+        line = self.line(x)
+        return Region(line.a, min(len(self._text), line.b + 1))
 
     @locked
     def lines(self, region: Region) -> list[Region]:
-        """The lines that a region touches, whole."""
-        begin, end = self.line(region).to_tuple()
-        return self._split(begin, end)
+        """The lines that a region touches, whole; a region that ends behind a newline leaves the next line out."""
+        begin, end = self._buffer.clamped([span_of(region)])[0]
+        if end > begin and self._text[end - 1] == "\n":
+            end -= 1
+        return self._split(self._buffer.line_span(begin)[0], self._buffer.line_span(end)[1])
 
     @locked
     def split_by_newlines(self, region: Region) -> list[Region]:

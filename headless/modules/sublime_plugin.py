@@ -17,6 +17,19 @@ from headless.commands import snake_name as _snake_name
 _T = TypeVar("_T")
 
 
+def __getattr__(name: str) -> Any:
+    """The tables of the editor's host that packages look into: which listeners there are, by view and by buffer."""
+    tables = {
+        "view_event_listeners": "by_view",
+        "text_change_listeners": "by_buffer",
+        "view_event_listener_classes": "view_classes",
+        "text_change_listener_classes": "text_classes",
+    }
+    if name not in tables:
+        raise AttributeError(f"module 'sublime_plugin' has no attribute {name!r}")
+    return getattr(_host.app().listeners, tables[name])
+
+
 def find_view_event_listener(view: _view.View, cls: type[_T]) -> _T | None:
     """The listener of exactly this class that is attached to a view."""
     attached = _host.app().listeners.by_view.get(view.view_id, ())
@@ -128,31 +141,46 @@ class Command:
         """Its name in the palette's input box."""
         return ""
 
-    def _filtered(self, args: dict[str, Any] | None) -> dict[str, Any]:
-        args = dict(args or {})
-        if not self.want_event():
-            args.pop("event", None)
+    def filter_args(self, args: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The arguments without the mouse's event, unless the command wants it."""
+        if args and "event" in args and not self.want_event():
+            return {name: value for name, value in args.items() if name != "event"}
         return args
 
     def is_enabled_(self, args: dict[str, Any] | None) -> bool:
-        """What the editor calls before it runs the command."""
-        return _ask(self.is_enabled, self._filtered(args), True)
+        """What the editor calls before it runs the command; ValueError unless the answer is a bool."""
+        return _ask(self, "is_enabled", args)
 
     def is_visible_(self, args: dict[str, Any] | None) -> bool:
-        """What the editor calls for menus and the palette."""
-        return _ask(self.is_visible, self._filtered(args), True)
+        """What the editor calls for menus and the palette; ValueError unless the answer is a bool."""
+        return _ask(self, "is_visible", args)
+
+    def is_checked_(self, args: dict[str, Any] | None) -> bool:
+        """What the editor calls for menus; ValueError unless the answer is a bool."""
+        return _ask(self, "is_checked", args)
+
+    def description_(self, args: dict[str, Any] | None) -> str:
+        """What the editor calls for menus."""
+        try:
+            return self.description(**(self.filter_args(args) or {})) or ""
+        except TypeError:
+            return ""
 
     def run_(self, edit_token: int, args: dict[str, Any] | None) -> Any:
         """What the editor calls to run it."""
-        return self.run(**self._filtered(args))  # type: ignore[attr-defined]
+        return self.run(**(self.filter_args(args) or {}))  # type: ignore[attr-defined]
 
 
-def _ask(method: Any, args: dict[str, Any], default: bool) -> bool:
+def _ask(command: Command, name: str, args: dict[str, Any] | None) -> bool:
     """Call a method with the command's arguments, or without if it takes none."""
+    method = getattr(command, name)
     try:
-        return bool(method(**args))
+        answer = method(**(command.filter_args(args) or {}))
     except TypeError:
-        return bool(method()) if args else default
+        answer = method()
+    if not isinstance(answer, bool):
+        raise ValueError(f"{name} must return a bool", command)  # noqa: TRY004 - as the editor
+    return answer
 
 
 class ApplicationCommand(Command):
@@ -174,10 +202,10 @@ class TextCommand(Command):
 
     def run_(self, edit_token: int, args: dict[str, Any] | None) -> Any:
         """What the editor calls to run it; the edit is valid until `run` returns."""
-        given = self._filtered(args)
+        given = self.filter_args(args)
         edit = self.view.begin_edit(edit_token, self.name(), given)
         try:
-            return self.run(edit, **given)  # type: ignore[attr-defined]
+            return self.run(edit, **(given or {}))  # type: ignore[attr-defined]
         finally:
             self.view.end_edit(edit)
 
@@ -213,21 +241,26 @@ class TextChangeListener:
 
     def __init__(self) -> None:
         self.buffer: Any = None
+        self._attached = False
 
     def attach(self, buffer: _sheet.Buffer) -> None:
-        """Hear of the changes of `buffer`."""
+        """Hear of the changes of `buffer`; ValueError if it hears of a buffer's already."""
+        if not isinstance(buffer, _sheet.Buffer):
+            raise TypeError("not a buffer")
         if self.is_attached():
             raise ValueError("TextChangeListener is already attached")
         self.buffer = buffer
+        self._attached = True
         _host.app().listeners.by_buffer.setdefault(buffer.buffer_id, []).append(self)
 
     def detach(self) -> None:
-        """Hear of no more changes."""
+        """Hear of no more changes; `buffer` stays what it was. ValueError if it does not hear of any."""
         if not self.is_attached():
             raise ValueError("TextChangeListener is not attached")
-        _host.app().listeners.by_buffer[self.buffer.buffer_id].remove(self)
-        self.buffer = None
+        attached = _host.app().listeners.by_buffer.get(self.buffer.buffer_id, [])
+        attached[:] = [each for each in attached if each is not self]
+        self._attached = False
 
     def is_attached(self) -> bool:
         """Whether it hears of a buffer's changes."""
-        return getattr(self, "buffer", None) is not None
+        return self._attached

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -21,11 +22,23 @@ hypothesis.settings.register_profile("headless", deadline=None, derandomize=True
 hypothesis.settings.load_profile("headless")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    with contextlib.suppress(ValueError):  # the tests of the folder above may have added it
+        parser.addoption("--all", action="store_true", help="run the long tests too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--all"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[Application]:
     """An editor with one window and nothing in it."""
     application = Application(Paths(str(tmp_path / "data"), str(tmp_path / "cache")))
-    application.new_window()
+    for sheet in application.new_window().sheets():
+        application.tabs.close_sheet(sheet)
     yield application
     application.dispose()
 

@@ -69,7 +69,13 @@ def test_a_package_loads_and_its_resources_can_be_read(app: Application, view: A
     assert str(sample / "inner" / "part.py") == plugin.part.PATH
     assert sublime.load_resource("Packages/Sample/inner/data.txt") == "in the package"
     assert sublime.find_resources("data.*") == ["Packages/Sample/inner/data.txt"]
-    assert importlib.resources.files("Sample.inner").joinpath("data.txt").read_text() == "in the package"
+    # As the editor's own importer: a module in a zip has no files beside it for importlib.resources.
+    data = importlib.resources.files("Sample.inner").joinpath("data.txt")
+    if sample.suffix:
+        with pytest.raises(OSError):  # noqa: PT011
+            data.read_text()
+    else:
+        assert data.read_text() == "in the package"
     assert sublime.load_settings("Sample.sublime-settings").get("size") == [1, 2]
     with pytest.raises(FileNotFoundError):
         sublime.load_resource("Packages/Sample/none.txt")
@@ -227,11 +233,17 @@ def test_text_change_listeners_hear_what_has_changed_where(view: Any, package: C
     view.sel().clear()
     view.sel().add(2)
     view.run_command("insert", {"characters": "!"})
-    assert plugin.heard == [(0, 0, 0, 0, 0, "é😀\nx"), (2, 0, 3, 2, 0, "!")]
+    assert plugin.heard == [
+        (0, 0, 0, 0, 0, "é😀"),
+        (2, 0, 3, 2, 0, "\n"),
+        (3, 1, 0, 3, 0, "x"),
+        (2, 0, 3, 2, 0, "!"),
+    ]
 
 
 def test_input_handlers_ask_for_what_is_missing(app: Application, window: Any, package: Callable[..., Any]):
-    plugin = package("""
+    plugin = package(
+        """
         ran = []
         class ColourInputHandler(sublime_plugin.ListInputHandler):
             def list_items(self): return [("Red", "#f00"), sublime.ListInputItem("Blue", "#00f")]
@@ -241,7 +253,9 @@ def test_input_handlers_ask_for_what_is_missing(app: Application, window: Any, p
         class PaintCommand(sublime_plugin.WindowCommand):
             def input(self, args): return ColourInputHandler() if "colour" not in args else None
             def run(self, colour, word): ran.append((colour, word))
-    """)
+        """,
+        **{"Default.sublime-commands": '[{"caption": "Paint", "command": "paint"}]'},
+    )
     window.run_command("paint")
     app.questions.answer(app.windows[0], 1)
     app.questions.answer(app.windows[0], "")

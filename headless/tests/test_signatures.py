@@ -119,6 +119,11 @@ def test_a_function_has_the_parameters_of_the_stubs(module: str, name: str, cls:
         assert offered(function) == wanted
 
 
+# What the editor's own sublime_plugin.py has and the stubs do not.
+HOST_ONLY = {"on_new_buffer", "on_new_buffer_async", "on_close_buffer", "on_close_buffer_async"}
+HOST_METHODS = {"is_enabled_", "is_visible_", "is_checked_", "description_", "filter_args", "run_"}
+
+
 @pytest.mark.parametrize("cls", list(LISTENERS))
 def test_the_listeners_are_told_of_exactly_the_documented_events(cls: str):
     node = names_of(stub("sublime_plugin").body)[cls]
@@ -128,7 +133,7 @@ def test_the_listeners_are_told_of_exactly_the_documented_events(cls: str):
         for m in node.body
         if isinstance(m, ast.FunctionDef) and is_hook(cls, m.name)
     }
-    assert {name: list(parameters) for name, parameters in LISTENERS[cls].items()} == wanted
+    assert {name: list(parameters) for name, parameters in LISTENERS[cls].items() if name not in HOST_ONLY} == wanted
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -161,7 +166,7 @@ def test_classes_have_no_public_names_beyond_the_stubs(module: str):
         if issubclass(cls, (int, BaseException)):
             continue
         have = {n for n in dir(cls) if not n.startswith("_")}
-        if have - known - {"is_enabled_", "is_visible_", "run_"}:
+        if have - known - HOST_METHODS:
             extra[name] = have - known
     assert extra == {}
 

@@ -251,6 +251,7 @@ def test_every_change_counts_and_every_clone_sees_it(view: Any, window: Any):
 
 def test_lines_words_and_points(view: Any):
 
+    view.settings().set("auto_indent", False)
     type_(view, "def greet(name):\n    pass\n")
     assert view.line(3) == sublime.Region(0, 16)
     assert view.full_line(3) == sublime.Region(0, 17)
@@ -308,6 +309,7 @@ def test_a_large_buffer_is_workable(app: Application, view: Any):
 )
 def test_the_indentation_is_read_from_the_text(view: Any, lines: list[str], size: int, translates: bool | None):
     settings = view.settings()
+    settings.set("auto_indent", False)
     for times, expected in ((1, (7, None)), (8, (size, translates))):
         view.run_command("select_all")
         view.run_command("insert", {"characters": "".join(f"{line}\n" for line in lines * times)})

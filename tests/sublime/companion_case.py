@@ -66,6 +66,8 @@ class CompanionCase(DeferrableTestCase):
         sublime.run_command("new_window")
         yield lambda: {window.id() for window in sublime.windows()} - before
         self.window = next(window for window in sublime.windows() if window.id() not in before)
+        for view in self.window.views():  # the untitled tab of a new window
+            view.close()
         self.window.set_project_data({"folders": [{"path": str(self.folder)}]})
         self.view = self.window.open_file(str(self.file))
         yield lambda: not self.view.is_loading()
@@ -161,7 +163,8 @@ class CompanionCase(DeferrableTestCase):
         return loaded("sublime_text.package").adapter().focus.last(self.window)
 
     def edit(self, view: sublime.View, text: str) -> None:
-        """Replace the text of a view as typing would."""
+        """Replace the text of a view as typing would, but without the indentation that the editor adds."""
+        view.settings().set("auto_indent", False)
         view.run_command("select_all")
         view.run_command("insert", {"characters": text}) if text else view.run_command("right_delete")
 

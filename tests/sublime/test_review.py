@@ -178,10 +178,11 @@ class TestOwnWork(CompanionCase):
         other = sublime.active_window()
         try:
             view = other.new_file()
+            views = other.views()
             yield from self.open_diff(PROPOSAL)
             yield 100
             self.assertEqual(sublime.active_window(), other)
-            self.assertEqual((other.views(), other.active_view()), ([view], view))
+            self.assertEqual((other.views(), other.active_view()), (views, view))
             self.assertEqual(self.proposal.window(), self.window)
             view.run_command("qwen_companion_accept_diff")
             yield 100

@@ -1,0 +1,50 @@
+"""The `sys.stdout` and `sys.stderr` of the editor's plugin host."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import threading
+from typing import IO
+
+
+class Console(io.TextIOBase):
+    """A stream as the host has it: without `fileno` and `encoding`, and shown line by line."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._shown_in: IO[str] = getattr(sys, name)
+        self._rest = ""
+        self._lock = threading.RLock()
+        setattr(sys, name, self)
+
+    def writable(self) -> bool:
+        """Yes."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Take a text, and show it once its line is complete."""
+        with self._lock:
+            self._rest += text
+            if "\n" in text:
+                self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        """Show what there is of a line."""
+        with self._lock, contextlib.suppress(ValueError, OSError):
+            rest, self._rest = self._rest, ""
+            self._shown_in.write(rest)
+            self._shown_in.flush()
+
+    def restore(self) -> None:
+        """Let the stream be what it was before."""
+        self.flush()
+        if getattr(sys, self._name) is self:
+            setattr(sys, self._name, self._shown_in)
+
+
+def install() -> list[Console]:
+    """Put the host's streams in the place of the process's; those that are no files already stay."""
+    return [Console(name) for name in ("stdout", "stderr") if getattr(getattr(sys, name), "encoding", None) is not None]
