@@ -45,6 +45,8 @@ class DaemonSettings:
     """What runs Qwen Code."""
 
 
+PROJECT = "https://github.com/QwenCompanion/QwenCompanion"
+"""Where the package's code, its issues and its releases are."""
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
 

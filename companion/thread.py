@@ -6,20 +6,20 @@ alone; the libraries take a second. A CLI that connects in between waits in the 
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
 import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import handover
 from .clis.discovery import EnvironmentVariables
 from .editor import Editor
-from .garbage import loading
+from .libraries import lazy
+from .libraries.loading import loading
 from .server.endpoint import Endpoint
 from .server.port import ServedWindow
 from .settings import Settings
@@ -95,9 +95,11 @@ class CompanionThread:
         while not self._stopping.is_set():
             self._open_endpoints()
             try:
-                with _yielding(), loading():
+                with loading():
+                    lazy.put_off()
                     from . import companion as library  # noqa: PLC0415 - the libraries come with it, late and off the UI thread
             except Exception as error:  # noqa: BLE001 - a mismatched library raises anything (sublime.md B3)
+                lazy.take_back()
                 self._close_endpoints()
                 self._sleep(error)
             else:
@@ -170,17 +172,6 @@ class CompanionThread:
         while not self._stopping.wait(RETRY) and _place(library) == found:
             pass
         self._asleep = False
-
-
-@contextlib.contextmanager
-def _yielding() -> Generator[None]:
-    """Let the UI thread in after 1 ms of Python at most, in place of 5: an import would be felt as a stutter."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(0.001)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(usual)
 
 
 def _place(library: str) -> tuple[str, int] | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pip._internal.models.index import PyPI
 
-from companion.libraries import PROJECT
+from companion.settings import PROJECT
 
 from .pins import BUILD, FROM_CHANNEL, PLATFORMS, PYTHON
 from .wheels import Wheel
