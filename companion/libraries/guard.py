@@ -64,6 +64,18 @@ def look(paths: Sequence[str] | None = None) -> list[Trouble]:
     return troubles + _loaded(whole)
 
 
+def check() -> Trouble | None:
+    """Look before anything is imported.
+
+    Returns what the companion can live with, if something is wrong. Raises LibraryError for what it can't.
+    """
+    troubles = look()
+    for trouble in troubles:
+        if trouble.stops:
+            raise LibraryError(trouble)
+    return troubles[0] if troubles else None
+
+
 def remember(paths: Sequence[str] | None = None) -> None:
     """Keep in mind which versions are loaded now. Call it when libraries have been imported."""
     versions = _remembered()

@@ -56,14 +56,18 @@ def take_back(packages: tuple[str, ...] = SDK) -> None:
     """Forget the packages that still wait: they were found where nothing could be imported."""
     with _lock:
         for name in reversed(packages):
-            if type(sys.modules.get(name)) is _Waiting:
+            if _waits(sys.modules.get(name)):
                 del sys.modules[name]
+
+
+def _waits(module: ModuleType | None) -> bool:
+    return type(module) is _Waiting
 
 
 def _run(module: ModuleType) -> None:
     """Run the `__init__` of a package that waits, once."""
     with _lock:
-        if type(module) is not _Waiting:
+        if not _waits(module):
             return
         spec = module.__spec__
         if spec is None or spec.loader is None:  # never: see `put_off`
