@@ -80,7 +80,7 @@ def remember(paths: Sequence[str] | None = None) -> None:
     """Keep in mind which versions are loaded now. Call it when libraries have been imported."""
     versions = _remembered()
     for name, ones in installed(BOUNDS, paths).items():
-        if len(ones) == 1 and name not in versions and _is_loaded(ones[0]):
+        if len(ones) == 1 and name not in versions and _modules(ones[0]):
             versions[name] = ones[0].version
 
 
@@ -122,8 +122,9 @@ def _loaded(libraries: Mapping[str, Library]) -> list[Trouble]:
     versions = {name: one.version for name, one in libraries.items()}
     other: dict[str, str] = {}
     for name, one in libraries.items():
-        version = remembered.get(name) or _own_version(one)
-        if version and version != one.version and _is_loaded(one):
+        modules = _modules(one)
+        version = remembered.get(name) or _own_version(modules)
+        if modules and version and _key(version) != _key(one.version):
             other[name] = version
     if not other:
         return []
@@ -134,17 +135,16 @@ def _loaded(libraries: Mapping[str, Library]) -> list[Trouble]:
     return [Trouble("loaded", tuple(other), what, stops=stops)]
 
 
-def _is_loaded(library: Library) -> bool:
-    return any(isinstance(sys.modules.get(name), ModuleType) for name in library.modules())
+def _modules(library: Library) -> list[ModuleType]:
+    """Its top-level modules that are loaded."""
+    loaded: list[object] = [sys.modules.get(name) for name in library.modules()]
+    return [module for module in loaded if isinstance(module, ModuleType)]
 
 
-def _own_version(library: Library) -> str | None:
-    """What the loaded module says of itself. Some warn when they are asked, so nobody is asked."""
-    for name in library.modules():
-        version: object = vars(sys.modules[name]).get("__version__") if name in sys.modules else None
-        if isinstance(version, str):
-            return version
-    return None
+def _own_version(modules: list[ModuleType]) -> str | None:
+    """What loaded modules say of themselves. Some warn when they are asked, so nobody is asked."""
+    versions: list[object] = [vars(module).get("__version__") for module in modules]
+    return next((version for version in versions if isinstance(version, str)), None)
 
 
 def _remembered() -> dict[str, str]:
