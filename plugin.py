@@ -45,6 +45,7 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionRevertChangeCommand,
     QwenCompanionToggleDiffLayoutCommand,
 )
+from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand  # noqa: E402
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
 from .companion.sublime_text.status.commands import (  # noqa: E402
     QwenCompanionCopyReportCommand,
@@ -91,6 +92,7 @@ __all__ = (
     "QwenCompanionPreviousChangeCommand",
     "QwenCompanionRejectAllCommand",
     "QwenCompanionRejectDiffCommand",
+    "QwenCompanionRepairLibrariesCommand",
     "QwenCompanionRestoreChangeCommand",
     "QwenCompanionRevertChangeCommand",
     "QwenCompanionRunCommand",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .chat.port import ChatScreen
+from .libraries.guard import Trouble
 from .review.port import ReviewViews
 from .server.port import ContextSource
 
@@ -31,6 +32,10 @@ class Editor(ContextSource, ReviewViews, ChatScreen, Protocol):
 
     def listening(self, window: int, port: int) -> None:
         """A window is served on this port, which it should have again after a reload or a restart."""
+        ...
+
+    def libraries_wrong(self, trouble: Trouble) -> None:
+        """Tell the person what is wrong with the libraries, and offer what mends it."""
         ...
 
     def show_status(self, window: int, status: WindowStatus) -> None:

@@ -45,6 +45,10 @@ class DaemonSettings:
     """What runs Qwen Code."""
 
 
+PROJECT = "https://github.com/QwenCompanion/QwenCompanion"
+"""Where the package's code, its issues and its releases are."""
+REPOSITORY = f"{PROJECT}/releases/latest/download/repository.json"
+"""What a person adds to Package Control: the package, and the libraries that the default channel lacks."""
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
 
@@ -125,6 +129,9 @@ TABLE = (
     Setting("daemon.token", _DAEMON.token, is_secret=True),
     Setting("show_status", True),
     Setting("legacy_discovery_files", _DEFAULTS.legacy_discovery_files),
+    # Never in a project: it says where code comes from.
+    Setting("repository", REPOSITORY),
+    Setting("offer_libraries", True),
     Setting("debug", False),
 )
 """Every key of the settings file, in its order."""

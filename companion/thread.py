@@ -6,20 +6,17 @@ alone; the libraries take a second. A CLI that connects in between waits in the 
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import importlib.util
 import logging
-import os
-import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import handover
 from .clis.discovery import EnvironmentVariables
 from .editor import Editor
-from .garbage import loading
+from .libraries import failures, guard, lazy
+from .libraries.guard import LibraryError
+from .libraries.loading import loading
 from .server.endpoint import Endpoint
 from .server.port import ServedWindow
 from .settings import Settings
@@ -31,8 +28,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-RETRY = 5.0
-"""Seconds between looks for a library that was missing."""
+RETRY = 1.0
+"""Seconds between looks whether the libraries fit."""
 
 Call = Callable[["Companion"], object]
 
@@ -95,12 +92,18 @@ class CompanionThread:
         while not self._stopping.is_set():
             self._open_endpoints()
             try:
-                with _yielding(), loading():
+                with loading():
+                    trouble = guard.check()
+                    lazy.put_off()
                     from . import companion as library  # noqa: PLC0415 - the libraries come with it, late and off the UI thread
             except Exception as error:  # noqa: BLE001 - a mismatched library raises anything (sublime.md B3)
+                lazy.take_back()
                 self._close_endpoints()
                 self._sleep(error)
             else:
+                guard.remember()
+                if trouble:
+                    self._editor.libraries_wrong(trouble)
                 self._serve(library.Companion(self._editor, self._settings, self._variables))
         self._close_endpoints()
 
@@ -156,59 +159,19 @@ class CompanionThread:
         asyncio.run(main())
 
     def _sleep(self, error: Exception) -> None:
-        """Wait for the library that is missing. What happens in the meantime is of no interest later."""
+        """Wait until the libraries fit. What happens in the meantime is of no interest later."""
         with self._lock:
             self._waiting.clear()
             self._asleep = True
-        library = culprit(error)
-        found = _place(library)
-        self._editor.say(
-            f"The library “{library}” is {'broken' if found else 'missing'}. "
-            "Run “Package Control: Satisfy Libraries” from the command palette."
-        )
+        trouble, module = failures.trouble(error), failures.culprit(error)
+        found = failures.place(module)
+        self._editor.libraries_wrong(trouble)
         logger.debug("The companion can't start", exc_info=error)
-        while not self._stopping.wait(RETRY) and _place(library) == found:
-            pass
+        while not self._stopping.wait(RETRY):
+            now = next((one for one in guard.look() if one.stops), None)
+            if now is None and (isinstance(error, LibraryError) or failures.place(module) != found):
+                break
         self._asleep = False
-
-
-@contextlib.contextmanager
-def _yielding() -> Generator[None]:
-    """Let the UI thread in after 1 ms of Python at most, in place of 5: an import would be felt as a stutter."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(0.001)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(usual)
-
-
-def _place(library: str) -> tuple[str, int] | None:
-    """Where a library is and since when, None if it is missing."""
-    importlib.invalidate_caches()
-    try:
-        spec = importlib.util.find_spec(library)
-        folder = os.path.dirname(spec.origin) if spec and spec.origin else ""
-        return (folder, os.stat(folder).st_mtime_ns) if folder else None
-    except (ImportError, ValueError, OSError):
-        return None
-
-
-def culprit(error: BaseException) -> str:
-    """The library on account of which an import failed."""
-    if isinstance(error, SyntaxError) and error.filename:
-        inside = [
-            os.path.relpath(error.filename, path) for path in sys.path if error.filename.startswith(path + os.sep)
-        ]
-        return min(inside, key=len, default=error.filename).partition(os.sep)[0].removesuffix(".py")
-    if isinstance(error, ImportError) and error.name:
-        return error.name.partition(".")[0]
-    trace = error.__traceback__
-    name = ""
-    while trace:
-        name = trace.tb_frame.f_globals.get("__name__", name)
-        trace = trace.tb_next
-    return name.partition(".")[0]
 
 
 def _guarded(call: Call, companion: Companion) -> None:

@@ -12,7 +12,7 @@ from ..conversation.conversation import Conversation
 from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot
 from ..daemon.address import Address, resolve, starts_own
 from ..daemon.answers import Session
-from ..daemon.client import Client
+from ..daemon.client import Client, load
 from ..daemon.errors import DaemonError, DisabledError, NotConnectedError
 from ..daemon.locality import where
 from ..daemon.process import launch
@@ -104,6 +104,7 @@ class Connection:
                 if self._broken:
                     why, self._broken = self._broken, ""
                     raise BrokenError(why)  # noqa: TRY301 - it is said like the others
+                await load()
                 async with Client(await self._address(conversation)) as client:
                     await self._converse(client, conversation, backoff)
                 continue

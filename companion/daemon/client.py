@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 
 from ..conversation.conversation import Choices, Cursor, History
 from ..conversation.events import Envelope, read_envelope
 from ..conversation.snapshot import ContextWindow, Queued
+from ..libraries.loading import loading
 from . import answers
 from .address import Address
 from .answers import Capabilities, Session, SessionInfo
@@ -27,7 +29,9 @@ from .errors import (
     SessionGoneError,
     WorkspaceMismatchError,
 )
-from .transport import EventStream, Transport
+
+if TYPE_CHECKING:
+    from .transport import EventStream
 
 NEEDED = ("session_create", "session_events", "session_prompt", "session_cancel", "non_blocking_prompt")
 """The features without which there is no chat; all versions that were measured have them (qwen-serve.md §1)."""
@@ -50,6 +54,16 @@ Block = Mapping[str, Any]
 """A part of a prompt: see `prompt`."""
 
 
+async def load() -> None:
+    """Import what carries the requests, off the loop: it takes a while the first time."""
+
+    def load() -> None:
+        with loading():
+            importlib.import_module(".transport", __package__)
+
+    await asyncio.to_thread(load)
+
+
 class Client:
     """Asks one daemon. Use it with `async with`, or close it."""
 
@@ -57,6 +71,8 @@ class Client:
         self.address = address
         self.capabilities: Capabilities | None = None
         """What the daemon can do, once `connect` has asked."""
+        from .transport import Transport  # noqa: PLC0415 - a companion without a chat does without its library
+
         self._transport = Transport(address)
 
     async def __aenter__(self) -> Self:

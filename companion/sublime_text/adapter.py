@@ -15,6 +15,7 @@ from ..thread import CompanionThread
 from .bridge import UiBridge
 from .chat.chats import ChatViews
 from .diff.diffs import Diffs
+from .libraries.libraries import Libraries
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.view import StatusReport, editor_facts
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ..chat.transcript.render import Render
     from ..companion import Companion
     from ..editor import WindowStatus
+    from ..libraries.guard import Trouble
     from ..review.changes import Edit
     from ..review.marks import Marks
     from ..review.review import Review
@@ -51,6 +53,7 @@ class Adapter:
         self._bridge = UiBridge()
         self._messages: deque[tuple[float, str]] = deque(maxlen=MESSAGES_KEPT)
         self.settings = SettingsFile(self._wrong_setting)
+        self.libraries = Libraries(self.settings, self.say)
         self._log = Log(print, debug=self.settings.value("debug"))
         self.focus = Focus()
         self.thread = CompanionThread(self, self.settings.read(), _windows)
@@ -148,6 +151,7 @@ class Adapter:
     def stop(self, *, hand_over: bool = False) -> None:
         """End the companion: the CLIs hear that their diffs are rejected, the discovery files go. Waits for that."""
         self._bridge.close()
+        self.libraries.close()
         self.thread.stop(STOP_LIMIT, hand_over=hand_over)
         self._log.close()
 
@@ -218,6 +222,10 @@ class Adapter:
     def listening(self, window: int, port: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: _remember_port(window, port))
+
+    def libraries_wrong(self, trouble: Trouble) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.libraries.wrong(trouble))
 
     def show_status(self, window: int, status: WindowStatus) -> None:
         """See Editor."""

@@ -19,8 +19,12 @@ def choose(
     *,
     selected: int = -1,
     annotations: Sequence[str] = (),
+    stays: bool = False,
 ) -> None:
-    """Ask in a quick panel. `annotations` go with the choices, as far as there are any."""
+    """Ask in a quick panel. `annotations` go with the choices, as far as there are any.
+
+    It closes when it loses the focus, unless it `stays`.
+    """
     items = [
         sublime.QuickPanelItem(caption, details, annotations[at] if at < len(annotations) else "")
         for at, (caption, details, _) in enumerate(choices)
@@ -31,7 +35,8 @@ def choose(
             # When the panel has closed, which moves the focus: another may open, a terminal may get it.
             sublime.set_timeout(choices[index][2])
 
-    window.show_quick_panel(items, chosen, selected_index=selected, placeholder=placeholder)
+    flags = sublime.QuickPanelFlags.KEEP_OPEN_ON_FOCUS_LOST if stays else sublime.QuickPanelFlags.NONE
+    window.show_quick_panel(items, chosen, flags, selected, placeholder=placeholder)
 
 
 def say(window: sublime.Window, message: str) -> None:

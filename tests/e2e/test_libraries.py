@@ -45,8 +45,8 @@ def test_a_library_that_fails_is_said_in_one_sentence_and_the_package_is_loaded(
         editor = Editor(home, [home.workspace], variables={"PYTHONPATH": first})
         try:
             sentence = (
-                f"QwenCompanion: The library “mcp” is {state}. "
-                "Run “Package Control: Satisfy Libraries” from the command palette."
+                f"QwenCompanion: The library “mcp” is {state}; install Package Control from "
+                "https://packagecontrol.io/installation, then run “Qwen Companion: Repair Libraries”."
             )
 
             def said() -> list[str]:

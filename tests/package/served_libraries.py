@@ -1,4 +1,4 @@
-"""Prints as JSON whose modules are loaded once the companion has answered a CLI and a chat has been opened.
+"""Prints as JSON whose modules are loaded: once the companion has answered a CLI, and once a chat has been opened too.
 
 They are the names of distributions.
 
@@ -16,6 +16,10 @@ from pathlib import Path
 from unittest.mock import create_autospec
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from companion.libraries import lazy
+
+lazy.put_off()  # as `companion.thread` does before it imports the rest
 
 from companion.chat.reader import Chat
 from companion.clis.discovery import EnvironmentVariables
@@ -71,6 +75,12 @@ async def chat() -> None:
             await asyncio.wait([running])
 
 
+def loaded() -> list[str]:
+    """The distributions of which a module is loaded."""
+    owners = packages_distributions()
+    return sorted({owner for module in list(sys.modules) for owner in owners.get(module.partition(".")[0], ())})
+
+
 async def main() -> None:
     editor = create_autospec(Editor, instance=True)
     editor.window_state.return_value = WindowState(folders=())
@@ -79,10 +89,9 @@ async def main() -> None:
     companion = Companion(editor, Settings(), EnvironmentVariables())
     companion.start([endpoint])
     await asyncio.to_thread(Client(endpoint).converse)
+    without_chat = loaded()
     await chat()
-    owners = packages_distributions()
-    loaded = {owner for module in list(sys.modules) for owner in owners.get(module.partition(".")[0], ())}
-    print(json.dumps(sorted(loaded)))
+    print(json.dumps({"without chat": without_chat, "with chat": loaded()}))
     await companion.stop()
 
 

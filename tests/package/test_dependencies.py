@@ -1,3 +1,5 @@
+"""dependencies.json, the bounds of the guard, and what is really imported say the same."""
+
 from __future__ import annotations
 
 import json
@@ -5,15 +7,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from companion.libraries.bounds import BOUNDS
+from scripts.release import bounds
+
 BUILD = ">=4205"
-# The SDK imports it at its start, on Windows alone.
-ON_WINDOWS = "pywin32"
+FOR_CHATS = {"httpcore2", "httpx2", "idna", "truststore"}
+"""What only a chat needs."""
+NEVER = {"attrs", "cffi", "cryptography", "jsonschema", "pyjwt", "pywin32", "rpds-py"}
+"""What the SDK brings for its client and its high-level server."""
 
 
 @pytest.fixture(scope="module")
@@ -21,13 +27,14 @@ def dependencies(root: Path) -> dict[str, dict[str, list[str]]]:
     return json.loads((root / "dependencies.json").read_text(encoding="utf-8"))
 
 
-def test_the_declared_libraries_are_those_that_the_running_server_and_a_chat_have_loaded(
-    root: Path, tmp_path: Path, dependencies: dict[str, Any]
-) -> None:
-    home = {name: str(tmp_path) for name in ("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP")}
+@pytest.fixture(scope="module")
+def loaded(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Whose modules are loaded without and with a chat."""
+    folder = tmp_path_factory.mktemp("home")
+    home = {name: str(folder) for name in ("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP")}
     run = subprocess.run(
         [sys.executable, root / "tests/package/served_libraries.py"],
-        cwd=tmp_path,
+        cwd=folder,
         env=os.environ | home,
         capture_output=True,
         text=True,
@@ -35,19 +42,36 @@ def test_the_declared_libraries_are_those_that_the_running_server_and_a_chat_hav
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    platform = "windows" if sys.platform == "win32" else "*"
-    assert {canonicalize_name(name) for name in json.loads(run.stdout)} == set(dependencies[platform][BUILD])
+    return {when: {canonicalize_name(name) for name in names} for when, names in json.loads(run.stdout).items()}
 
 
-def test_windows_needs_one_library_more(dependencies: dict[str, Any]) -> None:
-    assert dependencies.keys() == {"*", "windows"}
-    assert set(dependencies["windows"][BUILD]) == {*dependencies["*"][BUILD], ON_WINDOWS}
+def test_the_declared_libraries_are_those_that_the_running_server_and_a_chat_have_loaded(
+    loaded: dict[str, set[str]], dependencies: dict[str, dict[str, list[str]]]
+) -> None:
+    assert loaded["with chat"] == set(dependencies["*"][BUILD])
+    assert not loaded["with chat"] & NEVER
 
 
-def test_every_declared_library_is_pinned(root: Path, dependencies: dict[str, Any]) -> None:
+def test_what_a_chat_needs_is_loaded_with_the_first_chat(loaded: dict[str, set[str]]) -> None:
+    assert loaded["with chat"] - loaded["without chat"] == FOR_CHATS
+
+
+def test_the_libraries_are_the_same_on_every_system(dependencies: dict[str, dict[str, list[str]]]) -> None:
+    assert dependencies.keys() == {"*"}
+    assert dependencies["*"].keys() == {BUILD}
+    assert len(dependencies["*"][BUILD]) == 20
+
+
+def test_every_declared_library_is_pinned(root: Path, dependencies: dict[str, dict[str, list[str]]]) -> None:
     lines = (root / "requirements/runtime.txt").read_text(encoding="utf-8").splitlines()
     pinned = {canonicalize_name(Requirement(line.rstrip(" \\")).name) for line in lines if line[:1].isalnum()}
     for builds in dependencies.values():
         for libraries in builds.values():
             assert set(libraries) <= pinned
             assert libraries == sorted(libraries)
+
+
+def test_the_guard_knows_the_pinned_versions(root: Path, dependencies: dict[str, dict[str, list[str]]]) -> None:
+    """`scripts/lock` writes both."""
+    assert (root / bounds.TARGET).read_text(encoding="utf-8") == bounds.text(root)
+    assert list(BOUNDS) == dependencies["*"][BUILD]

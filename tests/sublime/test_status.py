@@ -122,7 +122,7 @@ class TestReport(CompanionCase):
         text, is_last = shown[1]
         self.assertTrue(is_last)
         self.assertIn("The companion does not run", text)
-        self.assertIn("Satisfy Libraries", text)
+        self.assertIn("Repair Libraries", text)
         self.assertIn("The library “mcp” is missing.", text)
 
     def test_a_terminal_with_an_old_port(self) -> Steps:

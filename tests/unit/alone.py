@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from companion.editor import Editor
+    from companion.libraries.guard import Trouble
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
@@ -57,6 +58,9 @@ class QuietEditor:
         from companion.server.port import WindowState  # noqa: PLC0415
 
         return WindowState(())
+
+    def libraries_wrong(self, trouble: Trouble) -> None:
+        tell(event="say", message=trouble.sentence())
 
     def show_status(self, window: int, status: object) -> None:
         """Nobody looks."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from companion.chat.prompt import Draft
 from companion.chat.transcript.render import Render
 from companion.editor import WindowStatus
+from companion.libraries.guard import Trouble
 from companion.review.changes import Edit
 from companion.review.marks import Marks
 from companion.review.review import Review
@@ -76,6 +77,9 @@ class MemoryEditor:
 
     def listening(self, window: int, port: int) -> None:
         self.ports[window] = port
+
+    def libraries_wrong(self, trouble: Trouble) -> None:
+        self.say(trouble.sentence())
 
     def show_status(self, window: int, status: WindowStatus) -> None:
         self.statuses.setdefault(window, []).append(status)

@@ -18,8 +18,8 @@ import pytest
 import companion
 from companion import thread
 from companion.companion import Companion
+from companion.libraries.failures import culprit
 from companion.server import endpoint
-from companion.thread import culprit
 
 from .conftest import VARIABLES, Running, until
 from .memory_editor import MemoryEditor
@@ -128,7 +128,7 @@ def test_a_missing_library_is_said_in_one_sentence_and_awaited(
     process = alone("--hide", library)
     message = process.wait_for("say")["message"]
     assert f"“{library}” is missing" in message
-    assert "Satisfy Libraries" in message
+    assert "run “Qwen Companion: Repair Libraries”" in message
     until(lambda: [*lock_folder.iterdir(), *published_folder.iterdir()] == [])
     process.show()
     process.wait_for("listening")
@@ -165,7 +165,7 @@ def test_a_broken_library_is_named(
     process = alone(path=broken.parent)
     message = process.wait_for("say")["message"]
     assert f"“{library}” is broken" in message
-    assert "Satisfy Libraries" in message
+    assert "run “Qwen Companion: Repair Libraries”" in message
     assert process.stop() == ""
     assert list(lock_folder.iterdir()) == []
 

@@ -25,8 +25,8 @@ TITLE = "Qwen Companion Status"
 LIMIT = 3_000
 """Milliseconds after which the companion is said not to answer."""
 SILENT = (
-    "The companion does not run, so no CLI can connect. If a library is missing, run “Package Control: Satisfy "
-    "Libraries” from the command palette; else restart Sublime Text."
+    "The companion does not run, so no CLI can connect. Run “Qwen Companion: Repair Libraries” from the command "
+    "palette; if the libraries are in order, restart Sublime Text."
 )
 
 Ask = Callable[[Callable[["Companion"], object]], object]

@@ -1,0 +1,169 @@
+"""Whether the libraries that are installed fit each other and this package, and in one sentence what is wrong if not.
+
+Package Control installs the newest of each library on its own, and other packages bring some as well: a pydantic beside
+a pydantic-core of another version can't be imported, and a folder that two libraries share is gone with one of them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Literal
+
+from .bounds import BOUNDS, PAIR
+from .installed import Library, installed
+
+HOLDER = "_qwen_companion_libraries"
+"""In `sys.modules`: the versions that were loaded, from before a reload of this package as well."""
+REPAIR = "run “Qwen Companion: Repair Libraries”"
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One thing that is wrong with the libraries."""
+
+    kind: Literal["missing", "mismatch", "damaged", "loaded"]
+    libraries: tuple[str, ...]
+    """Those to install anew."""
+    what: str
+    """A sentence without its full stop."""
+    stops: bool = True
+    """Whether there can be no companion with it."""
+
+    def sentence(self, remedy: str = REPAIR) -> str:
+        """What is wrong, and what mends it."""
+        if self.kind == "loaded":
+            return f"Restart Sublime Text: {self.what}."
+        return f"{self.what}; {remedy}."
+
+
+class LibraryError(Exception):
+    """The libraries do not fit, so nothing was imported."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.sentence())
+        self.trouble = trouble
+
+
+def look(paths: Sequence[str] | None = None) -> list[Trouble]:
+    """All that is wrong, what matters most first. Takes some milliseconds; `paths` in place of `sys.path`."""
+    found = installed(BOUNDS, paths)
+    whole = {name: ones[0] for name, ones in found.items() if len(ones) == 1}
+    troubles: list[Trouble] = []
+    if missing := tuple(name for name in BOUNDS if name not in found):
+        troubles.append(_missing(missing))
+    troubles += _mismatches({name: one.version for name, one in whole.items()}, whole)
+    doubled = [name for name, ones in found.items() if len(ones) > 1]
+    damaged = [name for name, one in whole.items() if not one.is_whole()]
+    if names := tuple(sorted(doubled + damaged)):
+        verb = "is" if len(names) == 1 else "are"
+        troubles.append(Trouble("damaged", names, f"{_several(names)} {verb} not installed completely"))
+    return troubles + _loaded(whole)
+
+
+def check() -> Trouble | None:
+    """Look before anything is imported.
+
+    Returns what the companion can live with, if something is wrong. Raises LibraryError for what it can't.
+    """
+    troubles = look()
+    for trouble in troubles:
+        if trouble.stops:
+            raise LibraryError(trouble)
+    return troubles[0] if troubles else None
+
+
+def remember(paths: Sequence[str] | None = None) -> None:
+    """Keep in mind which versions are loaded now. Call it when libraries have been imported."""
+    versions = _remembered()
+    for name, ones in installed(BOUNDS, paths).items():
+        if len(ones) == 1 and name not in versions and _modules(ones[0]):
+            versions[name] = ones[0].version
+
+
+def _missing(names: tuple[str, ...]) -> Trouble:
+    verb = "is" if len(names) == 1 else "are"
+    return Trouble("missing", names, f"QwenCompanion needs {_several(names)}, which {verb} not installed")
+
+
+def _mismatches(versions: Mapping[str, str], libraries: Mapping[str, Library]) -> list[Trouble]:
+    """What does not fit among libraries of these versions."""
+    troubles = _pair(versions, libraries)
+    for name, version in versions.items():
+        least, below = BOUNDS[name]
+        if _key(version) < _key(least):
+            wanted = f"{name} {least} or later"
+        elif _key(version) >= _key(below):
+            wanted = f"{name} before {below}"
+        else:
+            continue
+        troubles.append(Trouble("mismatch", (name,), f"QwenCompanion needs {wanted}, but {version} is installed"))
+    return troubles
+
+
+def _pair(versions: Mapping[str, str], libraries: Mapping[str, Library]) -> list[Trouble]:
+    """A pydantic takes one pydantic-core, and can't be imported beside another (sublime.md B3)."""
+    pydantic, core = versions.get("pydantic"), versions.get("pydantic-core")
+    if not pydantic or not core:
+        return []
+    needs = PAIR[1] if pydantic == PAIR[0] else libraries["pydantic"].needs("pydantic-core")
+    if needs in (None, core):
+        return []
+    what = f"pydantic {pydantic} needs pydantic-core {needs}, but {core} is installed"
+    return [Trouble("mismatch", ("pydantic", "pydantic-core"), what)]
+
+
+def _loaded(libraries: Mapping[str, Library]) -> list[Trouble]:
+    """Those that were upgraded while they were loaded: what is imported of them later is of another version."""
+    remembered = _remembered()
+    versions = {name: one.version for name, one in libraries.items()}
+    other: dict[str, str] = {}
+    for name, one in libraries.items():
+        modules = _modules(one)
+        version = remembered.get(name) or _own_version(modules)
+        if modules and version and _key(version) != _key(one.version):
+            other[name] = version
+    if not other:
+        return []
+    name, version = next(iter(other.items()))
+    # A pydantic that is loaded has found its core.
+    stops = "pydantic" not in other and bool(_pair(versions | other, libraries))
+    what = f"{name} {version} is loaded, but {versions[name]} is installed"
+    return [Trouble("loaded", tuple(other), what, stops=stops)]
+
+
+def _modules(library: Library) -> list[ModuleType]:
+    """Its top-level modules that are loaded."""
+    loaded: list[object] = [sys.modules.get(name) for name in library.modules()]
+    return [module for module in loaded if isinstance(module, ModuleType)]
+
+
+def _own_version(modules: list[ModuleType]) -> str | None:
+    """What loaded modules say of themselves. Some warn when they are asked, so nobody is asked."""
+    versions: list[object] = [vars(module).get("__version__") for module in modules]
+    return next((version for version in versions if isinstance(version, str)), None)
+
+
+def _remembered() -> dict[str, str]:
+    holder = sys.modules.setdefault(HOLDER, ModuleType(HOLDER))
+    return holder.__dict__.setdefault("versions", {})
+
+
+def _key(version: str) -> tuple[list[int], bool]:
+    """Sorts versions; a pre-release stands before its release."""
+    match = re.match(r"(?:\d+!)?(\d+(?:\.\d+)*)(.*)", version)
+    numbers = [int(part) for part in match[1].split(".")] if match else [0]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    rest = match[2] if match else ""
+    return numbers, not re.match(r"[-_.]?(a|b|c|rc|alpha|beta|pre|preview|dev)", rest)
+
+
+def _several(names: Sequence[str]) -> str:
+    """Some names in a sentence."""
+    if len(names) > 3:
+        return f"{', '.join(names[:2])} and {len(names) - 2} more libraries"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -1,0 +1,98 @@
+"""What is installed, as the `.dist-info` folders of wheels say. Package Control installs by them as well."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+_DIST_INFO = re.compile(r"([^-]+)-([^-]+)\.dist-info", re.IGNORECASE)
+NATIVE = (".pyd", ".so", ".dll", ".dylib")
+"""How the names of files end that the system loads, and may lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A library that is installed."""
+
+    name: str
+    version: str
+    folder: str
+    """Its `.dist-info`."""
+
+    @property
+    def root(self) -> str:
+        """The folder that its files are in."""
+        return os.path.dirname(self.folder)
+
+    def files(self) -> list[str]:
+        """The paths of its files below `root`, with slashes, but for what Python makes itself.
+
+        Raises OSError if they are not told.
+        """
+        with open(os.path.join(self.folder, "RECORD"), encoding="utf-8", newline="") as record:
+            names = [row[0] for row in csv.reader(record) if row]
+        return [name for name in names if not name.startswith(("..", "/")) and not name.endswith(".pyc")]
+
+    def modules(self) -> set[str]:
+        """The top-level modules that it brings."""
+        try:
+            tops = {name.partition("/")[0] for name in self.files()}
+        except OSError:
+            return set()
+        return {top.partition(".")[0] for top in tops if not top.endswith((".dist-info", ".data"))}
+
+    def is_whole(self) -> bool:
+        """Whether all of its files are there."""
+        wanted: dict[str, set[str]] = {}
+        try:
+            for name in self.files():
+                folder, _, file = name.rpartition("/")
+                wanted.setdefault(folder, set()).add(file)
+            return all(files <= set(os.listdir(os.path.join(self.root, folder))) for folder, files in wanted.items())
+        except OSError:
+            return False
+
+    def needs(self, name: str) -> str | None:
+        """The only version of another library that it takes, if it names one."""
+        try:
+            with open(os.path.join(self.folder, "METADATA"), encoding="utf-8") as metadata:
+                text = metadata.read()
+        except OSError:
+            return None
+        told = re.search(rf"^Requires-Dist: *{re.escape(name)} *\(?== *([^\s;)]+)", text, re.MULTILINE)
+        return told[1] if told else None
+
+
+def canonical(name: str) -> str:
+    """A library's name as dependencies.json has it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def installed(names: Iterable[str], paths: Sequence[str] | None = None) -> dict[str, list[Library]]:
+    """Where each library is found on `sys.path`, or on other paths; those that are not are left out.
+
+    There are several of one if an older `.dist-info` was left, and it can't be told whose files are there.
+    """
+    wanted = set(names)
+    found: dict[str, list[Library]] = {}
+    for path in dict.fromkeys(sys.path if paths is None else paths):
+        here: dict[str, list[Library]] = {}
+        for library in _in(path or os.curdir):
+            if library.name in wanted and library.name not in found:
+                here.setdefault(library.name, []).append(library)
+        found |= here
+    return found
+
+
+def _in(path: str) -> Iterator[Library]:
+    try:
+        entries = sorted(os.listdir(path))
+    except OSError:
+        return
+    for entry in entries:
+        if match := _DIST_INFO.fullmatch(entry):
+            yield Library(canonical(match[1]), match[2], os.path.join(path, entry))

@@ -1,0 +1,44 @@
+"""Has Package Control install libraries anew: it does so for those whose `.dist-info` is gone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+
+from .installed import NATIVE, Library, installed
+
+
+def in_use(library: Library) -> bool:
+    """Whether the system keeps a file of it from being replaced, as Windows does while it is loaded."""
+    try:
+        natives = [name for name in library.files() if name.endswith(NATIVE)]
+    except OSError:
+        return False
+    for name in natives:
+        try:
+            with open(os.path.join(library.root, name), "r+b"):
+                pass
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return True
+    return False
+
+
+def forget(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Remove the `.dist-info` of each library, and so have Package Control miss it.
+
+    Returns the names of those whose files are in use, and of those that can't be removed.
+    """
+    busy: list[str] = []
+    kept: list[str] = []
+    for name, libraries in installed(names).items():
+        for library in libraries:
+            if in_use(library):
+                busy.append(name)
+            try:
+                shutil.rmtree(library.folder)
+            except OSError:
+                kept.append(name)
+    return busy, kept

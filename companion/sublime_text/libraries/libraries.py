@@ -1,0 +1,139 @@
+"""Says what is wrong with the libraries, asks whether to install them, and has them repaired."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import sublime
+
+from ...libraries import guard, repair
+from ...libraries.guard import Trouble
+from ...settings import FILE
+from ..panels import PanelItem, choose
+from ..settings import SettingsFile
+from . import package_control
+
+QUESTION = "QwenCompanion needs libraries that Package Control's channel lacks. Add its repository and install them?"
+GET_PACKAGE_CONTROL = (
+    f"install Package Control from {package_control.WHERE}, then run “Qwen Companion: Repair Libraries”"
+)
+LOOK = 0.5
+"""Seconds between looks at what Package Control has done."""
+QUIET = 5.0
+"""Seconds without a change after which it has done all that it will, unless it still works."""
+LIMIT = 600.0
+"""Seconds after which nobody waits for it any longer."""
+
+
+class Libraries:
+    """The libraries of the package. Lives on the UI thread; what takes time has a thread of its own.
+
+    `say` tells the person a sentence, from any thread.
+    """
+
+    def __init__(self, settings: SettingsFile, say: Callable[[str], object]) -> None:
+        self._settings = settings
+        self._say = say
+        self._trouble: Trouble | None = None
+        self._asks = False
+        self._closed = threading.Event()
+        self._repair: threading.Thread | None = None
+
+    def close(self) -> None:
+        """The package is unloaded."""
+        self._closed.set()
+
+    def wrong(self, trouble: Trouble) -> None:
+        """Something is wrong with the libraries."""
+        self._trouble = trouble
+        if not package_control.is_there():
+            self._say(trouble.sentence(GET_PACKAGE_CONTROL))
+            return
+        self._say(trouble.sentence())
+        if trouble.kind == "missing" and self._settings.value("offer_libraries") and self._is_repository_new():
+            self._ask(sublime.active_window())
+
+    def repair(self, window: sublime.Window) -> None:
+        """Install anew what is wrong; ask once more where the repository is unknown."""
+        if self._repair and self._repair.is_alive():
+            self._say("The libraries are being installed already.")
+        elif not package_control.is_there():
+            self._say(f"Package Control installs the libraries; {GET_PACKAGE_CONTROL}.")
+        elif self._trouble and self._trouble.kind == "missing" and self._is_repository_new():
+            self._ask(window)
+        else:
+            self._begin()
+
+    def _is_repository_new(self) -> bool:
+        return not package_control.knows(self._settings.value("repository"))
+
+    def _ask(self, window: sublime.Window) -> None:
+        """Ask in a panel that stays until it is answered. Escaping from it answers nothing."""
+        choices: list[PanelItem] = [
+            ("Add the repository and install", self._settings.value("repository"), self._install),
+            ("No", "“Qwen Companion: Repair Libraries” asks again", self._decline),
+        ]
+        choose(window, choices, QUESTION, stays=True)
+
+    def _install(self) -> None:
+        self._remember_answer(offer=True)
+        package_control.add(self._settings.value("repository"))
+        self._begin()
+
+    def _decline(self) -> None:
+        self._remember_answer(offer=False)
+
+    def _remember_answer(self, *, offer: bool) -> None:
+        if self._settings.value("offer_libraries") != offer:
+            sublime.load_settings(FILE).set("offer_libraries", offer)
+            sublime.save_settings(FILE)
+
+    def _begin(self) -> None:
+        self._repair = threading.Thread(target=self._run, name="qwen-companion-repair", daemon=True)
+        self._repair.start()
+
+    def _run(self) -> None:
+        known = self._trouble
+        troubles = guard.look()
+        if not troubles and known is not None and known.kind == "damaged":
+            troubles = [known]  # an import failed, though all files are there
+        if wrong := [trouble for trouble in troubles if trouble.kind != "loaded"]:
+            names = {name for trouble in wrong for name in trouble.libraries}
+            busy, kept = repair.forget(names)
+            if kept:
+                self._say(f"{_list(kept)} can't be removed, so Package Control does not install it anew.")
+                return
+            if busy:
+                self._say(f"Restart Sublime Text: {_list(busy)} is in use, and is installed anew at the next start.")
+                return
+            sublime.set_timeout(package_control.satisfy)
+            if not self._wait():
+                return
+            troubles = guard.look()
+        self._trouble = troubles[0] if troubles else None
+        if self._trouble is None:
+            self._say("The libraries are installed." if wrong else "The libraries are in order.")
+        elif self._trouble.kind == "loaded":
+            self._say(self._trouble.sentence())
+        else:
+            self._say(f"Package Control could not mend it: {self._trouble.what}. Sublime's console says why.")
+
+    def _wait(self) -> bool:
+        """Wait for Package Control. Returns False if the package is unloaded meanwhile."""
+        begun = changed = time.monotonic()
+        before = None
+        while not self._closed.wait(LOOK):
+            now, troubles = time.monotonic(), guard.look()
+            if troubles != before or package_control.is_satisfying():
+                before, changed = troubles, now
+            if not package_control.is_satisfying() and all(trouble.kind == "loaded" for trouble in troubles):
+                return True
+            if now - changed > QUIET or now - begun > LIMIT:
+                return True
+        return False
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(sorted(set(names)))

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from companion import __version__
+
+
+def _release(root: Path, folder: Path, *options: str) -> Path:
+    command = [sys.executable, "-m", "scripts.release", __version__, "--worktree", *options, folder]
+    run = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=600, check=False)
+    assert run.returncode == 0, run.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of the files as they are now."""
+    return _release(root, tmp_path_factory.mktemp("release") / "dist")
+
+
+@pytest.fixture(scope="session")
+def offline(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with all libraries."""
+    return _release(root, tmp_path_factory.mktemp("offline") / "dist", "--offline")
