@@ -1,6 +1,6 @@
-"""The companion at work: every window's server, the reviews, and what the editor tells of itself.
+"""The companion: every window's server, the reviews, the chats, and the editor's events.
 
-Lives on the companion thread, every method included; `thread` brings calls there.
+Every method runs on the companion thread; `thread` brings calls there.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .status.facts import Facts
 logger = logging.getLogger(__name__)
 
 TICK = 2.0
-"""Seconds between looks at what no event tells: folders, renamed and removed files, removed discovery files."""
+"""Seconds between checks of what no event reports: folders, renamed and removed files, removed discovery files."""
 STATUS_QUIET = 0.05
-"""Seconds within which changes of a status are told as one: a stream that is replaced is no news."""
+"""Seconds within which changes of a status are shown as one: a replaced stream is no change."""
 FLUSH = 1.0
-"""Seconds that a stop waits for the last notifications."""
+"""Seconds that a stop waits until the last notifications are sent."""
 
 
 class Companion:
@@ -52,16 +52,16 @@ class Companion:
         self._status_timer: asyncio.TimerHandle | None = None
         self._variables = variables
         self._windows: dict[int, WindowServer] = {}
-        """The window in front is the last one, the one that was in front before it the last but one."""
+        """The window in front is the last one; before it comes the one that was in front previously."""
         self._front: int | None = None
         self._tasks: set[asyncio.Task[object]] = set()
         self._servers: dict[int, asyncio.Task[None]] = {}
         self._tick: asyncio.Task[object] | None = None
 
     def start(self, endpoints: Sequence[Endpoint], chats: Mapping[int, Mapping[str, Any]] | None = None) -> None:
-        """Serve the endpoints that are open already, the first of them for the window in front.
+        """Serve endpoints that are already open; the first one belongs to the window in front.
 
-        `chats` is what the instance before this one has left of its chats, by window.
+        `chats` is what the previous instance handed over of its chats, by window.
         """
         for endpoint in reversed(endpoints):
             self._serve(endpoint)
@@ -72,13 +72,13 @@ class Companion:
         self._tick = self._background(self._look_again())
 
     async def stop(self, *, hand_over: bool = False) -> dict[int, Inheritance]:
-        """Reject what is open, say so to the CLIs, and end everything; with `hand_over` all but the private daemons.
+        """Reject the open diffs, notify the CLIs, and end everything; with `hand_over` the private daemons continue.
 
-        Returns what the next instance needs to go on, by window; it has to be taken or given up.
+        Returns what the next instance needs, by window. It has to be taken or given up.
         """
         if self._tick:
             self._tick.cancel()
-        # A question of a chat stays a question.
+        # A chat's question stays open.
         self.chats.dismiss()
         self.reviews.reject_all()
         ending = asyncio.create_task(self.chats.stop(hand_over=hand_over))
@@ -137,10 +137,10 @@ class Companion:
             server.touched()
 
     def window_focused(self, window: int) -> None:
-        """A window came to the front: terminals opened from now on belong to it."""
+        """A window came to the front: terminals that are opened from now on belong to it."""
         server = self._windows.get(window)
         if server and window == self._front:
-            # The newest file wins where a CLI finds those of several editors.
+            # If a CLI finds the files of several editors, it takes the newest.
             server.endpoint.touch()
         elif server:
             self._front = window
@@ -151,7 +151,7 @@ class Companion:
             server.publish()
 
     def view_closed(self, view: int) -> None:
-        """A view was closed, in whichever window."""
+        """A view was closed, in any window."""
         for server in self._windows.values():
             server.order.forget(view)
             server.touched()
@@ -167,8 +167,8 @@ class Companion:
         windows: Mapping[int, Settings] | None = None,
         daemon: DaemonSettings | None = None,
     ) -> None:
-        """The settings have changed; `windows` names those whose project has settings of its own."""
-        # Those of the daemon are in no log: an address may hold a secret, too.
+        """The settings have changed; `windows` has those of windows whose project has its own."""
+        # The daemon's settings are never logged: even an address may contain a secret.
         logger.debug("The settings are %s", settings)
         if daemon:
             self.chats.configure(daemon)
@@ -182,21 +182,21 @@ class Companion:
                 server.publish()
 
     def status(self, window: int) -> WindowStatus:
-        """Who is connected to a window, and what waits there."""
+        """The CLIs that are connected to a window, and what waits there."""
         server = self._windows.get(window)
         clis = tuple(session.cli for session in server.sessions if session.stream) if server else ()
         diffs = sum(review.owner.window == window for review in self.reviews)
         return WindowStatus(clis, diffs, self.chats.questions(window))
 
     def terminal_environment(self, window: int, *, own: bool) -> tuple[tuple[str, ...], dict[str, str]] | None:
-        """A window's folders, and the variables of a terminal for it: one that we open ourselves, or any other."""
+        """A window's folders and the variables for a terminal; `own` if we open the terminal ourselves."""
         if (server := self._windows.get(window)) is None:
             return None
         endpoint = server.endpoint
         return endpoint.folders, endpoint.terminal_variables if own else endpoint.variables
 
     def look_around(self, facts: Facts, tell: Callable[[Facts], object]) -> None:
-        """Complete the facts of a status report, and tell them twice: as they are known, and when all is known."""
+        """Complete the facts of a status report. `tell` gets them twice: what is known at once, and everything."""
         first = overview.known(facts, self._windows, self.reviews)
         tell(first)
 
@@ -245,7 +245,7 @@ class Companion:
             async with asyncio.timeout(FLUSH):
                 await asyncio.gather(*(session.flushed() for session in server.sessions if session.stream))
         await server.close()
-        # A stop in the meantime waits for it too.
+        # A stop meanwhile waits for it too.
         await self._servers[server.endpoint.window]
         del self._servers[server.endpoint.window]
 

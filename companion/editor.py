@@ -1,7 +1,7 @@
-"""The port: what the companion asks of an editor. Each room says in its `port.py` what it needs itself.
+"""The port: what the companion needs from an editor. Each room's `port.py` says what that room needs.
 
-Every method is called on the companion thread; an adapter brings the call to the thread that the editor wants.
-This module is imported before the libraries are, so it needs the standard library alone.
+Every method is called on the companion thread; an adapter moves the call to the editor's own thread. This module is
+imported before the libraries, so it uses the standard library only.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from .server.port import ContextSource
 
 @dataclass(frozen=True, slots=True)
 class WindowStatus:
-    """What there is to say of a window in a few words."""
+    """What the status bar shows of a window."""
 
     clis: tuple[str, ...] = ()
-    """The names of the CLIs that are connected, in the order in which they came."""
+    """The names of the connected CLIs, in the order of their connection."""
     diffs: int = 0
     """How many diffs wait for the person."""
     questions: int = 0
-    """How many questions of the chat do that no diff shows."""
+    """How many questions of the chat wait that no diff shows."""
 
 
 class Editor(ContextSource, ReviewViews, ChatScreen, Protocol):
-    """All that the companion asks of an editor."""
+    """Everything that the companion needs from an editor."""
 
     def listening(self, window: int, port: int) -> None:
-        """A window is served on this port, which it should have again after a reload or a restart."""
+        """A window is served on this port. It should have the same port after a reload or a restart."""
         ...
 
     def libraries_wrong(self, trouble: Trouble) -> None:
@@ -39,5 +39,5 @@ class Editor(ContextSource, ReviewViews, ChatScreen, Protocol):
         ...
 
     def show_status(self, window: int, status: WindowStatus) -> None:
-        """Say in passing which CLIs are connected, how many diffs and questions wait. Called when that changes."""
+        """Show which CLIs are connected and how many diffs and questions wait. Called when that changes."""
         ...

@@ -1,4 +1,4 @@
-"""The garbage collector, which holds every thread while it looks through all objects of the editor's plugins."""
+"""The garbage collector, which stops every thread while it scans the objects of all plugins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Generator[None]:
-    """Put the collector off while many objects are made that are no garbage: it would look for some, for 50 ms."""
+    """Disable the collector while many objects are created that aren't garbage: a scan would take 50 ms."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,9 +1,9 @@
-"""What one instance of the package leaves for the next one in the same process, so that no CLI notices a reload.
+"""What one instance of the package hands over to the next one in the same process, so that no CLI notices a reload.
 
-A listening socket goes on to take connections while nobody serves it: the kernel queues them. With the tokens and the
-session ids the next instance can answer as if it had always been there (`server.app` takes sessions up again).
+A listening socket continues to accept connections while nobody serves it: the kernel queues them. With the tokens and
+the session ids, the next instance can answer as if nothing had happened (`server.resumed`).
 
-It is kept in `sys.modules`, as plain data: whatever else belongs to an instance goes with it.
+The data are kept in `sys.modules` as plain values, because the modules of an instance go with it.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from typing import Any
 HOLDER = "_qwen_companion_handover"
 EndChat = Callable[[dict[str, Any]], object]
 LIMIT = 30.0
-"""Seconds until what nobody has taken is given up: the package was removed, not reloaded."""
+"""Seconds after which the data are given up: the package was removed, not reloaded."""
 
 
 @dataclass(frozen=True)
 class Inheritance:
-    """One window's place on the loopback interface, as the last instance left it."""
+    """One window's endpoint, as the previous instance left it."""
 
     listener: socket.socket
     tokens: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """From the name of a CLI family to its token."""
     sessions: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    """From the ids of sessions, as their CLIs know them, to the names of the families."""
+    """From the session ids that the CLIs know to the names of the families."""
     folders_since: dict[str, float] = field(default_factory=dict[str, float])
-    """Since when each folder is told to CLIs, as a Unix time in seconds."""
+    """Since when each folder has been published, as a Unix time in seconds."""
     chat: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
-    """What its chat needs to go on (`WindowChat.stop`); empty without one."""
+    """What its chat needs to continue (`WindowChat.stop`); empty without a chat."""
 
 
 class _Holder(ModuleType):
@@ -43,7 +43,7 @@ class _Holder(ModuleType):
 
 
 def leave(left: dict[int, Inheritance], end_chat: EndChat = lambda _: None) -> None:
-    """Leave the places of some windows to the next instance. `end_chat` ends what is left of a chat to nobody."""
+    """Hand over the endpoints of these windows. `end_chat` ends a chat that no next instance takes."""
     give_up(take(), end_chat)
     holder = _Holder(HOLDER)
     holder.windows = {
@@ -56,7 +56,7 @@ def leave(left: dict[int, Inheritance], end_chat: EndChat = lambda _: None) -> N
 
 
 def take() -> dict[int, Inheritance]:
-    """What the last instance has left, by window. It is the taker's from now on."""
+    """What the previous instance handed over, by window. The caller owns it from now on."""
     holder = sys.modules.pop(HOLDER, None)
     if holder is None:
         return {}
@@ -65,7 +65,7 @@ def take() -> dict[int, Inheritance]:
 
 
 def give_up(left: dict[int, Inheritance], end_chat: EndChat = lambda _: None) -> None:
-    """Close what is left to nobody."""
+    """Close what no instance takes."""
     for one in left.values():
         one.listener.close()
         if one.chat:

@@ -1,7 +1,7 @@
-"""The log of the package, in the editor's console: what goes wrong, and with the setting "debug" what happens.
+"""The package's log in the editor's console: errors, and with the setting "debug" also what happens.
 
-Python's root logger is left alone; it belongs to all packages. Neither tokens nor the text of files are ever shown:
-our own messages don't hold them, and of other people's only what can't hold them is shown.
+Python's root logger is not touched; it belongs to all packages. Tokens and file contents are never written: our own
+messages don't contain them, and messages of libraries are shortened and filtered.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from collections.abc import Callable
 from types import TracebackType
 
 LIBRARIES = ("mcp", "uvicorn")
-"""The loggers of the libraries; of them only warnings are wanted, and errors."""
+"""The libraries' loggers; only their warnings and errors are written."""
 PREFIX = "QwenCompanion"
 _SECRET = re.compile(r"(?<![\w/\\-])[\w-]{43,}(?![\w-])")
-"""What our tokens look like."""
+"""Matches our tokens."""
 _MAX_MESSAGE = 500
-"""Characters of a message; a longer one may well hold a piece of a file."""
+"""Characters of a message. A longer one may contain a part of a file, so it is cut."""
 
 ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
 class Log:
-    """Writes to the console from now on, until it is closed."""
+    """Writes log records to the console until it is closed."""
 
     def __init__(self, write: Callable[[str], object], *, debug: bool) -> None:
-        """`write` gets one or more lines; it is called on any thread."""
+        """`write` gets one or more lines and may be called on any thread."""
         self._handler = _Handler(write)
         self._ours = logging.getLogger(__package__)
         self._loggers = [self._ours, *map(logging.getLogger, LIBRARIES)]
@@ -39,11 +39,11 @@ class Log:
         self.set_debug(debug=debug)
 
     def set_debug(self, *, debug: bool) -> None:
-        """Whether to write what happens, too."""
+        """Set whether debug messages are written."""
         self._ours.setLevel(logging.DEBUG if debug else logging.WARNING)
 
     def close(self) -> None:
-        """Leave the loggers as they were."""
+        """Restore the loggers."""
         for logger, level, propagate in self._before:
             logger.removeHandler(self._handler)
             logger.setLevel(level)
@@ -59,7 +59,7 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             self._write(self.format(record))
-        except Exception:  # noqa: BLE001 - a console that can't be written to must not stop what is logged
+        except Exception:  # noqa: BLE001 - a broken console must not stop the code that logs
             self.handleError(record)
 
 
@@ -77,7 +77,7 @@ class _Formatter(logging.Formatter):
         return _SECRET.sub("…", text)
 
     def formatException(self, ei: ExceptionInfo) -> str:  # noqa: N802 - logging's name
-        """The places where an error came through and its type: its message may hold what was to be checked."""
+        """The error's type and stack. Its message is left out because it may contain user data."""
         kind, _, trace = ei
         places = [f"  {place.filename}:{place.lineno} {place.name}" for place in traceback.extract_tb(trace)]
         return "\n".join([*places, f"  {kind.__name__ if kind else ''}"])

@@ -1,4 +1,4 @@
-"""How a person is told something: the part of an editor that every room needs. Standard library alone."""
+"""Messages to the person: the part of the editor's port that every room needs. Standard library only."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ class Messages(Protocol):
     """Messages to the person, from the companion thread."""
 
     def mention(self, message: str, window: int) -> None:
-        """Tell the person one sentence in passing."""
+        """Show one sentence for a moment."""
         ...
 
     def say(self, message: str, window: int | None = None) -> None:
-        """Tell the person of a problem so that it can be read later too; without a window, in the one in front."""
+        """Show a problem and keep it for the status report. Without a window, the one in front shows it."""
         ...
 
     def keep_text(self, window: int, title: str, text: str, why: str) -> None:
-        """Show text that would be lost in a view of its own, and say why it is there."""
+        """Show text that would be lost in a new view, and say why."""
         ...

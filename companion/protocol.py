@@ -1,6 +1,6 @@
-"""The wire: what the CLI and the companion say to each other (companion-spec.md C and D, qwen-ide.md §5 and §6).
+"""The messages between a CLI and the companion (companion-spec.md C and D, qwen-ide.md §5 and §6).
 
-Field names are camelCase on the wire. A field that has no value is left out, never null: a CLI disconnects at a null.
+Field names are camelCase on the wire. A field without a value is left out, never null: a CLI disconnects at a null.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, S
 from pydantic.alias_generators import to_camel
 
 
-class _Wire(BaseModel):
+class _Message(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, frozen=True)
 
 
@@ -27,15 +27,15 @@ def _absolute(path: str) -> str:
 FilePath = Annotated[StrictStr, AfterValidator(_absolute)]
 
 
-class Cursor(_Wire):
-    """A caret: both count from 1, `character` in UTF-16 units."""
+class Cursor(_Message):
+    """A caret. Both numbers count from 1, `character` in UTF-16 units."""
 
     line: int
     character: int
 
 
-class File(_Wire):
-    """An open file. `is_active`, `cursor` and `selected_text` are on the focused file alone."""
+class File(_Message):
+    """An open file. Only the focused file has `is_active`, `cursor` and `selected_text`."""
 
     path: str
     timestamp: int
@@ -45,20 +45,20 @@ class File(_Wire):
     selected_text: str | None = None
 
 
-class WorkspaceState(_Wire):
-    """What the editor shows."""
+class WorkspaceState(_Message):
+    """The open files and the folder's trust."""
 
     open_files: list[File]
     is_trusted: bool | None = None
 
 
-class IdeContext(_Wire):
-    """The whole context; each update replaces the one before."""
+class IdeContext(_Message):
+    """The whole context; each update replaces the previous one."""
 
     workspace_state: WorkspaceState
 
 
-class _Arguments(_Wire):
+class _Arguments(_Message):
     model_config = ConfigDict(validate_by_name=False)
 
 
@@ -72,14 +72,15 @@ class OpenDiffArguments(_Arguments):
 class CloseDiffArguments(_Arguments):
     """Arguments of the tool `closeDiff`."""
 
-    file_path: StrictStr = Field(description="The path that openDiff was called with.")
+    file_path: StrictStr = Field(description="The path that was passed to openDiff.")
     suppress_notification: StrictBool = Field(
-        default=False, description="The person has answered in the terminal; closeDiff never notifies in any case."
+        default=False,
+        description="The person has answered in the terminal. closeDiff never sends a notification in any case.",
     )
 
 
-class DiffOutcomeParams(_Wire):
-    """The diff that was decided on. `file_path` is the very string that `openDiff` got."""
+class DiffOutcomeParams(_Message):
+    """The diff that was decided on. `file_path` is exactly the string that `openDiff` got."""
 
     file_path: str
 
@@ -90,21 +91,21 @@ class DiffAcceptedParams(DiffOutcomeParams):
     content: str
 
 
-class ContextUpdate(_Wire):
+class ContextUpdate(_Message):
     """Notification: the context has changed."""
 
     method: Literal["ide/contextUpdate"] = "ide/contextUpdate"
     params: IdeContext
 
 
-class DiffAccepted(_Wire):
+class DiffAccepted(_Message):
     """Notification: the person has accepted a diff."""
 
     method: Literal["ide/diffAccepted"] = "ide/diffAccepted"
     params: DiffAcceptedParams
 
 
-class DiffRejected(_Wire):
+class DiffRejected(_Message):
     """Notification: the person has rejected a diff."""
 
     method: Literal["ide/diffRejected"] = "ide/diffRejected"

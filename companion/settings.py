@@ -1,7 +1,6 @@
-"""The settings of the package: one table of what there is, and how a value is checked.
+"""The settings of the package: one table of all settings, and how a value is checked.
 
-The settings file, its schema and this table say the same; a test compares them. Standard library alone: the UI thread
-imports this.
+A test compares the settings file and its schema with this table. Standard library only: the UI thread imports it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any, cast
 
 FILE = "QwenCompanion.sublime-settings"
 PROJECT_KEY = "QwenCompanion"
-"""In the `settings` of a project: the package's settings for the windows of that project."""
+"""The key in a project's `settings` that holds the package's settings for that project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,29 +19,29 @@ class Settings:
     """The settings that the companion itself needs."""
 
     is_trusted: bool | None = None
-    """What `isTrusted` says; None leaves the field out, so that the CLI's own folder trust rules."""
+    """The value of `isTrusted`; None leaves the field out, so that the CLI's own folder trust decides."""
     show_diffs: bool = True
-    """Whether the CLIs are offered diffs; without, they ask in their terminals alone."""
+    """Whether diffs are offered to the CLIs. Otherwise they ask only in their terminals."""
     legacy_discovery_files: bool = True
-    """Whether CLIs from before Qwen Code 0.5.2 find the editor: they look for files of other names."""
+    """Whether to write the files with other names that Qwen Code reads before 0.5.2."""
     max_marked_bytes: int = 5 * 1024 * 1024
-    """A text with more characters opens without marks."""
+    """A longer text, in characters, opens without marks."""
     max_marked_lines: int = 100_000
     """A text with more lines opens without marks."""
 
 
 @dataclass(frozen=True, slots=True)
 class DaemonSettings:
-    """The settings of the chat, as they stand in the file; the environment fills what they leave empty (F1)."""
+    """The settings of the chat, as in the file. The environment supplies what they leave empty (F1)."""
 
     enabled: bool = False
     managed: bool = True
-    """Whether a private `qwen serve` is started where neither the settings nor the environment name an address."""
+    """Whether to start a private `qwen serve` if neither the settings nor the environment give an address."""
     url: str = ""
     token: str = field(default="", repr=False)
     """Never to be shown or logged (F7)."""
     command: str | tuple[str, ...] = ("qwen",)
-    """What runs Qwen Code."""
+    """The command that runs Qwen Code."""
 
 
 PROJECT = "https://github.com/QwenCompanion/QwenCompanion"
@@ -62,26 +61,26 @@ class Setting:
     optional: bool = False
     """Whether it may be null."""
     choices: tuple[str, ...] = ()
-    """What a text may be; empty for any."""
+    """The texts that are allowed; empty for any."""
     minimum: int = 0
-    """The least that a number may be."""
+    """The smallest number that is allowed."""
     in_projects: bool = False
     """Whether a project may set it for its windows."""
     kind: type | None = None
-    """The type of its values, where the default doesn't tell."""
+    """The type of its values if the default's type isn't it."""
     or_text: bool = False
-    """Whether a text will do as well."""
+    """Whether a text is allowed as well."""
     is_secret: bool = False
-    """Whether no message may say what it is."""
+    """Whether messages must not show its value."""
 
     @property
     def type(self) -> type:
-        """The type of its values, None aside."""
+        """The type of its values other than None."""
         return self.kind or type(self.default)
 
     @property
     def expected(self) -> str:
-        """What a value must be, in words."""
+        """The allowed values, in words."""
         words = [f"“{choice}”" for choice in self.choices] or list(_WORDS[self.type])
         if self.type is int and self.minimum:
             words = [f"a whole number from {self.minimum}"]
@@ -92,10 +91,10 @@ class Setting:
         return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
     def allows(self, value: object) -> bool:
-        """Whether this is a value for it."""
+        """Whether the value is allowed."""
         if self.or_text and isinstance(value, str):
             return bool(value.strip())
-        if value is None or type(value) is not self.type:  # True is no number here
+        if value is None or type(value) is not self.type:  # True is not a number here
             return value is None and self.optional
         if isinstance(value, list):
             return all(isinstance(item, str) for item in cast("list[object]", value))
@@ -112,17 +111,17 @@ _WORDS: dict[type, tuple[str, ...]] = {
 }
 
 TABLE = (
-    # Never in a project: a folder must not say itself that it is to be trusted.
+    # Never in a project: a folder must not declare itself trusted.
     Setting("is_trusted", _DEFAULTS.is_trusted, optional=True, kind=bool),
     Setting("show_diffs", _DEFAULTS.show_diffs, in_projects=True),
     Setting("diff_layout", "side_by_side", choices=("side_by_side", "inline"), in_projects=True),
     Setting("max_marked_bytes", _DEFAULTS.max_marked_bytes, in_projects=True),
     Setting("max_marked_lines", _DEFAULTS.max_marked_lines, in_projects=True),
     Setting("terminal_location", "panel", choices=("panel", "tab", "split"), in_projects=True),
-    # Never in a project: opening somebody's folder must not decide what is run.
+    # Never in a project: opening a folder must not decide which program runs.
     Setting("qwen_command", ["qwen"], or_text=True),
     Setting("gemini_command", ["gemini"], or_text=True),
-    # Never in a project: it must not decide what is started, nor where a token goes.
+    # Never in a project: it must not decide what is started or where a token is sent.
     Setting("daemon.enabled", _DAEMON.enabled),
     Setting("daemon.managed", _DAEMON.managed),
     Setting("daemon.url", _DAEMON.url, is_secret=True),
@@ -151,20 +150,20 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The values of all settings, for the package or for one window, and what was wrong in the files."""
+    """The values of all settings, for the package or for one window, and the problems in the files."""
 
     by_name: Mapping[str, Any] = field(repr=False)
-    """The daemon's token is among them."""
+    """They include the daemon's token."""
     problems: tuple[Problem, ...] = ()
 
     @property
     def settings(self) -> Settings:
-        """Those that the companion itself needs."""
+        """The settings of the companion."""
         return Settings(**{each.name: self.by_name[each.name] for each in fields(Settings)})
 
     @property
     def daemon(self) -> DaemonSettings:
-        """Those of the chat."""
+        """The settings of the chat."""
         command: str | list[str] = self.by_name["qwen_command"]
         return DaemonSettings(
             enabled=self.by_name["daemon.enabled"],
@@ -176,7 +175,7 @@ class Values:
 
 
 def read(get: Callable[[str], object]) -> Values:
-    """Read the settings file; `get` gives None for what is missing and for null."""
+    """Read the settings file; `get` returns None for a missing key and for null."""
     values: dict[str, Any] = {}
     problems: list[Problem] = []
     for setting in TABLE:
@@ -189,7 +188,7 @@ def read(get: Callable[[str], object]) -> Values:
 
 
 def overridden(base: Values, project: object, file: str) -> Values:
-    """The values for a window whose project has settings of its own; `file` is the project's name, for messages."""
+    """The values for a window whose project has its own settings; `file` is the project's name, for messages."""
     if project is None:
         return Values(base.by_name)
     if not isinstance(project, dict):

@@ -1,7 +1,7 @@
-"""The companion thread: opens the endpoints, imports the libraries, runs the event loop. It owns the way there.
+"""The companion thread: it opens the endpoints, imports the libraries and runs the event loop.
 
 The order matters. The discovery files are published at once, in a few milliseconds and with the standard library
-alone; the libraries take a second. A CLI that connects in between waits in the kernel's queue.
+only; the libraries take a second. A CLI that connects meanwhile waits in the kernel's queue.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Call = Callable[["Companion"], object]
 
 
 class CompanionThread:
-    """Runs a Companion on a thread of its own, from `start` to `stop`."""
+    """Runs a Companion on its own thread, from `start` to `stop`."""
 
     def __init__(self, editor: Editor, settings: Settings, windows: Callable[[], Sequence[ServedWindow]]) -> None:
-        """`windows` tells the windows that are open, the one in front first; it is called on the companion thread."""
+        """`windows` returns the open windows, the one in front first; it is called on the companion thread."""
         self._editor = editor
         self._settings = settings
         self._windows = windows
@@ -58,7 +58,7 @@ class CompanionThread:
         self._thread.start()
 
     def post(self, call: Call) -> None:
-        """Have something called on the companion thread, in the order of posting. From any thread; never waits."""
+        """Call something on the companion thread, in the order of posting. From any thread; never waits."""
         with self._lock:
             if self._running is None:
                 if not self._asleep:
@@ -70,8 +70,8 @@ class CompanionThread:
     def stop(self, timeout: float, *, hand_over: bool = False) -> bool:
         """Stop, and wait at most `timeout` seconds. Returns whether the thread has ended.
 
-        The discovery files are gone and the variables removed in any case. With `hand_over` the next instance in this
-        process can go on with the sessions.
+        The discovery files and the variables are removed in any case. With `hand_over` the next instance in this
+        process can continue the sessions.
         """
         self._hand_over = hand_over
         self._stopping.set()
@@ -82,7 +82,7 @@ class CompanionThread:
         self._thread.join(timeout)
         ended = not self._thread.is_alive()
         if not ended:
-            # The sockets are still the loop's.
+            # The loop still owns the sockets.
             self._variables.remove()
             for endpoint in self._endpoints:
                 endpoint.withdraw()
@@ -95,7 +95,7 @@ class CompanionThread:
                 with loading():
                     trouble = guard.check()
                     lazy.put_off()
-                    from . import companion as library  # noqa: PLC0415 - the libraries come with it, late and off the UI thread
+                    from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
             except Exception as error:  # noqa: BLE001 - a mismatched library raises anything (sublime.md B3)
                 lazy.take_back()
                 self._close_endpoints()
@@ -109,7 +109,7 @@ class CompanionThread:
 
     def _open_endpoints(self) -> None:
         left = handover.take()
-        # They need the libraries to go on, and to end.
+        # Continuing or ending a chat needs the libraries.
         self._chats |= {window: one.chat for window, one in left.items() if one.chat}
         for window in self._windows():
             try:
@@ -134,7 +134,7 @@ class CompanionThread:
         self._endpoints = []
 
     def _serve(self, companion: Companion) -> None:
-        import asyncio  # noqa: PLC0415 - takes longer than the endpoints may
+        import asyncio  # noqa: PLC0415 - it takes longer than opening the endpoints may
 
         async def main() -> None:
             stop = asyncio.Event()

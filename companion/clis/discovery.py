@@ -1,6 +1,6 @@
 """Discovery files: how a CLI learns the port, the folders and the token of a window's server.
 
-Facts: contract/qwen-ide.md §1, companion-spec.md B1–B5. Standard library alone: the files are there before the
+Facts: contract/qwen-ide.md §1, companion-spec.md B1–B5. Standard library only: the files are written before the
 libraries are imported.
 """
 
@@ -23,13 +23,13 @@ IDE_INFO = {"name": "sublimetext", "displayName": IDE_NAME}
 
 
 class FolderRefusedError(OSError):
-    """A discovery folder is not safe to write to. The text is a sentence for the person."""
+    """A discovery folder is not safe to write to. The message is shown to the person."""
 
 
 def prepare_folder(folder: DiscoveryFolder) -> Path:
-    """Create a discovery folder (0700) where it is missing, and return its path.
+    """Create a discovery folder (0700) if it is missing, and return its path.
 
-    Raises FolderRefusedError if a part of it is a link, no folder, or belongs to somebody else.
+    Raises FolderRefusedError if a part of the path is a link, isn't a folder, or belongs to another user.
     """
     _make(folder.base)
     path = folder.base
@@ -48,14 +48,14 @@ def prepare_folder(folder: DiscoveryFolder) -> Path:
 
 
 def _make(folder: Path) -> None:
-    """Create a folder and those above it, all for this user alone."""
+    """Create a folder and its parents, accessible to this user only."""
     if not folder.exists():
         _make(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file that only this user can read, at once: a reader sees the old text or the new, never a part."""
+    """Write a file that only this user can read. It is replaced atomically: a reader sees the old text or the new."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -69,9 +69,9 @@ def write_file(path: Path, text: str) -> None:
 
 
 Stamp = tuple[int, int, int] | None
-"""What changes when a file is written: its inode, its size, its time in nanoseconds. None: there is no file."""
+"""A file's inode, size and modification time in nanoseconds; None if there is no file."""
 Lives = Callable[[int, float], bool]
-"""Whether the process of that pid, which wrote a file at that Unix time, still lives."""
+"""Whether the process with this pid that wrote a file at this Unix time is still alive."""
 
 
 @dataclass
@@ -82,13 +82,13 @@ class DiscoveryFiles:
     port: int
     token: str = field(repr=False)
     written: dict[Path, Stamp] = field(default_factory=dict[Path, Stamp])
-    """The files, each as it was when it was written."""
+    """The files, each with its stamp from when it was written."""
     _failed: set[Path] = field(default_factory=set[Path])
 
     def publish(self, folders: Sequence[str], names: Sequence[DiscoveryName]) -> list[str]:
-        """Write every file, anew if need be, and remove those of other names.
+        """Write every file and remove those with other names.
 
-        Returns one sentence for each that can't be written, the first time. Nobody needs to hear of legacy names.
+        Returns one sentence for each new failure. Legacy names are left out: few people need them.
         """
         wanted = {self._path(name) for name in names}
         for path in [path for path in self.written if path not in wanted]:
@@ -96,11 +96,11 @@ class DiscoveryFiles:
         return self._write(folders, names)
 
     def heal(self, folders: Sequence[str], names: Sequence[DiscoveryName], lives: Lives) -> list[str]:
-        """Write what is gone or no longer ours, and leave the rest alone: its age decides between editors."""
+        """Write the files that are missing or no longer ours. The age of the others decides between editors."""
         return self._write(folders, [name for name in names if self._is_lost(self._path(name), lives)])
 
     def touch(self) -> None:
-        """Make the files the newest: a CLI that finds several takes that one."""
+        """Make the files the newest: a CLI that finds several takes the newest."""
         for path, was in self.written.items():
             with contextlib.suppress(OSError):
                 if was and _stamp(path) == was:
@@ -108,7 +108,7 @@ class DiscoveryFiles:
                     self.written[path] = _stamp(path)
 
     def withdraw(self) -> None:
-        """Remove the files. One that carries somebody else's token by now is left alone."""
+        """Remove the files, except those that have somebody else's token by now."""
         for path in list(self.written):
             self._remove(path)
 
@@ -135,8 +135,8 @@ class DiscoveryFiles:
     def _is_lost(self, path: Path, lives: Lives) -> bool:
         """Whether a file has to be written.
 
-        The port or the pid in its name is ours, so the name is; but an editor that lives elsewhere, in a container with
-        the same home, may have the same. It keeps what it has written until our window gets the focus.
+        Its name holds our port or pid. Yet another editor, in a container with the same home, may use the same name.
+        Its file stays until our window gets the focus.
         """
         found = _stamp(path)
         if found is None or path not in self.written:
@@ -161,7 +161,7 @@ class DiscoveryFiles:
             "port": self.port,
             "workspacePath": self.family.workspace_path(folders),
             "authToken": self.token,
-            # The CLI deletes the file once this process is gone, so it must be the one that serves.
+            # The CLI deletes the file when this process has ended, so it must be the serving one.
             "ppid": os.getpid(),
             "ideName": IDE_NAME,
             "ideInfo": IDE_INFO,
@@ -169,9 +169,9 @@ class DiscoveryFiles:
 
 
 def clear_leftovers(families: Iterable[CliFamily], lives: Lives) -> list[Path]:
-    """Remove what a crashed editor left behind.
+    """Remove the files that a crashed editor left behind, and return them.
 
-    Only a file of our own pattern that names us in `ideInfo` is touched. Returns what was removed.
+    Only files with our name pattern that name us in `ideInfo` are removed.
     """
     removed: list[Path] = []
     for name in (name for family in families for name in family.files):
@@ -199,7 +199,7 @@ def _stamp(path: Path) -> Stamp:
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:
-    """The files of a folder whose names match; no links, pipes or others that one could wait for."""
+    """The regular files of a folder whose names match; no links, and no pipes, which would block."""
     try:
         return [path for path in folder.iterdir() if re.fullmatch(pattern, path.name) and _is_file(path)]
     except OSError:
@@ -215,7 +215,7 @@ def _is_file(path: Path) -> bool:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        # A pipe in a folder that everybody writes to would keep us waiting.
+        # Reading a pipe would block, and everybody can write to /tmp.
         body: object = json.loads(path.read_text("utf-8")) if path.is_file() else None
     except (OSError, ValueError):
         return None
@@ -223,13 +223,13 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 class EnvironmentVariables:
-    """Our variables in this process's environment, which terminals opened afterwards inherit (sublime.md C)."""
+    """Our variables in this process's environment. Terminals that are opened later inherit them (sublime.md C)."""
 
     def __init__(self) -> None:
         self._set: dict[str, str] = {}
 
     def set(self, values: dict[str, str]) -> None:
-        """Set variables, in place of those that were set before."""
+        """Set variables and remove those that were set before."""
         if values == self._set:
             return
         self.remove(keep=values)

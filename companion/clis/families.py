@@ -1,6 +1,6 @@
-"""The CLI families that look for an editor: where they look, what their variables are called, what is odd about them.
+"""The CLI families that look for an editor: their discovery files, their variables and their differences.
 
-A family is one `CliFamily` in `FAMILIES`; nothing else names it. Facts: contract/qwen-ide.md §1 and §2,
+Each family is one `CliFamily` in `FAMILIES`; no other module names it. Facts: contract/qwen-ide.md §1 and §2,
 gemini-ide.md §1, §2 and §10, companion-spec.md B2, B3, B5.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 def temporary_folder() -> Path:
-    """The folder that Node's `os.tmpdir()` names: Python's own choice skips folders that it can't write to."""
+    """The folder of Node's `os.tmpdir()`. Python's own choice differs: it skips folders that it can't write to."""
     if sys.platform == "win32":
         named = os.environ.get("TEMP") or os.environ.get("TMP")
         return Path(named or os.path.join(os.environ.get("SYSTEMROOT", r"C:\Windows"), "temp"))
@@ -31,9 +31,9 @@ def qwen_home() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryFolder:
-    """A folder that CLIs look into, below one that the person owns.
+    """A folder that CLIs search.
 
-    Everything below `base` is ours to create and to check; `base` itself may well be a link (dotfiles often are).
+    We create and check everything below `base`. `base` itself may be a link, as with managed dotfiles.
     """
 
     base: Path
@@ -53,16 +53,16 @@ class DiscoveryName:
     parts: tuple[str, ...]
     name: str
     legacy: bool = False
-    """Only CLIs from before Qwen Code 0.5.2 read it; the person may leave it out."""
+    """Only Qwen Code before 0.5.2 reads it; a setting leaves it out."""
 
     @property
     def folder(self) -> DiscoveryFolder:
-        """Where the file is, as the environment says now."""
+        """The folder of the file, by the current environment."""
         return DiscoveryFolder(self.base(), self.parts)
 
     @property
     def is_shared(self) -> bool:
-        """Whether all windows of an editor share one file of this name; it is that of the window in front."""
+        """Whether all windows share one file of this name. It belongs to the window in front."""
         return "{port}" not in self.name
 
     @property
@@ -80,44 +80,44 @@ class Launch:
     """How a CLI is started in a terminal of the editor."""
 
     key: str
-    """What our commands and settings call the family; also its program's name."""
+    """The family's name in our commands and settings; also its program's name."""
     npm_package: str
     resume: tuple[str, ...]
-    """The options that take up the last conversation of the folder."""
+    """The options that continue the folder's last conversation."""
     ask: tuple[str, ...] = ()
     """The options that make it ask before it changes a file."""
     unless: frozenset[str] = frozenset()
-    """The options of a person who has decided that already."""
+    """The options with which the person has already chosen that."""
     quotes_paths: bool = False
-    """Whether a path behind an @ may be in double quotes, on Windows."""
+    """Whether a path after an @ may be in double quotes on Windows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """What a family does that decides whether it comes to an editor, and whether it shows a diff."""
+    """The behaviour that decides whether a family connects to an editor and whether it shows a diff."""
 
     folder: str
     """The name of its folder, in the person's home and in a project."""
     home_variable: str
-    """Another place for that folder."""
+    """The variable that moves that folder."""
     home_is_folder: bool
-    """Whether the variable names the folder itself, not the one that it is in."""
+    """Whether the variable names the folder itself rather than its parent."""
     approval_setting: str
     """The key of the approval mode in its settings."""
     asking_modes: frozenset[str]
-    """The approval modes that don't change files without a question."""
+    """The approval modes that ask before changing files."""
     silent_since: tuple[int, ...] | None
-    """The version since which its default isn't one of them."""
+    """The version since which its default mode doesn't ask."""
     sends_token_since: tuple[int, ...]
     needs_variables_until: tuple[int, ...] | None
-    """The version since which it finds an editor by its files alone."""
+    """The version since which it finds an editor without the variables."""
     yes_enables: bool
-    """Whether a "Yes" to its first question turns the IDE mode on."""
+    """Whether answering "Yes" to its first question turns the IDE mode on."""
 
 
 @dataclass(frozen=True, slots=True)
 class CliFamily:
-    """How one family of CLIs finds an editor, and how it differs from others."""
+    """How one family of CLIs finds an editor and how it differs from others."""
 
     name: str
     port_variable: str
@@ -127,26 +127,26 @@ class CliFamily:
     habits: Habits
     token_variable: str | None = None
     pid_variable: str | None = None
-    """The editor's process, for a CLI that can't find it by walking up from its own."""
+    """The variable with the editor's pid, for a CLI that can't find it among its parents."""
     reads_json_folders: bool = False
-    """Whether it reads a JSON array of folders where one of them holds the path delimiter."""
+    """Whether it reads a JSON array of folders if one of them contains the path delimiter."""
     keeps_edits: bool = False
-    """Whether a "yes" in its terminal writes the proposal as the person has edited it."""
+    """Whether "yes" in its terminal writes the text with the person's edits."""
 
     def workspace_path(self, folders: Sequence[str]) -> str:
         """The `workspacePath` of some folders: joined by the system's path delimiter.
 
-        A folder whose name holds the delimiter can't be said in that way: half of its name would be another folder. It
-        is left out for a family that reads no JSON. A percent sign stays as it is: Gemini CLI decodes it from 0.27 on,
-        but in the folder that it runs in as well, so that the two agree.
+        A folder whose name contains the delimiter can't be given that way: half of its name would be another folder. It
+        is left out for a family that doesn't read JSON. A percent sign stays: Gemini CLI decodes it from 0.27 on, but
+        also in the folder that it runs in, so the two agree.
         """
-        sayable = [folder for folder in folders if os.pathsep not in folder]
-        if self.reads_json_folders and len(sayable) < len(folders):
+        joinable = [folder for folder in folders if os.pathsep not in folder]
+        if self.reads_json_folders and len(joinable) < len(folders):
             return json.dumps(list(folders), ensure_ascii=False)
-        return os.pathsep.join(sayable)
+        return os.pathsep.join(joinable)
 
     def variables(self, folders: Sequence[str], port: int, token: str, pid: int) -> dict[str, str]:
-        """The environment variables with which a terminal's CLI picks a window's server."""
+        """The environment variables by which a CLI in a terminal chooses a window's server."""
         values = {
             self.port_variable: str(port),
             self.workspace_variable: self.workspace_path(folders),
@@ -165,11 +165,11 @@ QWEN_CODE = CliFamily(
         DiscoveryName(qwen_home, ("ide",), "{port}.lock"),
         # The published name.
         DiscoveryName(temporary_folder, ("qwen", "ide"), "qwen-code-ide-server-{pid}-{port}.json"),
-        # 0.1.3 to 0.5.0, in this order. The first hides the second.
+        # 0.1.3 to 0.5.0, in this order. If the first exists, the second isn't read.
         DiscoveryName(temporary_folder, (), "qwen-code-ide-server-{pid}.json", legacy=True),
         DiscoveryName(temporary_folder, ("gemini", "ide"), "qwen-code-ide-server-{pid}-{port}.json", legacy=True),
     ),
-    # Since 0.21 it changes files without a question unless it is told so, and no diff ever opens (qwen-ide.md §3).
+    # Since 0.21 it changes files without asking by default, and no diff opens (qwen-ide.md §3).
     launch=Launch(
         key="qwen",
         npm_package="@qwen-code/qwen-code",
@@ -200,7 +200,7 @@ GEMINI_CLI = CliFamily(
     pid_variable="GEMINI_CLI_IDE_PID",
     # Never the one without a port: it would win over every other file, whatever the folder (gemini-ide.md §1.1).
     files=(DiscoveryName(temporary_folder, ("gemini", "ide"), "gemini-ide-server-{pid}-{port}.json"),),
-    # Without a conversation before, it says so and begins a new one.
+    # If there is no conversation, it says so and begins a new one.
     launch=Launch(key="gemini", npm_package="@google/gemini-cli", resume=("--resume", "latest"), quotes_paths=True),
     habits=Habits(
         folder=".gemini",
@@ -219,9 +219,9 @@ GEMINI_CLI = CliFamily(
 FAMILIES = (QWEN_CODE, GEMINI_CLI)
 
 TERMINAL_VARIABLES = {"TERM_PROGRAM": "sublime"}
-"""For terminals that we open, and only for those: Gemini CLI from 0.25 on knows the editor by it without any file."""
+"""Only for terminals that we open: Gemini CLI recognizes the editor by it from 0.25 on."""
 
 
 def keeps_edits(cli: str) -> bool:
-    """Whether the CLI of that name writes an edited proposal after a "yes" in its terminal."""
+    """Whether the CLI of that name writes an edited proposal after "yes" in its terminal."""
     return any(family.keeps_edits for family in FAMILIES if family.name == cli)

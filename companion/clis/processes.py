@@ -1,6 +1,6 @@
-"""Processes, as psutil sees them: does one still live, and which CLIs run. psutil is imported late: see `thread`.
+"""Processes, through psutil: whether one is still alive, and which CLIs run. psutil is imported late: see `thread`.
 
-Every function here asks the system, so none is for an event loop.
+Every function here asks the system; call none of them on an event loop.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ T = TypeVar("T")
 
 _RUNTIMES = ("node", "bun", "deno")
 _WITH_VALUE = {"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--env-file"}
-"""Options of Node before the program that have a value of their own."""
+"""Node's options that take the next word as their value."""
 _NO_EDITOR = {"serve", "mcp", "extensions", "extension", "channel", "hooks", "skills", "auth", "update", "sessions"}
-"""Subcommands that have no use for an editor."""
+"""Subcommands that don't connect to an editor."""
 _NO_EDITOR_OPTIONS = {"--acp", "--experimental-acp", "--version", "-v", "--help", "-h", "--list-extensions", "-l"}
 
 
 @dataclass(frozen=True, slots=True)
 class RunningCli:
-    """A CLI that runs; several processes if it started itself again.
+    """A running CLI; it has several processes if it started itself again.
 
-    What the system doesn't let us see is None.
+    A field is None if the system doesn't let us see the value.
     """
 
     family: CliFamily
@@ -49,13 +49,13 @@ class RunningCli:
 
 
 def wrote(pid: int, written_at: float) -> bool:
-    """Whether the process that wrote a file at `written_at` (Unix seconds) with this pid still lives.
+    """Whether the process with this pid that wrote a file at `written_at` (Unix seconds) is still alive.
 
-    A pid is used again sooner or later: a process younger than the file didn't write it.
+    Pids are reused: a process that is younger than the file didn't write it.
     """
     try:
         process = psutil.Process(pid)
-        # The system's clock ticks more coarsely than a file's time stamp.
+        # Process times are coarser than file times.
         return process.is_running() and process.create_time() <= written_at + 2
     except psutil.NoSuchProcess:
         return False
@@ -71,7 +71,7 @@ class _Found(NamedTuple):
 
 
 def running_clis(families: Sequence[CliFamily] = FAMILIES) -> list[RunningCli]:
-    """The CLIs of this user that run, the oldest first. One that has started itself again counts once."""
+    """This user's running CLIs, the oldest first. A CLI that has started itself again counts once."""
     found: dict[int, _Found] = {}
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
@@ -86,7 +86,7 @@ def running_clis(families: Sequence[CliFamily] = FAMILIES) -> list[RunningCli]:
 def started_as(
     command: Sequence[str], families: Sequence[CliFamily] = FAMILIES
 ) -> tuple[CliFamily, str, tuple[str, ...]] | None:
-    """The family, the program and the arguments of a command line that runs a CLI which may want an editor."""
+    """The family, program and arguments of a command line; None unless it runs a CLI that may connect to an editor."""
     words = list(command)
     if not words:
         return None
@@ -102,7 +102,7 @@ def started_as(
 
 
 def _without_options(words: Sequence[str]) -> Iterator[str]:
-    """The program that a runtime runs, and its arguments."""
+    """The program that a runtime executes, followed by its arguments."""
     rest = iter(words)
     for word in rest:
         if word in _WITH_VALUE:
@@ -127,7 +127,7 @@ def _is_mine(process: psutil.Process) -> bool:
 
 
 def _chain(pid: int, parents: dict[int, int | None]) -> Iterator[int]:
-    """A process and those below it, as far as each has started one other."""
+    """A process and its descendants among the CLIs."""
     yield pid
     children = [child for child, parent in parents.items() if parent == pid]
     for child in children:
@@ -136,7 +136,7 @@ def _chain(pid: int, parents: dict[int, int | None]) -> Iterator[int]:
 
 def _running(chain: Sequence[_Found]) -> RunningCli | None:
     first = chain[0]
-    # A CLI that starts itself again says so to that one; what this starts later, a worker say, inherits it.
+    # A CLI that starts itself again marks the new process by a variable, which later children inherit.
     environments = [_asked(one.process.environ) for one in chain]
     again = (
         i
@@ -169,7 +169,7 @@ def _running(chain: Sequence[_Found]) -> RunningCli | None:
 
 
 def _asked(ask: Callable[[], T]) -> T | None:
-    """What the system says, None if it doesn't let us see that."""
+    """The system's answer; None if it refuses."""
     try:
         return ask()
     except (psutil.Error, OSError):

@@ -1,4 +1,4 @@
-"""What a CLI's own settings say, which are the person's. Asks the disk; standard library alone."""
+"""Reads a CLI's own settings files. Standard library only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _JSON_WITH_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOT
 
 
 def settings_folder(family: CliFamily, variables: Mapping[str, str], cwd: str = "") -> Path:
-    """The folder of a family in the person's home, as the variables of a process in the folder `cwd` say."""
+    """A family's folder in the person's home, by the variables of a process that runs in the folder `cwd`."""
     habits = family.habits
     named = variables.get(habits.home_variable)
     if named and habits.home_is_folder:
@@ -25,13 +25,13 @@ def settings_folder(family: CliFamily, variables: Mapping[str, str], cwd: str = 
 
 
 def approval_mode(family: CliFamily, values: Mapping[str, Any]) -> str | None:
-    """The approval mode that settings name; None if they name none."""
+    """The approval mode in the settings; None if they have none."""
     mode = setting(values, family.habits.approval_setting, setting(values, "tools.approvalMode"))
     return mode if isinstance(mode, str) else None
 
 
 def names_approval_mode(family: CliFamily) -> bool:
-    """Whether the person's settings, not those of a project, name an approval mode."""
+    """Whether the person's own settings, not a project's, set an approval mode."""
     return approval_mode(family, read_json(settings_folder(family, os.environ) / "settings.json")) is not None
 
 

@@ -1,4 +1,4 @@
-"""Texts for shells and for the prompts of CLIs: variables, command lines, mentions of files. Standard library alone."""
+"""Texts for shells and for the prompts of CLIs: variables, command lines, mentions of files. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from .families import TERMINAL_VARIABLES, Launch
 
 Shell = Literal["sh", "fish", "powershell"]
 Command = str | Sequence[str]
-"""What a person writes into the settings: a program with its arguments, or a line for the shell."""
+"""A command from the settings: a program with its arguments, or a line for the shell."""
 Lines = tuple[int, int]
-"""The first and the last line, from 1."""
+"""The first and the last line; they count from 1."""
 
 NOT_FOUND = 127
-"""The exit status of shells whose command is missing."""
+"""A shell's exit status if the command is missing."""
 
 _POSIX = {"sh", "bash", "dash", "ksh", "zsh", "fish"}
-"""Shells that understand `login_command`; the CLIs know them too where they look for the editor's process."""
+"""Shells that understand `login_command`. The CLIs also know them when they look for the editor's process."""
 _POWERSHELL_QUOTES = re.compile("(['\u2018\u2019\u201a\u201b])")
-"""PowerShell takes typographic single quotes for plain ones."""
+"""PowerShell treats typographic single quotes like plain ones."""
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _ENDS_MENTION = re.compile(r"[,\s;!?()\[\]{}]|\.$")
-"""What ends a path behind an @ in a CLI's prompt unless it is escaped."""
+"""Characters that end a path after an @ in a CLI's prompt unless escaped."""
 _ESCAPED = re.compile(r"""([ ()\[\]{};|*?$`'"#&<>!~,])""")
-"""What both families unescape, elsewhere than on Windows."""
+"""Characters that both families unescape, except on Windows."""
 _NOT_UNESCAPED = re.compile(r"[\\]|[^\S ]|\.$")
-"""What Qwen Code can't be told behind an @."""
+"""Paths that Qwen Code can't read after an @."""
 
 
 def quoted(text: str, shell: Shell) -> str:
-    """A word of a command line that stands for exactly this text."""
+    """The text quoted as one word of a command line."""
     match shell:
         case "sh":
             return shlex.quote(text)
@@ -45,13 +45,13 @@ def quoted(text: str, shell: Shell) -> str:
 
 
 def environment_commands(variables: Mapping[str, str], shell: Shell) -> str:
-    """The commands, one to a line, that set environment variables in a shell."""
+    """The commands that set environment variables in a shell, one per line."""
     form = {"sh": "export {}={}\n", "fish": "set -gx {} {}\n", "powershell": "$env:{} = {}\n"}[shell]
     return "".join(form.format(name, quoted(value, shell)) for name, value in variables.items())
 
 
 def usual_shell(environment: Mapping[str, str]) -> str:
-    """The person's own shell, as far as it understands `login_command`; elsewhere than on Windows."""
+    """The person's shell if it understands `login_command`, else another one. Not for Windows."""
     shell = environment.get("SHELL", "")
     if os.path.basename(shell) in _POSIX and os.path.isabs(shell):
         return shell
@@ -59,9 +59,9 @@ def usual_shell(environment: Mapping[str, str]) -> str:
 
 
 def options(launch: Launch, words: Sequence[str], *, resume: bool, is_decided: bool = False) -> list[str]:
-    """The options that a CLI gets beside those in the person's own command.
+    """The options to add to the person's own command.
 
-    `is_decided`: the person's settings of the CLI say already when it asks.
+    `is_decided`: the person's settings of the CLI already set the approval mode.
     """
     given = {word.partition("=")[0] for word in words}
     ask = [] if is_decided or given & launch.unless else list(launch.ask)
@@ -69,7 +69,7 @@ def options(launch: Launch, words: Sequence[str], *, resume: bool, is_decided: b
 
 
 def words_of(command: Command) -> list[str]:
-    """The words of a command, as near as they can be told of a line."""
+    """The words of a command; a good guess if it is a line for the shell."""
     if not isinstance(command, str):
         return list(command)
     try:
@@ -81,10 +81,10 @@ def words_of(command: Command) -> list[str]:
 def login_command(
     shell: str, launch: Launch, command: Command, *, resume: bool = False, is_decided: bool = False
 ) -> list[str]:
-    """The arguments that run a CLI in a login shell, so that the PATH of its start-up files holds.
+    """The arguments that run a CLI in a login shell, so that the PATH from the shell's start-up files is used.
 
-    The shell stays the CLI's parent, which looks for the editor from there upwards (qwen-ide.md §2); without the
-    `exit` it would let the CLI take its place. A missing program is told in one sentence.
+    The shell stays the CLI's parent, since the CLI looks for the editor among its parents (qwen-ide.md §2). Without
+    the `exit` the shell would be replaced by the CLI. If the program is missing, one sentence says so.
     """
     kind: Shell = "fish" if os.path.basename(shell) == "fish" else "sh"
     words = words_of(command) or [launch.key]
@@ -92,7 +92,7 @@ def login_command(
     line = command if isinstance(command, str) else _joined(words, kind)
     steps = [f"export {name}={value}" for name, value in TERMINAL_VARIABLES.items()]  # Terminus sets its own
     program = words[0]
-    if not _is_odd(program):
+    if not _needs_quotes(program):
         complaint = quoted(f"echo {shlex.quote(not_found(launch, program))}; exit {NOT_FOUND}", kind)
         steps.append(f"type {program} >/dev/null 2>&1 || exec /bin/sh -c {complaint}")
     steps += [f"{line} {extra}".rstrip(), "exit"]
@@ -100,7 +100,7 @@ def login_command(
 
 
 def windows_command(launch: Launch, command: Command, *, resume: bool = False, is_decided: bool = False) -> list[str]:
-    """The same on Windows, where shells have no start-up files that matter. `call` runs `.cmd` files as well."""
+    """`login_command` for Windows, where start-up files don't matter. `call` also runs `.cmd` files."""
     words = [word.strip('"') for word in words_of(command)] or [launch.key]
     steps = [f"set {name}={value}&&" for name, value in TERMINAL_VARIABLES.items()]
     setting = [word for step in steps for word in step.split(" ")]
@@ -108,7 +108,7 @@ def windows_command(launch: Launch, command: Command, *, resume: bool = False, i
 
 
 def not_found(launch: Launch, program: str) -> str:
-    """What is said where a CLI is missing."""
+    """The message if a CLI is missing."""
     return (
         f"QwenCompanion: {program} was not found. Install it with: npm install -g {launch.npm_package} - "
         f"or name yours in the setting {launch.key}_command."
@@ -118,12 +118,12 @@ def not_found(launch: Launch, program: str) -> str:
 def mention(
     path: str, folder: str, launch: Launch | None, lines: Sequence[Lines] = (), *, windows: bool = os.name == "nt"
 ) -> str | None:
-    """What names a file, and lines of it, in the prompt of a CLI that runs in a folder; a blank is at its end.
+    """The mention of a file and of lines in it for the prompt of a CLI that runs in a folder. It ends with a space.
 
-    The CLI puts the file's text into the prompt for a path behind an @. No CLI knows line numbers there: it would look
-    for a file of that name (Qwen Code 0.24.4 and Gemini CLI 0.61 alike, `atCommandProcessor`). So they follow in words.
-    A path that can't be said behind an @ is quoted, for the model to read. None for a path that would press keys in the
-    terminal, such as a line feed. Without a launch, as for any of them.
+    The CLI puts the text of the file after an @ into the prompt. No CLI knows line numbers there: it would look for a
+    file of that name (`atCommandProcessor` in Qwen Code 0.24.4 and Gemini CLI 0.61). So the lines follow in words. A
+    path that doesn't work after an @ is quoted, for the model to read. None for a path with control characters, which
+    would press keys in the terminal. Without a launch, the text suits every CLI.
     """
     if _CONTROLS.search(path):
         return None
@@ -139,7 +139,7 @@ def mention(
 
 
 def _below(path: str, folder: str) -> str:
-    """The path as seen from the folder if it is below it."""
+    """The path relative to the folder if it is below it."""
     try:
         inside = PurePath(path).relative_to(PurePath(folder)) if folder else None
     except ValueError:
@@ -151,18 +151,18 @@ def _below(path: str, folder: str) -> str:
 
 
 def _mentioned(path: str, launch: Launch | None, *, windows: bool) -> str | None:
-    """The path behind an @, None if it can't be said so."""
+    """The path after an @; None if that doesn't work for it."""
     if not windows:
         return None if _NOT_UNESCAPED.search(path) else "@" + _ESCAPED.sub(r"\\\1", path)
     if not _ENDS_MENTION.search(path):
         return "@" + path
-    # There, Qwen Code doesn't unescape, and knows no quotes.
+    # On Windows, Qwen Code neither unescapes nor reads quotes.
     return f'@"{path}"' if launch and launch.quotes_paths else None
 
 
 def _joined(words: Sequence[str], kind: Shell) -> str:
-    return " ".join(quoted(word, kind) if _is_odd(word) else word for word in words)
+    return " ".join(quoted(word, kind) if _needs_quotes(word) else word for word in words)
 
 
-def _is_odd(word: str) -> bool:
+def _needs_quotes(word: str) -> bool:
     return not re.fullmatch(r"[\w@%+:,./-]+", word, re.ASCII)

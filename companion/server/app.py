@@ -1,6 +1,6 @@
-"""The ASGI application of one window: who may come in, and which session a request belongs to.
+"""The ASGI application of one window: it checks each request and finds the session that the request belongs to.
 
-Every request passes the guard first, in the order Host, Origin, token. What is inside is the SDK's.
+Every request is checked first, in the order Host, Origin, token. The SDK answers the rest.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from .sessions import Session, Sessions, Stream
 from .tools import Tools
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
-"""The names under which a CLI may know this machine; the last one from inside a container."""
+"""The names by which a CLI may reach this machine; the last one is used inside a container."""
 MAX_BODY = 64 * 1024 * 1024
 """Bytes. openDiff carries a whole file."""
 METHODS = ("GET", "POST", "DELETE")
-LAST_WORD = 0.5
-"""Seconds that the end of a stream may take."""
+FINAL_CHUNK_LIMIT = 0.5
+"""Seconds allowed for sending the final chunk of a stream."""
 
 
 class App:
-    """What a window's port answers."""
+    """The ASGI application behind a window's port."""
 
     def __init__(self, endpoint: Endpoint, sessions: Sessions, tools: Tools) -> None:
         self._endpoint = endpoint
@@ -45,7 +45,7 @@ class App:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
-        caller = self._caller(Headers(scope=scope))
+        caller = self._authenticate(Headers(scope=scope))
         if isinstance(caller, Response):
             await caller(scope, receive, send)
         elif scope["path"] != "/mcp":
@@ -57,24 +57,24 @@ class App:
             await self._serve(caller, scope, receive, send)
 
     def session_ids(self) -> dict[str, str]:
-        """The sessions that CLIs may go on to use: from the id as the CLI knows it to the name of the family."""
+        """The sessions that CLIs may continue to use: from the id that the CLI knows to the name of the family."""
         return self._resumed.waiting | {self._resumed.outward(one.identifier): one.cli for one in self._sessions}
 
     async def end(self, session: Session) -> None:
-        """Make the SDK forget a session, in the way of a client that takes its leave."""
+        """End a session in the SDK, with the request that a client would send."""
         self._resumed.forget(session.identifier)
         await self._ask(self.manager.handle_request, "DELETE", {"mcp-session-id": session.identifier})
 
     async def _open_again(self, family: str, version: str) -> str:
-        """Open a session in the SDK for a CLI that has shaken hands with the instance before; returns its id."""
+        """Open a session in the SDK for a CLI that was connected to the previous instance; returns its id."""
 
         async def serve(scope: Scope, receive: Receive, send: Send) -> None:
             await self._request(family, self._sessions.find(identifier), scope, receive, send)
 
         identifier = None
         client = {"name": "resumed", "version": "0"}
-        hello = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
-        answer = await self._ask(serve, "POST", {}, {"id": 0, "method": "initialize", "params": hello})
+        initialize = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+        answer = await self._ask(serve, "POST", {}, {"id": 0, "method": "initialize", "params": initialize})
         identifier = answer["mcp-session-id"]
         headers = {"mcp-session-id": identifier, "mcp-protocol-version": version}
         await self._ask(serve, "POST", headers, {"method": "notifications/initialized"})
@@ -83,7 +83,7 @@ class App:
     async def _ask(
         self, serve: ASGIApp, method: str, headers: dict[str, str], message: dict[str, object] | None = None
     ) -> Headers:
-        """Make a request in process; returns the headers of the answer."""
+        """Make a request inside this process; returns the headers of the answer."""
         body = json.dumps({"jsonrpc": "2.0"} | message).encode() if message else b""
         answer = Headers()
 
@@ -101,7 +101,7 @@ class App:
         await serve(scope, receive, send)
         return answer
 
-    def _caller(self, headers: Headers) -> CliFamily | Response:
+    def _authenticate(self, headers: Headers) -> CliFamily | Response:
         host = headers.get("host", "").lower()
         if host not in {f"{name}:{self._endpoint.port}" for name in HOSTS}:
             return PlainTextResponse("Forbidden: unknown Host", 403)
@@ -166,7 +166,7 @@ class App:
         await session.opening.acquire()
         try:
             if session.stream:
-                # The CLI knows that its old stream is dead before we do; at the SDK's 409 it would give up.
+                # The CLI notices first that its old stream is dead. It would give up at the 409 that the SDK sends.
                 await session.stream.close()
             await self.manager.handle_request(_without_event_id(scope), listen, watch)
         finally:
@@ -174,19 +174,19 @@ class App:
                 session.opening.release()
             if stream.closing.is_set() and not ended:
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(LAST_WORD):  # a CLI that is suspended reads nothing
+                    async with asyncio.timeout(FINAL_CHUNK_LIMIT):  # a suspended CLI reads nothing
                         await send({"type": "http.response.body", "body": b"", "more_body": False})
             stream.closed.set()
             self._sessions.stream_closed(session, stream)
 
 
 def _without_event_id(scope: Scope) -> Scope:
-    """We keep no events to be sent again, and the SDK fails if it is asked for some."""
+    """We store no events to send again, and the SDK fails if a client asks for them."""
     return dict(scope, headers=[(name, value) for name, value in scope["headers"] if name != b"last-event-id"])
 
 
 def _unsupported(version: str) -> Response:
-    """Newer revisions have no sessions, so no stream for our notifications; clients fall back to the handshake."""
+    """Newer revisions have no sessions and so no stream for our notifications; clients fall back to the handshake."""
     data = {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": version}
     return _error(400, UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {version}", data)
 

@@ -1,4 +1,4 @@
-"""Which files are open, in the order of their focus, as the context that a CLI gets (companion-spec.md C)."""
+"""The context that a CLI gets: the open files in the order of their focus (companion-spec.md C)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from ..protocol import Cursor, File, IdeContext, WorkspaceState
 from .port import OpenFile, Selection
 
 MAX_FILES = 10
-"""The CLIs cut to as many (C5)."""
+"""The CLIs cut the list to this length (C5)."""
 MAX_SELECTED = 16_384
-"""Longest selected text, in UTF-16 units: the CLIs cut there and say that they did (C5)."""
+"""The longest selected text, in UTF-16 units. The CLIs cut longer ones and add a note (C5)."""
 CANDIDATES = 4 * MAX_FILES
-"""How many views are asked for their file: some show none, or one that isn't on disk."""
+"""How many views are asked for their file. Some show no file, or one that isn't on disk."""
 
 
 class FocusOrder:
-    """The views of a window by their last focus."""
+    """The views of a window, ordered by their last focus."""
 
     def __init__(self) -> None:
         self._focused: dict[int, int] = {}
 
     def focused(self, view: int, at: int) -> None:
-        """A view got the focus, at a Unix time in milliseconds. News may come late and out of order."""
-        # It goes to the end, so that of two at the same time the later one counts as later.
+        """A view got the focus, at a Unix time in milliseconds. Calls may come late and out of order."""
+        # Moved to the end, so that of two with the same time the last call wins.
         self._focused[view] = max(at, self._focused.pop(view, 0))
 
     def forget(self, view: int) -> None:
@@ -32,7 +32,7 @@ class FocusOrder:
         self._focused.pop(view, None)
 
     def recent(self) -> list[int]:
-        """The views of latest focus, the latest first."""
+        """The views that had the focus most recently, the latest first; at most CANDIDATES."""
         latest_first = list(reversed(self._focused))
         return sorted(latest_first, key=self._focused.__getitem__, reverse=True)[:CANDIDATES]
 
@@ -42,18 +42,18 @@ class FocusOrder:
 
 
 def existing_files(files: Sequence[OpenFile]) -> list[OpenFile]:
-    """The files that are on disk, each once, at most MAX_FILES (C3, C5). Asks the disk, so not for an event loop."""
+    """The files that exist on disk, without duplicates, at most MAX_FILES (C3, C5). Not for an event loop."""
     found: dict[str, OpenFile] = {}
     for file in files:
         if len(found) == MAX_FILES:
             break
-        if file.path not in found and _can_be_told(file.path) and os.path.isfile(file.path):
+        if file.path not in found and _is_encodable(file.path) and os.path.isfile(file.path):
             found[file.path] = file
     return list(found.values())
 
 
-def _can_be_told(path: str) -> bool:
-    """Whether JSON can say a path: the name of a file that isn't UTF-8 holds lone surrogates."""
+def _is_encodable(path: str) -> bool:
+    """Whether a path fits into JSON. A file name that isn't UTF-8 holds lone surrogates, which don't."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -62,7 +62,7 @@ def _can_be_told(path: str) -> bool:
 
 
 def cut(text: str, limit: int) -> str:
-    """The first `limit` UTF-16 units of a text, less one where that would split a character."""
+    """The first `limit` UTF-16 units of a text; one less if that would split a character."""
     text = text[:limit]
     # A character is two units at most, so a text of half the limit needs no counting.
     if len(text) <= limit // 2:
@@ -73,7 +73,7 @@ def cut(text: str, limit: int) -> str:
 def ide_context(
     files: Sequence[OpenFile], order: FocusOrder, selection: Selection | None, *, is_trusted: bool | None
 ) -> IdeContext:
-    """The context of some files, the first of which is the active one with its selection (C2, C4)."""
+    """The context for these files. The first one is the active one and has the selection (C2, C4)."""
     open_files = [File(path=file.path, timestamp=order.at(file.view)) for file in files]
     if open_files:
         active = {"is_active": True}

@@ -1,7 +1,7 @@
-"""One window's server, as CLIs see it: its port, its token, its folders and its discovery files.
+"""One window's endpoint as CLIs see it: its port, its tokens, its folders and its discovery files.
 
-Standard library alone: an endpoint is open and published before the libraries are imported, and the kernel queues
-the CLI that connects in between.
+Standard library only: an endpoint is opened and published before the libraries are imported. Until then, the kernel
+queues a CLI that connects.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .port import ServedWindow
 def listen(port: int = 0) -> socket.socket:
     """A listening socket on the loopback interface; port 0 lets the system choose.
 
-    The protocol is named: asyncio turns Nagle's algorithm off for such sockets alone, else every answer waits 40 ms.
+    The protocol is named because asyncio turns Nagle's algorithm off only then; otherwise every answer waits 40 ms.
     """
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if sys.platform == "win32":
-            # Elsewhere the default: nobody else may listen on a port of ours.
+            # No other process may listen on our port. On other systems that is the default.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
         else:
-            # Connections of a moment ago don't keep us from the port that we had.
+            # Closed connections in TIME_WAIT must not keep us from our old port.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
         listener.listen(128)
@@ -43,21 +43,21 @@ def listen(port: int = 0) -> socket.socket:
 
 @dataclass
 class Endpoint:
-    """A window's place on the loopback interface."""
+    """A window's listening socket, tokens, sessions and discovery files."""
 
     window: int
     listener: socket.socket
     folders: tuple[str, ...] = ()
     tokens: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Those that are known already, by the name of the family."""
+    """Tokens of the previous instance, by the name of the family."""
     sessions: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Sessions of the instance before this one, which their CLIs go on to use: from the id to the family's name."""
+    """Sessions of the previous instance that their CLIs continue to use: from the id to the family's name."""
     in_front: bool = False
-    """Whether its window is the one in front: of a file that all windows share, it is the owner."""
+    """Whether its window is in front. Only that one writes the file that all windows share."""
     legacy_files: bool = True
-    """Whether CLIs from before Qwen Code 0.5.2 find it too."""
+    """Whether to write the files that Qwen Code reads before 0.5.2, too."""
     folders_since: dict[str, float] = field(default_factory=dict[str, float])
-    """Since when each folder is told to CLIs, as a Unix time in seconds."""
+    """Since when each folder has been published, as a Unix time in seconds."""
     publications: list[DiscoveryFiles] = field(init=False)
     """One for each CLI family, each with a token of its own: the token says who calls, and for which window."""
 
@@ -70,7 +70,7 @@ class Endpoint:
 
     @classmethod
     def open(cls, window: ServedWindow, inherited: Inheritance | None = None) -> Endpoint:
-        """Listen for a window: where the last instance did, else on its old port if that is free.
+        """Listen for a window: on the inherited socket if there is one, else on its old port if that is free.
 
         Raises OSError if the system has no port to give.
         """
@@ -85,7 +85,7 @@ class Endpoint:
         return cls(window.id, listener, window.folders)
 
     def bequeath(self, sessions: dict[str, str]) -> Inheritance:
-        """What the next instance needs to go on with this endpoint and these sessions."""
+        """What the next instance needs to continue with this endpoint and these sessions."""
         tokens = {publication.family.name: publication.token for publication in self.publications}
         return Inheritance(self.listener.dup(), tokens, sessions, self.folders_since)
 
@@ -96,7 +96,7 @@ class Endpoint:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables with which a terminal's CLI picks this window."""
+        """The environment variables by which a CLI in a terminal chooses this window."""
         values: dict[str, str] = {}
         for one in self.publications:
             values |= one.family.variables(self.folders, self.port, one.token, os.getppid())
@@ -104,11 +104,11 @@ class Endpoint:
 
     @property
     def terminal_variables(self) -> dict[str, str]:
-        """The same for a terminal that we open ourselves, which may also be told which editor this is."""
+        """`variables` for a terminal that we open ourselves; they also name the editor."""
         return self.variables | TERMINAL_VARIABLES
 
     def family(self, token: str) -> CliFamily | None:
-        """The family whose token this is. Takes as long for a wrong token as for a right one."""
+        """The family that this token belongs to. Takes the same time for a wrong token as for a right one."""
         found = None
         for publication in self.publications:
             if secrets.compare_digest(token.encode(), publication.token.encode()):
@@ -116,7 +116,7 @@ class Endpoint:
         return found
 
     def names(self, family: CliFamily) -> list[DiscoveryName]:
-        """The discovery files of this window for a family, as the settings and the front window have it now."""
+        """The discovery files of this window for a family, by the current settings and window in front."""
         return [
             name
             for name in family.files
@@ -124,17 +124,19 @@ class Endpoint:
         ]
 
     def publish(self) -> list[str]:
-        """Write the discovery files for the folders as they are now. Returns a sentence for each new failure."""
+        """Write the discovery files for the current folders. Returns a sentence for each new failure."""
         now = time.time()
         self.folders_since = {folder: self.folders_since.get(folder, now) for folder in self.folders}
-        return [said for one in self.publications for said in one.publish(self.folders, self.names(one.family))]
+        return [problem for one in self.publications for problem in one.publish(self.folders, self.names(one.family))]
 
     def heal(self, lives: Lives) -> list[str]:
-        """Write again the discovery files that somebody has removed or changed. Returns as `publish` does."""
-        return [said for one in self.publications for said in one.heal(self.folders, self.names(one.family), lives)]
+        """Write the discovery files again that were removed or changed. Returns the same as `publish`."""
+        return [
+            problem for one in self.publications for problem in one.heal(self.folders, self.names(one.family), lives)
+        ]
 
     def touch(self) -> None:
-        """Make the discovery files the newest: the window has got the focus."""
+        """Make the discovery files the newest, because the window got the focus."""
         for publication in self.publications:
             publication.touch()
 

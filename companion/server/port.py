@@ -1,4 +1,4 @@
-"""What a window's server asks of an editor, and the plain values that it gets. Standard library alone."""
+"""What a window's server needs from an editor, and the values that it gets. Standard library only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..messages import Messages
 
 @dataclass(frozen=True, slots=True)
 class ServedWindow:
-    """A window that is to be served, and the port that it had before; 0 for none."""
+    """A window to serve, and the port that it had before; 0 for none."""
 
     id: int
     folders: tuple[str, ...]
@@ -34,7 +34,7 @@ class OpenFile:
 
 @dataclass(frozen=True, slots=True)
 class WindowState:
-    """A window's folders, and those of the asked views that are still in it and show a file, in the asked order."""
+    """A window's folders, and the files of the views that were asked for and are still there, in the same order."""
 
     folders: tuple[str, ...]
     files: tuple[OpenFile, ...] = ()
@@ -42,10 +42,10 @@ class WindowState:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Where the caret of a view is and what is selected there.
+    """The caret of a view and the selected text.
 
-    `line` and `character` count from 1, `character` in UTF-16 units. `text` may be cut: it holds at least the first
-    units that were asked for.
+    `line` and `character` count from 1, `character` in UTF-16 units. `text` may be cut: it has at
+    least the length that was asked for.
     """
 
     line: int
@@ -56,7 +56,7 @@ class Selection:
 class ContextSource(Messages, Protocol):
     """What a window shows. An answer of None means that the window or the view is gone.
 
-    Called on the companion thread; the answers come from the editor's own thread.
+    Called on the companion thread; the answers come from the editor's UI thread.
     """
 
     async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
@@ -64,5 +64,5 @@ class ContextSource(Messages, Protocol):
         ...
 
     async def selection(self, view: int, limit: int) -> Selection | None:
-        """The caret and the selected text of a view, of which the first `limit` characters are enough."""
+        """The caret and the selected text of a view; the first `limit` characters are enough."""
         ...

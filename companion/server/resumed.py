@@ -1,7 +1,7 @@
-"""Sessions that CLIs have opened with the instance before a reload, and go on to use (`handover`).
+"""Sessions that CLIs opened before a reload and continue to use (`handover`).
 
-The SDK makes the ids of its sessions itself. So such a session is opened anew in the SDK, in process, and from then on
-its id is translated: the CLI goes on to say and to hear the one that it knows.
+The SDK makes the ids of its sessions itself. So such a session is opened again in the SDK, inside this process. From
+then on its id is translated: the CLI continues to see the id that it knows.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from starlette.types import Message, Scope, Send
 
 HEADER = "mcp-session-id"
 DEFAULT_VERSION = "2025-03-26"
-"""What a client speaks that does not say it."""
+"""The version of a client that names none."""
 
 
 class ResumedSessions:
-    """The ids of the sessions before the reload, and what they are called in the SDK now.
+    """The session ids from before the reload, and the ids that the SDK has for them now.
 
     `open_again` opens a session for a family and a protocol version, and returns its id.
     """
 
     def __init__(self, waiting: dict[str, str], open_again: Callable[[str, str], Awaitable[str]]) -> None:
         self.waiting = dict(waiting)
-        """Those whose CLIs haven't come back yet: from the id to the family's name."""
+        """Sessions whose CLIs haven't sent a request yet: from the id to the family's name."""
         self._open_again = open_again
         self._inward: dict[str, str] = {}
         self._lock = asyncio.Lock()
 
     def outward(self, identifier: str) -> str:
-        """The id under which the CLI knows a session of the SDK."""
+        """The id that the CLI knows for a session of the SDK."""
         return next((outward for outward, inward in self._inward.items() if inward == identifier), identifier)
 
     def forget(self, identifier: str) -> None:
@@ -39,7 +39,7 @@ class ResumedSessions:
         self._inward.pop(self.outward(identifier), None)
 
     async def translate(self, family: str, scope: Scope, send: Send) -> tuple[Scope, Send]:
-        """A request and its answer, with the SDK's id in place of the CLI's on the way in, and back on the way out."""
+        """Replace the CLI's id with the SDK's in a request, and back again in its answer."""
         headers = Headers(scope=scope)
         outward = headers.get(HEADER)
         if outward is None:

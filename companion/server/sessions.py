@@ -1,4 +1,4 @@
-"""The CLIs that are connected to a window: each with its stream, its outbox and its end."""
+"""The CLIs that are connected to a window, each with its stream and its outbox."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..protocol import ContextUpdate, Notification
 logger = logging.getLogger(__name__)
 
 STREAM_GONE_LIMIT = 10.0
-"""Seconds that a session lives without its stream: a CLI asks again within 3, and never takes its leave."""
+"""Seconds that a session lives without a stream. A CLI reconnects within 3 s and never says that it ends."""
 PING_LIMIT = 2.0
 """Seconds that a CLI has to answer a ping."""
 
 
 Background = Callable[[Coroutine[Any, Any, object]], object]
-"""Runs a coroutine on the loop and reports what it raises."""
+"""Runs a coroutine on the loop and logs what it raises."""
 
 
 class Session:
-    """One connected CLI. It owns what waits for its stream."""
+    """One connected CLI. It owns the notifications that wait for its stream."""
 
     def __init__(self, identifier: str, window: int, cli: str, background: Background) -> None:
         self.identifier = identifier
@@ -35,11 +35,11 @@ class Session:
         self.cli = cli
         self.stream: Stream | None = None
         self.opening = asyncio.Lock()
-        """Held while a stream takes the place of another: the SDK has room for one."""
+        """Held while a stream replaces another: the SDK allows one."""
         self.since = time.time()
         """When it connected, as a Unix time in seconds."""
         self.last_message = self.since
-        """When the CLI said something last, as a Unix time in seconds."""
+        """When the CLI last sent something, as a Unix time in seconds."""
         self._peer: ServerSession | None = None
         self._outbox: list[Notification] = []
         self._background = background
@@ -48,7 +48,7 @@ class Session:
         self._drained.set()
 
     def notify(self, notification: Notification) -> None:
-        """Send a notification on the stream, or once it is back. A newer context takes the place of one that waits."""
+        """Send a notification, once the stream is open. A newer context replaces a waiting one."""
         if isinstance(notification, ContextUpdate):
             self._outbox = [waiting for waiting in self._outbox if not isinstance(waiting, ContextUpdate)]
         self._outbox.append(notification)
@@ -56,17 +56,17 @@ class Session:
         self._drain_soon()
 
     def initialized(self, peer: ServerSession) -> None:
-        """The handshake is done; `peer` is the SDK's way to the CLI."""
+        """The handshake is done; `peer` is the SDK's object that sends to the CLI."""
         self._peer = peer
         self._drain_soon()
 
     def stream_opened(self, stream: Stream) -> None:
-        """The CLI listens."""
+        """The CLI has opened its stream."""
         self.stream = stream
         self._drain_soon()
 
     def stream_closed(self, stream: Stream) -> bool:
-        """A stream ended. Returns whether the CLI listens no more: a newer stream may have taken its place."""
+        """A stream ended. Returns whether there is none now: a newer one may have replaced it."""
         if self.stream is stream:
             self.stream = None
         return self.stream is None
@@ -84,7 +84,7 @@ class Session:
         return time.perf_counter() - started
 
     async def flushed(self) -> None:
-        """Wait until nothing waits to be sent."""
+        """Wait until everything is sent."""
         await self._drained.wait()
 
     def _drain_soon(self) -> None:
@@ -104,14 +104,14 @@ class Session:
 
 
 class Stream:
-    """A session's open GET request, seen from the outside, so that it can be ended cleanly."""
+    """A session's open GET request, so that it can be ended cleanly."""
 
     def __init__(self) -> None:
         self.closing = asyncio.Event()
         self.closed = asyncio.Event()
 
     async def close(self) -> None:
-        """End the stream with its final chunk, and wait for that."""
+        """Send the stream's final chunk and wait until that is done."""
         self.closing.set()
         await self.closed.wait()
 
@@ -132,7 +132,7 @@ class Sessions:
         self._on_stream = on_stream
         self._on_end = on_end
         self.on_change: Callable[[], object] = lambda: None
-        """Called when a CLI listens, or listens no more."""
+        """Called when a stream has opened or closed."""
         self._sessions: dict[str, Session] = {}
         self._ends: dict[str, asyncio.TimerHandle] = {}
 
@@ -164,7 +164,7 @@ class Sessions:
         self.on_change()
 
     def stream_closed(self, session: Session, stream: Stream) -> None:
-        """A session's stream is gone; unless it comes back in time, so is the session."""
+        """A session's stream is gone. The session ends too unless a stream comes back in time."""
         if session.stream_closed(stream) and session.identifier in self._sessions:
             self._end_later(session.identifier)
             self.on_change()

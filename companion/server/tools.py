@@ -68,7 +68,7 @@ class Tools:
             session.initialized(context.session)
 
     async def _list(self, context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        # A CLI that is not offered both asks in its terminal alone.
+        # A CLI that isn't offered both tools asks only in its terminal.
         session = self._session(context)
         offers = session is not None and self._reviews.settings_of(session.window).show_diffs
         return ListToolsResult(tools=TOOLS if offers else [])
@@ -111,6 +111,6 @@ def _failed(why: str) -> CallToolResult:
 
 
 def _why(error: ValidationError) -> str:
-    """What is wrong, without the value: that may be a whole file."""
+    """What is wrong, without the value, which may be a whole file."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}" for one in found)

@@ -1,4 +1,4 @@
-"""One window at work: its endpoint is served, its context goes to its sessions."""
+"""One window's server: it answers requests and sends the context to the sessions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .tools import Tools
 logger = logging.getLogger(__name__)
 
 QUIET = 0.05
-"""Seconds without news before the context goes out (C1)."""
+"""Seconds without a change before the context is sent (C1)."""
 
 
 class WindowServer:
@@ -45,7 +45,7 @@ class WindowServer:
         self._reviews = reviews
         self._background = background
         self._on_folders = on_folders
-        self.sessions = Sessions(endpoint.window, background, on_stream=self._greet, on_end=self._end)
+        self.sessions = Sessions(endpoint.window, background, on_stream=self._stream_opened, on_end=self._end)
         self._app = App(endpoint, self.sessions, Tools(self.sessions, reviews))
         config = uvicorn.Config(
             self._app,
@@ -63,7 +63,7 @@ class WindowServer:
         self._server = uvicorn.Server(config)
         self._quiet: asyncio.TimerHandle | None = None
         self._sent: IdeContext | None = None
-        self._telling = asyncio.Lock()
+        self._sending = asyncio.Lock()
         self._is_closing = False
 
     async def serve(self) -> None:
@@ -78,35 +78,35 @@ class WindowServer:
             self._quiet.cancel()
         await self.sessions.close()
         self.endpoint.withdraw()
-        # It closes the listener as well.
+        # This also closes the listener.
         self._server.should_exit = True
 
     def session_ids(self) -> dict[str, str]:
-        """The sessions that the next instance has to know: from their ids, as the CLIs know them, to the families."""
+        """The sessions that the next instance continues: from the ids that the CLIs know to the families."""
         return self._app.session_ids()
 
     def touched(self) -> None:
-        """Something that the context tells may have changed."""
+        """The context may have changed."""
         if self._quiet:
             self._quiet.cancel()
         if not self._is_closing:
-            self._quiet = asyncio.get_running_loop().call_later(QUIET, lambda: self._background(self._tell()))
+            self._quiet = asyncio.get_running_loop().call_later(QUIET, lambda: self._background(self._send_context()))
 
-    def _greet(self, session: Session) -> None:
-        """A session's stream has opened: it gets the context as it is now."""
+    def _stream_opened(self, session: Session) -> None:
+        """A session's stream has opened: send it the current context."""
         logger.info("%s is connected to window %d", session.cli, session.window)
-        self._background(self._tell(session))
+        self._background(self._send_context(session))
 
-    async def _tell(self, greeted: Session | None = None) -> None:
-        """Send the context to every session if it has changed, and to one that has just come in any case."""
-        async with self._telling:  # one after the other: an older context must not come last
+    async def _send_context(self, opened: Session | None = None) -> None:
+        """Send the context to every session if it has changed, and to the newly opened one in any case."""
+        async with self._sending:  # one at a time, so that an older context never comes last
             context = await self._context()
             if context is None:
                 return
-            has_changed = _told(context) != _told(self._sent)
+            has_changed = _comparable(context) != _comparable(self._sent)
             self._sent = context
             for session in self.sessions:
-                if has_changed or session is greeted:
+                if has_changed or session is opened:
                     session.notify(ContextUpdate(params=context))
 
     async def _context(self) -> IdeContext | None:
@@ -123,24 +123,24 @@ class WindowServer:
         return ide_context(files, self.order, selection, is_trusted=self.settings.is_trusted)
 
     def publish(self) -> None:
-        """Write the discovery files anew."""
+        """Write the discovery files."""
         for problem in self.endpoint.publish():
             self._editor.say(problem, self.endpoint.window)
 
     def heal(self, lives: Lives) -> None:
-        """Write the discovery files that are missing."""
+        """Write the discovery files that are missing or changed."""
         if not self._is_closing:
             for problem in self.endpoint.heal(lives):
                 self._editor.say(problem, self.endpoint.window)
 
     async def _end(self, session: Session) -> None:
         self._reviews.orphan(session)
-        with contextlib.suppress(RuntimeError):  # the manager has ended, and its sessions with it
+        with contextlib.suppress(RuntimeError):  # the manager has ended together with its sessions
             await self._app.end(session)
 
 
-def _told(context: IdeContext | None) -> object:
-    """What a CLI makes of a context: of the times only the order."""
+def _comparable(context: IdeContext | None) -> object:
+    """The parts of a context that matter to a CLI: it uses the order of the times only."""
     if context is None:
         return None
     state = context.workspace_state

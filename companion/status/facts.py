@@ -1,4 +1,4 @@
-"""What the companion knows of itself and of the CLIs at one moment. Immutable values."""
+"""What the companion knows about itself and the CLIs at one moment. Immutable values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cli:
-    """A CLI that runs, and what its files say."""
+    """A running CLI, with what its files say."""
 
     running: RunningCli
     version: tuple[int, ...] | None
@@ -24,7 +24,7 @@ class Cli:
     approval: str | None
     """The approval mode of its settings, if they have one."""
     looks_in: str = ""
-    """The folder that it looks for editors in, if that is not the one that we write to."""
+    """The folder where it looks for editors, if we don't write there."""
 
     @property
     def family(self) -> CliFamily:
@@ -33,31 +33,31 @@ class Cli:
 
     @property
     def name(self) -> str:
-        """What the person calls it: with its process, as there may be several."""
+        """Its name with its process, as there may be several."""
         return f"{self.family.name} (process {self.running.pid})"
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that a window is published with."""
+    """A published folder of a window."""
 
     path: str
     real: str
     """The path without links."""
     since: float
-    """When CLIs could first find it, as a Unix time in seconds."""
+    """Since when it has been published, as a Unix time in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryFile:
-    """A discovery file of a window, as it is on disk."""
+    """A window's discovery file on disk."""
 
     cli: str
     path: str
     state: Literal["ours", "missing", "another's"]
     modified: float | None = None
     refused: str = ""
-    """Why it can't be written, in words that follow its folder's path."""
+    """Why it can't be written: words to put after its folder's path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ConnectedCli:
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """Another editor's lock file that names a folder of ours."""
+    """Another editor's lock file for one of our folders."""
 
     editor: str
     path: str
@@ -84,7 +84,7 @@ class Rival:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """A terminal inside the editor, with the variables that it was opened with."""
+    """A terminal in the editor and the variables that it was opened with."""
 
     title: str
     variables: Mapping[str, str]
@@ -114,7 +114,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that the report tells, at one moment."""
+    """Everything in the report, at one moment."""
 
     at: float
     about: tuple[tuple[str, str], ...]
@@ -123,10 +123,10 @@ class Facts:
     """The one in front comes first."""
     served: Mapping[int, Served] = field(default_factory=dict[int, Served])
     clis: tuple[Cli, ...] | None = None
-    """None until somebody has looked."""
+    """None if nobody has looked yet."""
     libraries: tuple[tuple[str, str], ...] = ()
     settings: tuple[str, ...] = ()
-    """What is wrong in the settings."""
+    """The problems in the settings."""
     messages: tuple[tuple[float, str], ...] = ()
-    """What was said to the person, with the Unix time."""
+    """The latest messages to the person, each with its Unix time."""
     note: str = ""

@@ -1,4 +1,4 @@
-"""What the companion knows of itself and of the CLIs, what is wrong, and what to do about it. Pure: facts in, text out.
+"""What is wrong, and what to do about it: findings made from facts, without side effects.
 
 Why a CLI finds no editor: contract/qwen-ide.md §1 and §3, gemini-ide.md §1 and §3.
 """
@@ -14,7 +14,7 @@ from typing import Literal
 from .facts import Cli, Facts, Folder, ShownWindow
 
 CLOCK = 1.5
-"""Seconds by which a process may seem older than it is: the system counts from a boot time in whole seconds."""
+"""Seconds by which a process may seem older than it is: the system rounds the boot time to seconds."""
 
 Kind = Literal[
     "above",
@@ -46,7 +46,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What there is to say of a running CLI: the window that it is connected to, or why it is to none."""
+    """A running CLI with the window that it is connected to, or the reasons why it isn't connected."""
 
     cli: Cli
     window: int | None
@@ -54,12 +54,12 @@ class Verdict:
 
 
 def verdicts(facts: Facts) -> list[Verdict]:
-    """For each running CLI whether it is connected, and if not why."""
+    """For each running CLI: is it connected, and if not, why."""
     return [_verdict(cli, facts) for cli in facts.clis or ()]
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """All that is wrong."""
+    """Everything that is wrong."""
     found = [Finding("setting", text) for text in facts.settings]
     for window in facts.windows:
         found += _of_window(window, facts)
@@ -111,7 +111,7 @@ def _verdict(cli: Cli, facts: Facts) -> Verdict:
 
 
 def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
-    """Why a CLI isn't connected: at least one reason."""
+    """Why a CLI isn't connected; at least one reason."""
     running, cwd = cli.running, cli.running.cwd
     if cli.version and cli.version < cli.family.habits.sends_token_since:
         since = ".".join(map(str, cli.family.habits.sends_token_since))
@@ -195,7 +195,7 @@ def _approval(cli: Cli) -> Iterator[Finding]:
 
 
 def approval_mode(cli: Cli) -> tuple[str, str]:
-    """The mode that a CLI was started in, and what says so."""
+    """The approval mode that a CLI was started in, and where it comes from."""
     arguments = cli.running.arguments
     for i, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
@@ -212,15 +212,15 @@ def approval_mode(cli: Cli) -> tuple[str, str]:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies below it. Both have no links any more."""
+    """Whether a path is in a folder or is that folder. Both must be without links."""
     return PurePath(path).is_relative_to(folder)
 
 
 def clock(at: float) -> str:
-    """A Unix time as the person's clock shows it."""
+    """A Unix time as the local time of day."""
     return time.strftime("%H:%M:%S", time.localtime(at))
 
 
 def dotted(version: Sequence[int]) -> str:
-    """A version as a person writes it."""
+    """A version with dots."""
     return ".".join(map(str, version))

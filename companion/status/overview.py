@@ -1,4 +1,4 @@
-"""The facts of the status report that the companion itself knows, and those that it has to look for."""
+"""Gathers the facts of the status report: those the companion knows, and those it has to look for."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .facts import Cli, ConnectedCli, Facts, Folder, Served
 
 
 def known(facts: Facts, servers: Mapping[int, WindowServer], reviews: Reviews) -> Facts:
-    """The facts with what is known at once; asks neither the disk nor anybody else."""
+    """Add what is known at once. Reads no disk and asks nobody."""
     served = {number: _served(server, reviews) for number, server in servers.items()}
     return replace(facts, at=time.time(), served=served)
 
 
 async def complete(facts: Facts, servers: Mapping[int, WindowServer]) -> Facts:
-    """The facts of `known` with all the rest: the disk, the processes, and the CLIs' answers."""
+    """Add to the facts of `known` everything else: the disk, the processes and the CLIs' answers."""
     endpoints = {number: server.endpoint for number, server in servers.items() if number in facts.served}
-    ports = {number: facts.served[number].port for number in endpoints}  # a window may close in between
+    ports = {number: facts.served[number].port for number in endpoints}  # a window may close meanwhile
     looked, answers = await asyncio.gather(
         asyncio.to_thread(_look, endpoints, ports),
         asyncio.gather(*(_answers(servers[number]) for number in endpoints)),
@@ -40,7 +40,7 @@ async def complete(facts: Facts, servers: Mapping[int, WindowServer]) -> Facts:
 def _served(server: WindowServer, reviews: Reviews) -> Served:
     endpoint = server.endpoint
     number = endpoint.window
-    # The disk isn't asked yet, so a link counts as it is spelled.
+    # Links are resolved later, when the disk is read.
     folders = tuple(Folder(path, path, endpoint.folders_since.get(path, 0.0)) for path in endpoint.folders)
     sessions = tuple(_session(session, None) for session in server.sessions)
     diffs = tuple(f"{review.file_path} ({review.owner.cli})" for review in reviews if review.owner.window == number)
@@ -49,7 +49,7 @@ def _served(server: WindowServer, reviews: Reviews) -> Served:
 
 async def _answers(server: WindowServer) -> tuple[ConnectedCli, ...]:
     sessions = list(server.sessions)
-    # The answer is a message too; when the CLI spoke before that is what there is to tell.
+    # The answer to the ping counts as a message too, so the times are taken before it.
     before = [_session(session, None) for session in sessions]
     answers = await asyncio.gather(*(session.round_trip() for session in sessions))
     return tuple(replace(one, round_trip=answer) for one, answer in zip(before, answers, strict=True))

@@ -1,4 +1,4 @@
-"""The status report: what is known, as text for a person to read and, without secrets, to pass on."""
+"""The status report as text, for reading and, without secrets, for passing on."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
 
 
 _SECRET = re.compile(r"(?<![\w/\\-])[\w-]{43,}(?![\w-])")
-"""What our tokens look like, and the sessions' ids don't."""
+"""Matches our tokens, and not the session ids."""
 
 
 def without_secrets(text: str, home: str, user: str) -> str:
-    """A report that can be shown to others: no token, `~` for the person's folder, no user name in paths."""
+    """A report that can be shown to others: without tokens and user name, with `~` for the home folder."""
     text = _SECRET.sub("…", text)
     if len(home) > 1:
         text = re.sub(rf"{re.escape(home)}(?![\w.-])", "~", text)

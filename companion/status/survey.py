@@ -1,4 +1,4 @@
-"""What the status report wants to know of the disk and of other processes. Asks both: not for an event loop."""
+"""Looks at the disk and at other processes for the status report. Not for an event loop."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from .facts import Cli, DiscoveryFile, Folder, Rival
 from .findings import is_inside
 
 LIBRARIES = ("mcp", "mcp-types", "pydantic", "pydantic-core", "starlette", "uvicorn", "anyio", "h11", "psutil")
-"""The libraries on which a problem may depend."""
+"""The libraries whose versions may explain a problem."""
 
 
 def library_versions() -> tuple[tuple[str, str], ...]:
-    """The versions of our libraries, "missing" where there is none."""
+    """The versions of our libraries; "missing" for one that isn't there."""
     return tuple((name, _version(name)) for name in LIBRARIES)
 
 
 def published_folders(endpoint: Endpoint) -> tuple[Folder, ...]:
-    """An endpoint's folders, with the time since which each is published."""
+    """An endpoint's folders, with the time since when each has been published."""
     since = endpoint.folders_since
     return tuple(Folder(path, os.path.realpath(path), since.get(path, 0.0)) for path in endpoint.folders)
 
 
 def discovery_files(endpoint: Endpoint) -> tuple[DiscoveryFile, ...]:
-    """An endpoint's discovery files as they are on disk."""
+    """An endpoint's discovery files and their state on disk."""
     return tuple(
         _file(publication.family, name, publication.port, publication.token)
         for publication in endpoint.publications
@@ -43,7 +43,7 @@ def discovery_files(endpoint: Endpoint) -> tuple[DiscoveryFile, ...]:
 
 
 def rivals(folders: Sequence[str], port: int, ours: Sequence[int]) -> tuple[Rival, ...]:
-    """Lock files of other editors for a folder of the window at `port`; `ours` are those of all windows."""
+    """Lock files of other editors for a folder of the window at `port`; `ours` are the ports of all windows."""
     folder = qwen_home() / "ide"
     own = _modified(folder / f"{port}.lock")
     found: list[Rival] = []
@@ -62,12 +62,12 @@ def rivals(folders: Sequence[str], port: int, ours: Sequence[int]) -> tuple[Riva
 
 
 def clis(families: Sequence[CliFamily] = FAMILIES) -> tuple[Cli, ...]:
-    """The CLIs that run, and what their files say."""
+    """The running CLIs, with what their files say."""
     return tuple(look_at(running) for running in running_clis(families))
 
 
 def look_at(running: RunningCli) -> Cli:
-    """A running CLI, with its version and its settings: the user's, and those of the project that it is in."""
+    """A running CLI with its version and its settings, both the user's and the project's."""
     user = _settings_folder(running) / "settings.json"
     paths = [user] + ([Path(running.cwd, running.family.habits.folder, "settings.json")] if running.cwd else [])
     ide_mode: bool | None = False
@@ -75,7 +75,7 @@ def look_at(running: RunningCli) -> Cli:
     for path in paths:
         values = read_json(path)
         if not values and path.exists() and path == user:
-            ide_mode = None  # it can't be read, or says nothing
+            ide_mode = None  # it can't be read, or is empty
         enabled = setting(values, "ide.enabled", setting(values, "ideMode"))
         ide_mode = enabled if isinstance(enabled, bool) else ide_mode
         approval = approval_mode(running.family, values) or approval
@@ -83,7 +83,7 @@ def look_at(running: RunningCli) -> Cli:
 
 
 def looks_elsewhere(running: RunningCli) -> str:
-    """The folder that a CLI looks for editors in, if its environment makes that another one than ours; else empty."""
+    """The folder where a CLI looks for editors, if its environment makes it differ from ours; else empty."""
     if running.variables is None:
         return ""
     if running.family.habits.home_is_folder:
@@ -98,7 +98,7 @@ def looks_elsewhere(running: RunningCli) -> str:
 
 
 def version(running: RunningCli) -> tuple[int, ...] | None:
-    """The version in the npm package that a CLI was started from."""
+    """The version of the npm package that a CLI was started from."""
     program = Path(os.path.realpath(os.path.join(running.cwd or "", running.program)))
     for folder in list(program.parents)[:4]:
         body = read_json(folder / "package.json")
@@ -109,7 +109,7 @@ def version(running: RunningCli) -> tuple[int, ...] | None:
 
 
 def refusal(folder: DiscoveryFolder) -> str:
-    """Why no discovery file can be written to a folder, in words that follow its path; empty if one can."""
+    """Why a folder can't be written to: words to put after its path; empty if it can."""
     path = folder.base
     for part in folder.parts:
         path = path / part
@@ -139,12 +139,12 @@ def _file(family: CliFamily, name: DiscoveryName, port: int, token: str) -> Disc
     if modified is not None:
         state = "ours" if read_json(path).get("authToken") == token else "another's"
         return DiscoveryFile(family.name, str(path), state, modified)
-    # Nobody needs to hear of legacy names.
+    # Legacy names are left out: few people need them.
     return DiscoveryFile(family.name, str(path), "missing", None, "" if name.legacy else refusal(name.folder))
 
 
 def _shared(workspace: str, folders: Sequence[str]) -> list[str]:
-    """Which of our folders another editor's `workspacePath` holds as well."""
+    """Which of our folders another editor's `workspacePath` contains, too."""
     theirs: list[str] = []
     if workspace.startswith("["):
         try:

@@ -202,7 +202,7 @@ def test_json_that_is_no_request_is_an_error_and_the_server_lives_on(raw: Raw, b
     assert raw.call(session, body=LIST_TOOLS).status_code == 200
 
 
-def test_a_stranger_does_not_reach_an_open_diff(editor: Editor, witness: McpClient, raw: Raw) -> None:
+def test_a_foreign_session_does_not_reach_an_open_diff(editor: Editor, witness: McpClient, raw: Raw) -> None:
     """A4, D2: neither without the token nor from another session."""
     path = editor.home.write("guarded.py", GREET)
     witness.call("openDiff", filePath=str(path), newContent=GREET_BETTER)

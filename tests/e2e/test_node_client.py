@@ -69,7 +69,7 @@ def test_it_connects_and_lists_the_tools(client: NodeClient) -> None:
     assert {tool["name"] for tool in client.do("tools")} >= {"openDiff", "closeDiff"}
 
 
-def test_it_is_told_the_context(editor: Editor, client: NodeClient) -> None:
+def test_it_gets_the_context(editor: Editor, client: NodeClient) -> None:
     """C2, C6: the first update comes with the stream."""
     (file,) = [
         file for file in client.wait_for("ide/contextUpdate")["workspaceState"]["openFiles"] if file.get("isActive")
@@ -100,7 +100,7 @@ def test_it_is_told_the_context(editor: Editor, client: NodeClient) -> None:
         pytest.param("The quick brown fox, \U0001f98a and 狐.\r\n" * 125_000, id="5 MB"),
     ],
 )
-def test_an_unedited_proposal_comes_back_to_the_byte(
+def test_an_unedited_proposal_comes_back_byte_for_byte(
     editor: Editor, client: NodeClient, request: pytest.FixtureRequest, text: str
 ) -> None:
     """D3."""

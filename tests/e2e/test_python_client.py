@@ -106,7 +106,7 @@ def test_the_context_of_a_session_follows_the_editor(editor: Editor, client: Mcp
     )
 
 
-def test_a_selection_is_told_at_once_and_a_burst_of_changes_once(editor: Editor, client: McpClient) -> None:
+def test_a_selection_is_sent_at_once_and_a_burst_of_changes_once(editor: Editor, client: McpClient) -> None:
     """C1: 50 ms after the last change, not with the next look at the folders, and not for each change."""
     view = editor.open_file(editor.home.write("burst.txt", "x" * 100))
     started = time.monotonic()
@@ -121,7 +121,7 @@ def test_a_selection_is_told_at_once_and_a_burst_of_changes_once(editor: Editor,
     assert len(client.received("ide/contextUpdate")) - before < 20
 
 
-def test_nothing_is_told_when_nothing_changed(editor: Editor, client: McpClient) -> None:
+def test_nothing_is_sent_when_nothing_changed(editor: Editor, client: McpClient) -> None:
     """C1: no update for a focus that was there, nor for time that passes."""
     view = editor.open_file(editor.home.workspace / "greet.py")
     editor.do("select", view=view, regions=[[0, 3]])
@@ -132,7 +132,7 @@ def test_nothing_is_told_when_nothing_changed(editor: Editor, client: McpClient)
     assert len(client.received("ide/contextUpdate")) == before
 
 
-def test_the_first_update_tells_what_is_open_already(editor: Editor) -> None:
+def test_the_first_update_has_what_is_open_already(editor: Editor) -> None:
     """C6: right after the stream opens, without any change in the editor."""
     editor.open_file(editor.home.workspace / "greet.py")
     time.sleep(0.5)
@@ -314,7 +314,7 @@ def _ids(window: dict[str, Any]) -> list[int]:
     return [view["id"] for view in window["views"]]
 
 
-def test_a_token_is_good_for_its_own_window_alone(editor: Editor) -> None:
+def test_a_token_is_valid_only_for_its_own_window(editor: Editor) -> None:
     """A4: the token says for which window its bearer calls."""
     folder = editor.home.root / "third"
     folder.mkdir()

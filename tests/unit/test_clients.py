@@ -140,7 +140,7 @@ def test_two_clients_of_one_file_get_each_their_own_outcome(running: Running, co
     assert not any(method == "ide/diffAccepted" for method, _ in first._listening.received)
 
 
-def test_a_client_that_takes_its_leave_ends_its_session(running: Running, connect: Connect, project: Path):
+def test_a_client_that_closes_ends_its_session(running: Running, connect: Connect, project: Path):
     """A1: the SDK sends DELETE; what it proposed stays for the person to see."""
     path = str(project / "a.txt")
     with ExitStack() as visit:

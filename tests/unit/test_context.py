@@ -30,7 +30,7 @@ def test_the_latest_focus_comes_first():
     assert [order.at(view) for view in (1, 2, 3, 4)] == [40, 20, 30, 0]
 
 
-def test_news_of_an_earlier_focus_does_not_put_a_view_back():
+def test_a_late_call_about_an_earlier_focus_does_not_move_a_view_back():
     """C4: events cross a thread, so they may come late."""
     order = FocusOrder()
     order.focused(1, 30)
@@ -77,7 +77,7 @@ def test_a_pair_at_the_limit_is_left_out():
     assert units(cut("😀" * MAX_SELECTED, MAX_SELECTED)) == MAX_SELECTED
 
 
-def test_only_files_that_are_on_disk_are_told(tmp_path: Path):
+def test_only_files_that_are_on_disk_are_listed(tmp_path: Path):
     """C3: no unsaved file, no folder, no link to nowhere."""
     file, folder, dangling = tmp_path / "a.txt", tmp_path / "folder", tmp_path / "link"
     file.touch()
@@ -87,14 +87,14 @@ def test_only_files_that_are_on_disk_are_told(tmp_path: Path):
     assert existing_files([OpenFile(i, str(path)) for i, path in enumerate(paths)]) == [OpenFile(3, str(file))]
 
 
-def test_a_file_in_two_views_is_told_once_as_the_one_of_latest_focus(tmp_path: Path):
+def test_a_file_in_two_views_is_listed_once_with_its_latest_focus(tmp_path: Path):
     """C2."""
     file = tmp_path / "a.txt"
     file.touch()
     assert existing_files([OpenFile(1, str(file)), OpenFile(2, str(file))]) == [OpenFile(1, str(file))]
 
 
-def test_at_most_ten_files_are_told(tmp_path: Path):
+def test_at_most_ten_files_are_listed(tmp_path: Path):
     """C5."""
     files = [OpenFile(i, str(tmp_path / f"{i}.txt")) for i in range(2 * MAX_FILES)]
     for file in files[::2] + files[1::2]:
@@ -142,7 +142,7 @@ def test_a_long_selection_is_cut():
     assert context.workspace_state.open_files[0].selected_text == "x" * MAX_SELECTED
 
 
-def test_trust_is_said_only_if_the_settings_say_so():
+def test_trust_is_sent_only_if_the_settings_have_it():
     """C2: the CLI's own folder trust rules otherwise."""
     for trust in (True, False):
         context = ide_context([], FocusOrder(), None, is_trusted=trust)

@@ -87,7 +87,7 @@ def test_a_new_file_is_shown_against_nothing(running: Running, cli: Cli, project
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
-def test_an_unedited_proposal_comes_back_to_the_byte(
+def test_an_unedited_proposal_comes_back_byte_for_byte(
     running: Running, cli: Cli, stream: Stream, project: Path, text: str
 ):
     """D3: what the person did not change is what the CLI proposed."""

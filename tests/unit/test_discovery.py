@@ -99,7 +99,7 @@ def test_a_folder_that_was_there_keeps_its_mode(endpoint: Endpoint, home: Path):
     assert stat.S_IMODE((home / ".qwen").stat().st_mode) == 0o755
 
 
-def test_the_files_are_written_anew_without_a_rest(endpoint: Endpoint, files: list[Path], tmp_path: Path):
+def test_the_files_are_rewritten_completely(endpoint: Endpoint, files: list[Path], tmp_path: Path):
     """B1: by a rename, so nothing else is ever left in the folder."""
     endpoint.publish()
     endpoint.folders = (str(tmp_path),)
@@ -221,7 +221,7 @@ def test_withdrawing_removes_our_files_and_only_ours(endpoint: Endpoint, files: 
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '"text"', "\x00"])
-def test_a_file_that_is_ours_no_more_is_left_alone(endpoint: Endpoint, files: list[Path], text: str):
+def test_a_file_that_is_no_longer_ours_is_left_alone(endpoint: Endpoint, files: list[Path], text: str):
     """E2: whatever is in it."""
     endpoint.publish()
     files[0].write_text(text)
@@ -238,7 +238,7 @@ def test_withdrawing_files_that_are_gone_is_no_error(endpoint: Endpoint, files: 
     endpoint.withdraw()
 
 
-def test_the_token_is_not_in_what_is_printed_of_an_endpoint(endpoint: Endpoint):
+def test_the_repr_of_an_endpoint_does_not_contain_the_token(endpoint: Endpoint):
     """A4."""
     assert endpoint.publications[0].token not in repr(endpoint)
 
@@ -403,7 +403,7 @@ def test_a_variable_that_somebody_else_has_set_since_stays(endpoint: Endpoint, m
     assert os.environ["QWEN_CODE_IDE_SERVER_PORT"] == "1"
 
 
-def test_variables_of_one_window_give_way_to_those_of_the_next(monkeypatch: pytest.MonkeyPatch):
+def test_the_variables_of_the_next_window_replace_those_of_the_last(monkeypatch: pytest.MonkeyPatch):
     """B5."""
     variables = EnvironmentVariables()
     for name in ("QWEN_TEST_A", "QWEN_TEST_B", "QWEN_TEST_C"):

@@ -116,7 +116,7 @@ def test_a_percent_sign_stays_as_it_is():
     assert GEMINI_CLI.workspace_path(("/a%20b", "/100%")) == f"/a%20b{os.pathsep}/100%"
 
 
-def test_a_folder_that_holds_the_delimiter_is_said_as_json_where_that_is_read():
+def test_a_folder_with_the_delimiter_is_written_as_json_if_the_family_reads_it():
     """B4: joined, it would be another folder's name, so the one that reads no JSON doesn't hear of it."""
     folders = (f"/a{os.pathsep}b", "/é")
     text = QWEN_CODE.workspace_path(folders)
@@ -148,7 +148,7 @@ def gemini(running: Running) -> Cli:
     return cli
 
 
-def test_two_families_with_a_diff_of_one_file_hear_of_their_own_outcome(running: Running, tmp_path: Path):
+def test_two_families_with_a_diff_of_one_file_get_their_own_outcome(running: Running, tmp_path: Path):
     """D3, D4."""
     path = str(tmp_path / "file")
     qwen, of_qwen = running.listening()
@@ -186,7 +186,7 @@ def test_only_families_that_keep_edits_do():
     assert [keeps_edits(name) for name in ("Qwen Code", "Gemini CLI", "Other")] == [False, True, False]
 
 
-def test_what_a_person_can_still_decide_on_is_no_error(running: Running, tmp_path: Path):
+def test_a_diff_that_the_person_can_still_decide_on_is_not_an_error(running: Running, tmp_path: Path):
     """D1: after isError nobody can approve the edit any more (gemini-ide.md §0)."""
     binary = tmp_path / "binary"
     binary.write_bytes(bytes(range(256)))

@@ -31,6 +31,6 @@ assert any(found is module[0] for found in gc.get_objects())
 """
 
 
-def test_what_is_loaded_is_never_looked_through_again(root: Path):
+def test_the_collector_skips_what_was_loaded(root: Path):
     """Issue 3, figures: else it would hold the UI thread for 80 ms at some later time, while a diff opens perhaps."""
     subprocess.run([sys.executable, "-c", PROGRAM], cwd=root, check=True, timeout=60)

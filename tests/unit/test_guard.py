@@ -64,13 +64,13 @@ def test_a_request_without_a_host_is_refused(cli: Cli):
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LocalHost", "[::1]", "host.docker.internal"])
-def test_our_own_names_are_let_in(cli: Cli, name: str):
+def test_our_own_host_names_are_accepted(cli: Cli, name: str):
     """A1: the last one is that of a CLI in a container."""
     assert cli.send(path="/none", host=f"{name}:{cli.port}").status_code == 404
 
 
 @pytest.mark.parametrize(("method", "path"), REQUESTS)
-def test_a_foreign_origin_is_403_before_the_token_is_looked_at(cli: Cli, method: str, path: str):
+def test_a_foreign_origin_is_403_before_the_token_is_checked(cli: Cli, method: str, path: str):
     """A1: no web page reaches us."""
     origins = ["http://evil.example", "null", "", f"https://127.0.0.1:{cli.port}", f"http://localhost:{cli.port}", "*"]
     for origin in origins:
@@ -78,7 +78,7 @@ def test_a_foreign_origin_is_403_before_the_token_is_looked_at(cli: Cli, method:
         assert cli.send(method, path, origin=origin, authorization=None).status_code == 403
 
 
-def test_our_own_origin_is_let_in(cli: Cli):
+def test_our_own_origin_is_accepted(cli: Cli):
     """A1: the MCP inspector's way of asking."""
     assert cli.send(path="/none", origin=f"http://127.0.0.1:{cli.port}").status_code == 404
     assert (
@@ -192,7 +192,7 @@ def test_broken_json_is_a_parse_error(cli: Cli, content: bytes):
 
 
 @pytest.mark.parametrize("body", [[], [1], 7, "x", {}, {"jsonrpc": "1.0", "id": 1, "method": "tools/list"}], ids=str)
-def test_json_that_is_no_message_is_an_error(cli: Cli, body: object):
+def test_json_that_is_not_a_message_is_an_error(cli: Cli, body: object):
     """A1."""
     cli.connect()
     answer = cli.send(body=body)
@@ -241,7 +241,7 @@ class TestLimit:
         message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
         assert cli.send(body=message.ljust(1000)).status_code == 200
 
-    def test_the_token_is_looked_at_before_the_body(self, cli: Cli):
+    def test_the_token_is_checked_before_the_body(self, cli: Cli):
         """A4."""
         assert cli.send(body=b" " * 1001, authorization="Bearer wrong").status_code == 401
         assert cli.send(body=b" " * 1001, origin="http://evil.example").status_code == 403

@@ -30,7 +30,7 @@ def reload(running: Running, start: Callable[[], Running]) -> Running:
     return start()
 
 
-def test_a_session_goes_on_with_its_old_id_and_nothing_said(start: Callable[[], Running], project: Path) -> None:
+def test_a_session_continues_with_its_old_id(start: Callable[[], Running], project: Path) -> None:
     first = start()
     cli, stream = first.listening()
     known = cli.headers()["mcp-session-id"]
@@ -56,7 +56,7 @@ def test_the_answers_carry_the_id_that_the_cli_knows(start: Callable[[], Running
     assert second.sessions() != {known}
 
 
-def test_it_goes_on_over_several_reloads_even_if_the_cli_was_silent_in_between(start: Callable[[], Running]) -> None:
+def test_a_session_continues_over_several_reloads_even_if_the_cli_was_silent(start: Callable[[], Running]) -> None:
     running = start()
     cli, _ = running.listening()
     for _ in range(3):
@@ -94,7 +94,7 @@ def test_a_request_in_between_waits_for_the_next_instance(start: Callable[[], Ru
     assert answers == [200]
 
 
-def test_a_session_of_another_family_is_not_taken_up(start: Callable[[], Running]) -> None:
+def test_a_session_of_another_family_is_not_resumed(start: Callable[[], Running]) -> None:
     first = start()
     cli, _ = first.listening()
     known = cli.headers()["mcp-session-id"]
@@ -113,7 +113,7 @@ def test_an_unknown_session_is_still_unknown(start: Callable[[], Running]) -> No
     assert cli.ask("tools/list", mcp_session_id="f" * 32).status_code == 404
 
 
-def test_a_resumed_session_can_take_its_leave(start: Callable[[], Running]) -> None:
+def test_a_resumed_session_can_be_ended(start: Callable[[], Running]) -> None:
     first = start()
     cli, _ = first.listening()
     second = reload(first, start)

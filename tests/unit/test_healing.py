@@ -60,7 +60,7 @@ def looks(running: Running) -> None:
         time.sleep(0.02)
 
 
-def test_a_look_comes_often_enough():
+def test_checks_are_frequent_enough():
     """B1: a file is back within 5 s, whenever it goes."""
     assert TICK < 5 / 2
 
@@ -93,7 +93,7 @@ def test_folders_that_are_removed_are_back(files: dict[str, Path], tmp_path: Pat
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"port": 1}', '{"ppid": "x"}', '{"ppid": -1}', '{"ppid": 1e99}'])
-def test_a_file_that_says_nothing_is_written_anew(files: dict[str, Path], text: str):
+def test_a_file_without_content_is_written_again(files: dict[str, Path], text: str):
     """B1."""
     before = read(files["lock"])
     files["lock"].write_text(text, "utf-8")
@@ -101,7 +101,7 @@ def test_a_file_that_says_nothing_is_written_anew(files: dict[str, Path], text: 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no named pipes in folders there")
-def test_a_pipe_in_a_files_place_keeps_nobody_waiting(files: dict[str, Path]):
+def test_a_pipe_in_place_of_a_file_blocks_nothing(files: dict[str, Path]):
     """B1: somebody else may put one into the temporary folder."""
     before = read(files["shared"])
     pipe = files["shared"].with_name("pipe")
@@ -121,7 +121,7 @@ def test_a_file_that_was_only_touched_is_left_alone(ticking: Running, files: dic
 
 
 @pytest.mark.parametrize("lives", [True, False], ids=["lives", "is dead"])
-def test_a_file_of_another_editor_stays_as_long_as_that_lives(
+def test_a_file_of_another_editor_stays_while_that_editor_is_alive(
     ticking: Running, files: dict[str, Path], monkeypatch: pytest.MonkeyPatch, lives: bool
 ):
     """B1: it may have our port, in a container with the same home. With the focus comes our turn again."""
@@ -150,7 +150,7 @@ def test_the_focus_makes_the_files_the_newest(ticking: Running, files: dict[str,
     assert files["lock"].stat().st_ino == own
 
 
-def test_a_folder_that_is_refused_is_told_once(
+def test_a_refused_folder_is_reported_once(
     editor: MemoryEditor, files: dict[str, Path], ticking: Running, tmp_path: Path
 ):
     """B1: and not at each look; when it is a folder again, the file is back."""
@@ -168,7 +168,7 @@ def test_a_folder_that_is_refused_is_told_once(
     until(files["published"].exists)
 
 
-def test_a_legacy_name_that_cannot_be_written_is_nobodys_concern(
+def test_a_legacy_name_that_cannot_be_written_is_not_reported(
     editor: MemoryEditor, start: Callable[..., Running], tmp_path: Path
 ):
     """B3: whoever has a newer CLI would only wonder."""
@@ -177,7 +177,7 @@ def test_a_legacy_name_that_cannot_be_written_is_nobodys_concern(
     assert editor.said == []
 
 
-def test_no_file_comes_back_after_the_end(ticking: Running, files: dict[str, Path]):
+def test_no_file_is_written_after_the_end(ticking: Running, files: dict[str, Path]):
     """E2."""
     ticking.close_window(1)
     looks(ticking)

@@ -33,7 +33,7 @@ def debugging(lines: list[str]) -> Iterator[Log]:
     made.close()
 
 
-def test_what_happens_is_shown_with_a_prefix_if_that_is_wanted(debugging: Log, lines: list[str], stormy: object):
+def test_debug_messages_are_shown_with_a_prefix_if_wanted(debugging: Log, lines: list[str], stormy: object):
     OURS.debug("%s opens a diff", "Qwen Code")
     OURS.warning("Careful")
     assert lines[0].startswith("QwenCompanion ")
@@ -45,7 +45,7 @@ def test_what_happens_is_shown_with_a_prefix_if_that_is_wanted(debugging: Log, l
     assert [line.partition("] ")[2] for line in lines[2:]] == ["error: Something"]
 
 
-def test_of_the_libraries_only_warnings_are_shown(debugging: Log, lines: list[str]):
+def test_only_warnings_of_the_libraries_are_shown(debugging: Log, lines: list[str]):
     SDK.info("A session")
     SDK.warning("Trouble")
     logging.getLogger("uvicorn.error").info("Started")

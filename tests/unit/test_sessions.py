@@ -48,7 +48,7 @@ def test_the_handshake_agrees_on_the_version_that_the_cli_asks_for(running: Runn
     assert "contextUpdate" in json.dumps(next(iter(cli.listen())))
 
 
-def test_a_version_that_nobody_knows_is_answered_with_one_that_we_speak(running: Running):
+def test_an_unknown_version_is_answered_with_one_that_we_speak(running: Running):
     """A1: the CLI decides then."""
     assert running.cli(version="2099-01-01").initialize()["protocolVersion"] == "2025-11-25"
 
@@ -97,7 +97,7 @@ def test_a_stream_that_opens_before_the_handshake_ends_gets_its_context_after_it
     assert stream.take("ide/contextUpdate")
 
 
-def test_each_change_is_told(running: Running, editor: MemoryEditor, files: list[str]):
+def test_each_change_is_sent(running: Running, editor: MemoryEditor, files: list[str]):
     """C1: open, focus, move, select, close."""
     _, stream = running.listening()
     running.focus(1, files[0])
@@ -118,7 +118,7 @@ def test_each_change_is_told(running: Running, editor: MemoryEditor, files: list
     assert open_files(stream.take("ide/contextUpdate")) == files[1:2]
 
 
-def test_a_file_that_is_deleted_or_closed_in_silence_goes_by_itself(ticking: Running, files: list[str]):
+def test_a_file_that_is_deleted_without_an_event_is_left_out(ticking: Running, files: list[str]):
     """C3: no event tells of it, so the companion looks."""
     running = ticking
     running.focus(1, files[0])
@@ -159,7 +159,9 @@ def test_nothing_is_sent_when_nothing_has_changed(ticking: Running, editor: Memo
     assert open_files(stream.take("ide/contextUpdate")) == [files[1], files[0]]
 
 
-def test_the_selection_is_asked_for_only_as_far_as_it_is_told(running: Running, editor: MemoryEditor, files: list[str]):
+def test_only_the_part_of_the_selection_that_is_sent_is_asked_for(
+    running: Running, editor: MemoryEditor, files: list[str]
+):
     """C5: a large one is never copied whole."""
     _, stream = running.listening()
     editor.selections[1] = Selection(1, 1, "😀" * 16_384)
@@ -179,7 +181,7 @@ def test_trust_follows_the_settings(running: Running):
     assert "isTrusted" not in stream.take("ide/contextUpdate")["workspaceState"]
 
 
-def test_every_session_of_a_window_hears_of_its_context(running: Running, files: list[str]):
+def test_every_session_of_a_window_gets_its_context(running: Running, files: list[str]):
     """C1."""
     streams = [running.listening()[1] for _ in range(3)]
     running.focus(1, files[0])
@@ -187,7 +189,7 @@ def test_every_session_of_a_window_hears_of_its_context(running: Running, files:
         assert open_files(stream.take("ide/contextUpdate")) == files[:1]
 
 
-def test_an_outcome_that_comes_while_the_stream_is_down_is_told_when_it_is_back(running: Running, files: list[str]):
+def test_an_outcome_while_the_stream_is_down_is_sent_when_it_is_back(running: Running, files: list[str]):
     """D3: a CLI re-opens its stream after a second, and waits for the outcome for ever."""
     cli, stream = running.listening()
     cli.open_diff(files[0], "new\n")
@@ -200,7 +202,7 @@ def test_an_outcome_that_comes_while_the_stream_is_down_is_told_when_it_is_back(
     assert stream.skip_to("ide/diffAccepted") == {"filePath": files[0], "content": "new\n"}
 
 
-def test_of_the_contexts_that_wait_only_the_newest_is_told(running: Running, files: list[str]):
+def test_only_the_newest_of_the_waiting_contexts_is_sent(running: Running, files: list[str]):
     """C2: each replaces the one before."""
     cli, stream = running.listening()
     stream.close()
@@ -240,7 +242,7 @@ def test_a_second_stream_takes_over_from_the_first(running: Running, files: list
     assert running.sessions() == {cli.session}
 
 
-def test_a_stream_that_does_not_take_events_is_refused_without_harm(running: Running, files: list[str]):
+def test_a_stream_that_does_not_accept_events_is_refused(running: Running, files: list[str]):
     """A1."""
     cli, stream = running.listening()
     assert running.cli().connect().get(accept="application/json").status_code == 406
@@ -280,7 +282,7 @@ class TestEnd:
         until(lambda: not running.sessions())
         assert cli.ask("tools/list").status_code == 404
 
-    def test_the_end_of_one_session_is_no_end_of_another(self, running: Running, limit: None, files: list[str]):
+    def test_the_end_of_one_session_does_not_end_another(self, running: Running, limit: None, files: list[str]):
         """E2."""
         (gone, gone_stream), (here, stream) = running.listening(), running.listening()
         gone.open_diff(files[0], "new\n")

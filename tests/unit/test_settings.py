@@ -64,7 +64,7 @@ def test_every_default_is_allowed():
     assert [setting.name for setting in TABLE if not setting.allows(setting.default)] == []
 
 
-def test_nothing_is_wrong_with_the_defaults():
+def test_the_defaults_have_no_problems():
     assert DEFAULTS.problems == ()
     assert DEFAULTS.settings == Settings()
 
@@ -113,7 +113,9 @@ def test_right_values_are_used():
         (Setting("x", None, optional=True, kind=dict), [None], [], ""),
     ],
 )
-def test_what_a_setting_may_be(setting: Setting, allowed: list[object], refused: list[object], expected: str):
+def test_a_setting_allows_its_values_and_refuses_others(
+    setting: Setting, allowed: list[object], refused: list[object], expected: str
+):
     assert [value for value in allowed if not setting.allows(value)] == []
     assert [value for value in refused if setting.allows(value)] == []
     if expected:
@@ -179,7 +181,7 @@ def test_a_project_without_settings_has_those_of_the_user():
         ),
     ],
 )
-def test_what_is_wrong_in_a_project_is_reported_with_its_file(project: object, why: str):
+def test_a_problem_in_a_project_is_reported_with_its_file(project: object, why: str):
     base = read({"diff_layout": "inline"}.get)
     values = overridden(base, project, "a.sublime-project")
     assert [str(problem) for problem in values.problems] == [f"a.sublime-project: {why}"]

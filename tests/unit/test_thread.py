@@ -121,7 +121,7 @@ def test_the_files_are_published_before_the_libraries_are_imported(
 
 
 @pytest.mark.parametrize("library", ["uvicorn", "mcp", "pydantic", "psutil"])
-def test_a_missing_library_is_said_in_one_sentence_and_awaited(
+def test_a_missing_library_is_named_in_one_sentence_and_waited_for(
     alone: Callable[..., Alone], lock_folder: Path, published_folder: Path, library: str
 ):
     """E1: the plugin loads, nobody reads a traceback, and it starts as soon as the library is there."""
@@ -193,7 +193,7 @@ class TestMissing:
             monkeypatch.delitem(sys.modules, name)
         monkeypatch.setitem(sys.modules, "uvicorn", None)
 
-    def test_what_happens_while_a_library_is_missing_is_forgotten(
+    def test_events_while_a_library_is_missing_are_dropped(
         self, missing: None, start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
     ):
         """E1: the windows are looked at anew once it is there."""
@@ -212,7 +212,7 @@ class TestMissing:
         assert called == []
         assert isinstance(editor.window(2), ServedWindow)
 
-    def test_it_may_be_stopped_while_a_library_is_missing(
+    def test_the_companion_can_be_stopped_while_a_library_is_missing(
         self, missing: None, start: Callable[..., Running], editor: MemoryEditor, lock_folder: Path
     ):
         """E2."""
@@ -223,13 +223,13 @@ class TestMissing:
         assert not os.environ.keys() & set(VARIABLES)
 
 
-def test_the_culprit_of_a_failed_import_is_the_library_and_not_its_module():
+def test_the_culprit_of_a_failed_import_is_the_library():
     """E1."""
     assert culprit(ImportError("no", name="a.b.c")) == "a"
     assert culprit(ValueError("never raised")) == ""
 
 
-def test_calls_come_in_the_order_of_their_posting(running: Running):
+def test_calls_run_in_the_order_of_their_posting(running: Running):
     """E1: also those that were posted before there was anybody to call, and from any thread."""
     called: list[tuple[int, int]] = []
 
@@ -248,7 +248,7 @@ def test_calls_come_in_the_order_of_their_posting(running: Running):
         assert [i for by, i in called if by == number] == list(range(200))
 
 
-def test_calls_come_on_the_companions_thread(running: Running):
+def test_calls_run_on_the_companion_thread(running: Running):
     """E1."""
     assert running.do(lambda _: threading.current_thread().name) == "qwen-companion"
 
@@ -296,7 +296,7 @@ def test_a_stop_that_takes_too_long_leaves_no_files(
     go_on.set()
 
 
-def test_an_unsafe_folder_is_said_in_the_window(
+def test_an_unsafe_folder_is_reported_in_the_window(
     start: Callable[..., Running], editor: MemoryEditor, published_folder: Path, tmp_path: Path
 ):
     """B1: and the other file is there all the same."""
@@ -310,7 +310,7 @@ def test_an_unsafe_folder_is_said_in_the_window(
     assert window == 1
 
 
-def test_a_window_without_a_port_is_said_and_the_others_are_served(
+def test_a_window_without_a_port_is_reported_and_the_others_are_served(
     start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
 ):
     """A3: the system may have none to give."""

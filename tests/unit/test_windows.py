@@ -113,7 +113,7 @@ def test_a_window_that_closes_rejects_its_diffs_and_ends_its_sessions_cleanly(
     assert first_stream.take("ide/diffAccepted")["filePath"] == path
 
 
-def test_news_of_a_window_that_is_gone_is_ignored(running: Running):
+def test_events_of_a_window_that_is_gone_are_ignored(running: Running):
     """E2: events may come late."""
     running.do(lambda companion: companion.window_closed(9))
     running.do(lambda companion: companion.focused(9, 1, 1))
@@ -160,7 +160,7 @@ def test_a_window_without_folders_has_those_of_its_files(running: Running, edito
     until(lambda: running.lock()["workspacePath"] == expected)
 
 
-def test_a_view_that_moves_to_another_window_is_told_there(running: Running, editor: MemoryEditor, project: Path):
+def test_a_view_that_moves_to_another_window_is_listed_there(running: Running, editor: MemoryEditor, project: Path):
     """C2."""
     running.open_window(2)
     file = project / "a.txt"
