@@ -1,4 +1,4 @@
-"""Asking the person in panels, one after another."""
+"""Quick panels, and messages in the status bar."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def choose(
     selected: int = -1,
     annotations: Sequence[str] = (),
 ) -> None:
-    """Ask in a quick panel. `annotations` go with the choices, as far as there are any."""
+    """Ask in a quick panel. `annotations` belong to the choices in order; there may be fewer of them."""
     items = [
         sublime.QuickPanelItem(caption, details, annotations[at] if at < len(annotations) else "")
         for at, (caption, details, _) in enumerate(choices)
@@ -28,12 +28,12 @@ def choose(
 
     def chosen(index: int) -> None:
         if index >= 0:
-            # When the panel has closed, which moves the focus: another may open, a terminal may get it.
+            # Only after the panel has closed and moved the focus: the choice may open a panel or focus a terminal.
             sublime.set_timeout(choices[index][2])
 
     window.show_quick_panel(items, chosen, selected_index=selected, placeholder=placeholder)
 
 
 def say(window: sublime.Window, message: str) -> None:
-    """Say one sentence in the status bar."""
+    """Show one sentence in the status bar for a few seconds."""
     window.status_message(message if message.startswith("QwenCompanion") else f"QwenCompanion: {message}")

@@ -1,4 +1,4 @@
-"""What a window shows, and how to show something in it without disturbing the person."""
+"""The kinds of views, what a window shows, and its focus."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def is_chat(view: sublime.View) -> bool:
 
 
 def is_code(view: sublime.View) -> bool:
-    """Whether a view is a tab of the person's own: no panel, no input, no terminal, no diff, no chat."""
+    """Whether a view is a tab of the person's own: not a panel, an input, a terminal, a diff or a chat."""
     if view.element() is not None or is_terminal(view) or is_chat(view):
         return False
     return not view.settings().get(DIFF_SETTING)
 
 
 def is_visible(view: sublime.View) -> bool:
-    """Whether a view is on the screen: a panel's always counts, a tab's if it is selected in its group."""
+    """Whether a view is on the screen. A view in a panel always counts; a tab counts if it is selected in its group."""
     if not view.is_valid():
         return False
     sheet = view.sheet()
@@ -42,12 +42,12 @@ def is_visible(view: sublime.View) -> bool:
 
 
 def views_of_file(path: str) -> list[sublime.View]:
-    """A view of a file from each window that has it open."""
+    """One view of a file from each window that has it open."""
     return [view for window in sublime.windows() if (view := window.find_open_file(path))]
 
 
 class FocusBefore:
-    """What has the focus in a window, to have it again later."""
+    """Remembers which view of a window has the focus, to give it back later."""
 
     def __init__(self, window: sublime.Window, view: sublime.View | None) -> None:
         self.view = view
@@ -55,14 +55,14 @@ class FocusBefore:
         self._panel = window.active_panel() if view and view.sheet() is None else None
 
     def restore(self) -> None:
-        """Give it the focus, unless it isn't on the screen any more."""
+        """Give the focus back, unless the view is no longer on the screen."""
         is_hidden_panel = self._panel is not None and self._window.active_panel() != self._panel
         if self.view and is_visible(self.view) and not is_hidden_panel:
             self._window.focus_view(self.view)
 
 
 class GroupContents:
-    """What a group of a window shows, to be shown again later."""
+    """Remembers which sheets a group of a window shows, to show them again later."""
 
     def __init__(self, window: sublime.Window, group: int) -> None:
         self.window = window
@@ -71,7 +71,7 @@ class GroupContents:
         self.active = window.active_sheet_in_group(group)
 
     def restore(self) -> None:
-        """Show it again, as far as it is still there."""
+        """Show those that still are in the group."""
         sheets = [sheet for sheet in self.sheets if self._is_here(sheet)]
         if sheets:
             show_in_group(self.window, self.group, sheets)
@@ -83,7 +83,7 @@ class GroupContents:
 
 
 def show_in_group(window: sublime.Window, group: int, sheets: list[sublime.Sheet]) -> None:
-    """Show some sheets of a group side by side; the other groups keep what they show. The focus may move."""
+    """Show some sheets of a group side by side. The other groups keep theirs. The focus may move."""
     others = [
         sheet
         for other in range(window.num_groups())
@@ -94,7 +94,7 @@ def show_in_group(window: sublime.Window, group: int, sheets: list[sublime.Sheet
 
 
 class Focus:
-    """Which view had the focus last, in each window, and which tab of the person's own. Knows panels and inputs too."""
+    """Which view had the focus last in each window, panels and inputs included, and which tab of the person's own."""
 
     def __init__(self) -> None:
         self._last: dict[int, sublime.View] = {}
@@ -108,13 +108,13 @@ class Focus:
             self._codes[window.id()] = [*before, view]
 
     def last(self, window: sublime.Window) -> sublime.View | None:
-        """The view that has the focus, or had it when the window was in front last."""
+        """The view with the focus, or the one that had it when the window was last in front."""
         return _still_in(window, self._last.get(window.id())) or window.active_view()
 
     def last_code(self, window: sublime.Window) -> sublime.View | None:
         """The tab of the person's own that had the focus last."""
         codes = reversed(self._codes.get(window.id(), []))
-        # A tab of ours is like any other when it is opened.
+        # A tab of ours gets its settings only after its activation.
         return next((view for view in codes if _still_in(window, view) and is_code(view)), None)
 
     def forget(self, window: sublime.Window) -> None:
