@@ -38,7 +38,12 @@ def is_visible(view: sublime.View) -> bool:
     if not view.is_valid():
         return False
     sheet = view.sheet()
-    return sheet is None or sheet.is_selected()
+    return is_in_panel(view) or sheet is None or sheet.is_selected()
+
+
+def is_in_panel(view: sublime.View) -> bool:
+    """Whether a view is part of a panel or an input. `View.sheet()` does not tell: there it gives a sheet of id 0."""
+    return view.sheet_id() == 0
 
 
 def views_of_file(path: str) -> list[sublime.View]:
@@ -52,7 +57,7 @@ class FocusBefore:
     def __init__(self, window: sublime.Window, view: sublime.View | None) -> None:
         self.view = view
         self._window = window
-        self._panel = window.active_panel() if view and view.sheet() is None else None
+        self._panel = window.active_panel() if view and is_in_panel(view) else None
 
     def restore(self) -> None:
         """Give the focus back, unless the view is no longer on the screen."""
