@@ -306,7 +306,7 @@ class Adapter:
         view.run_command("qwen_companion_edit_diff", {"start": 0, "end": 0, "text": text})
         before.restore()
         if focus and focus.is_valid():
-            target.focus_view(focus)
+            self.focus.give(target, focus)
         _say(why, window)
 
 

@@ -8,6 +8,8 @@ DIFF_SETTING = "qwen_companion.diff"
 """On the views of a diff: "original" or "proposal"."""
 CHAT_SETTING = "qwen_companion.chat"
 """On the view of a chat."""
+PANEL_DELAY = 100
+"""Milliseconds after which a view in a panel must have got the focus that it was given."""
 
 
 def find_window(identifier: int) -> sublime.Window | None:
@@ -54,16 +56,17 @@ def views_of_file(path: str) -> list[sublime.View]:
 class FocusBefore:
     """Remembers which view of a window has the focus, to give it back later."""
 
-    def __init__(self, window: sublime.Window, view: sublime.View | None) -> None:
+    def __init__(self, window: sublime.Window, view: sublime.View | None, focus: Focus) -> None:
         self.view = view
         self._window = window
+        self._focus = focus
         self._panel = window.active_panel() if view and is_in_panel(view) else None
 
     def restore(self) -> None:
         """Give the focus back, unless the view is no longer on the screen."""
         is_hidden_panel = self._panel is not None and self._window.active_panel() != self._panel
         if self.view and is_visible(self.view) and not is_hidden_panel:
-            self._window.focus_view(self.view)
+            self._focus.give(self._window, self.view)
 
 
 class GroupContents:
@@ -80,7 +83,7 @@ class GroupContents:
         sheets = [sheet for sheet in self.sheets if self._is_here(sheet)]
         if sheets:
             show_in_group(self.window, self.group, sheets)
-        if self.active and self._is_here(self.active):
+        if self.active and self._is_here(self.active) and is_in_front(self.window):
             self.window.focus_sheet(self.active)
 
     def _is_here(self, sheet: sublime.Sheet) -> bool:
@@ -98,16 +101,55 @@ def show_in_group(window: sublime.Window, group: int, sheets: list[sublime.Sheet
     window.select_sheets(others + sheets)
 
 
+def is_in_front(window: sublime.Window) -> bool:
+    """Whether a window is the one in front. Focusing something in another one may raise that (sublime_text#4407)."""
+    return window == sublime.active_window()
+
+
 class Focus:
     """Which view had the focus last in each window, panels and inputs included, and which tab of the person's own."""
 
     def __init__(self) -> None:
         self._last: dict[int, sublime.View] = {}
         self._codes: dict[int, list[sublime.View]] = {}
+        self._due: dict[int, sublime.View] = {}
+        """The view that gets the focus when its window comes to the front."""
+        self._awaited: dict[int, sublime.View] = {}
+        """The view of a panel that was given the focus and has not been activated yet."""
+
+    def before(self, window: sublime.Window, view: sublime.View | None) -> FocusBefore:
+        """Remember that a view has the focus."""
+        return FocusBefore(window, view, self)
+
+    def give(self, window: sublime.Window, view: sublime.View) -> None:
+        """Give a view the focus of its window, without raising the window: if it is behind, when it comes to the front.
+
+        A view in a panel is looked at again: where the focus did not go to it, the panel is shown (sublime_text#3349).
+        """
+        self._due.pop(window.id(), None)
+        if not is_in_front(window):
+            self._due[window.id()] = view
+            return
+        if is_in_panel(view) and self._last.get(window.id()) != view and (panel := window.active_panel()):
+            self._awaited[window.id()] = view
+            sublime.set_timeout(lambda: self._look_again(window, view, panel), PANEL_DELAY)
+        window.focus_view(view)
+
+    def _look_again(self, window: sublime.Window, view: sublime.View, panel: str) -> None:
+        if self._awaited.pop(window.id(), None) == view and _still_in(window, view) and is_in_front(window):
+            window.run_command("show_panel", {"panel": panel})
+            window.focus_view(view)
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
         self._last[window.id()] = view
+        if self._awaited.get(window.id()) == view:
+            del self._awaited[window.id()]
+        due = self._due.get(window.id())
+        if due and is_in_front(window):
+            del self._due[window.id()]
+            if due != view and _still_in(window, due) and is_visible(due):
+                sublime.set_timeout(lambda: self.give(window, due))
         if is_code(view):
             before = [one for one in self._codes.get(window.id(), []) if one != view and _still_in(window, one)]
             self._codes[window.id()] = [*before, view]
@@ -124,8 +166,8 @@ class Focus:
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
-        self._last.pop(window.id(), None)
-        self._codes.pop(window.id(), None)
+        for by_window in (self._last, self._codes, self._due, self._awaited):
+            by_window.pop(window.id(), None)
 
 
 def _still_in(window: sublime.Window, view: sublime.View | None) -> sublime.View | None:
