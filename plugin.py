@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-# Sublime reloads this file alone, so what it imports is forgotten first. Other threads may import meanwhile.
+# Sublime reloads only this file, so the modules that it imports are forgotten first. Other threads may be importing.
 for _name in [name for name in list(sys.modules) if name.startswith(f"{__package__}.companion")]:
     del sys.modules[_name]
 
@@ -114,5 +114,5 @@ def plugin_loaded() -> None:
 
 
 def plugin_unloaded() -> None:
-    """The package is disabled, upgraded or reloaded. Not called when the editor quits: see on_exit."""
+    """Sublime disables, upgrades or reloads the package. Not called when the editor quits: see on_exit."""
     package.unload()

@@ -2,6 +2,6 @@
 
 Only this room and plugin.py import `sublime`. It may import everything else, at run time only what needs the standard
 library alone. Start with `adapter`, the one object that is made when the package is loaded; `package` holds it, and
-`bridge` is the way from the companion thread to the UI thread. Each subfolder has the views, commands and listeners of
+`bridge` takes calls from the companion thread to the UI thread. Each subfolder has the views, commands and listeners of
 one room: `diff`, `chat`, `terminal`, `status`, `libraries`.
 """

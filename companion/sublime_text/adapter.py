@@ -41,13 +41,13 @@ FOCUSED_SETTING = "qwen_companion.focused_at"
 PORT_SETTING = "qwen_companion.port"
 """On a window: the port that it was served on, kept over reloads and restarts."""
 MESSAGES_KEPT = 20
-"""How many of the latest messages a status report tells."""
+"""How many of the latest messages a status report lists."""
 STOP_LIMIT = 2.5
 """Seconds that the UI thread waits for the end: one for the last notifications, the rest for the server."""
 
 
 class Adapter:
-    """Sublime Text as the companion sees it. Its methods of the port are called on the companion thread."""
+    """Sublime Text as the companion sees it. The methods of the port are called on the companion thread."""
 
     def __init__(self) -> None:
         self._bridge = UiBridge()
@@ -68,11 +68,11 @@ class Adapter:
             lambda: self.settings.value("daemon.enabled"),
         )
         self._questions: set[asyncio.Task[None]] = set()
-        """Those that are being answered. Lives on the companion thread."""
+        """Questions that are being answered. Lives on the companion thread."""
         self.status_bar = StatusBar(is_wanted=self.settings.value("show_status"))
 
     def start(self) -> None:
-        """Start the companion, and tell it which files were looked at when."""
+        """Start the companion, and tell it when each file had the focus last."""
         self.settings.on_change(self._configure)
         self._configure()
         self.thread.start()
@@ -92,14 +92,14 @@ class Adapter:
         self.thread.post(lambda companion: companion.seen(identifier, number, at))
 
     def _configure(self) -> None:
-        """The settings have changed, or are there."""
+        """Apply the settings."""
         settings, windows, daemon = self.settings.read(), self.settings.by_window(), self.settings.daemon()
         self.thread.post(lambda companion: companion.configure(settings, windows, daemon))
         self.status_bar.want(is_wanted=self.settings.value("show_status"))
         self._log.set_debug(debug=self.settings.value("debug"))
 
     def report(self, window: sublime.Window, show: Callable[[str, bool], object]) -> None:
-        """Make a status report; `show` gets the text as it grows, and whether it is the last."""
+        """Make a status report. `show` gets the text so far, and whether it is complete."""
         facts = editor_facts(window, self.settings.problems, list(self._messages))
         StatusReport(facts, show).begin(self.thread.post, self._bridge.post)
 
@@ -107,11 +107,11 @@ class Adapter:
         _say(str(problem), window)
 
     def ask(self, question: Callable[[Companion], T], answer: Callable[[T], object]) -> None:
-        """Ask the companion something. The answer comes on the UI thread at a later turn, if the companion runs."""
+        """Ask the companion something. The answer comes later, on the UI thread, if the companion runs."""
 
         def put(companion: Companion) -> None:
-            told = question(companion)
-            self._bridge.post(lambda: answer(told))
+            result = question(companion)
+            self._bridge.post(lambda: answer(result))
 
         self.thread.post(put)
 
@@ -122,9 +122,9 @@ class Adapter:
         answer: Callable[[T], object],
         failed: Callable[[str], object] | None = None,
     ) -> None:
-        """Ask the companion something that takes it a while.
+        """Ask the companion something that takes a while.
 
-        What keeps it from answering goes to `failed`, and is said in the window without.
+        An error's sentence goes to `failed`, or into the window's status bar if `failed` is None.
         """
         identifier = window.id()
 
@@ -132,12 +132,12 @@ class Adapter:
             from ..daemon.errors import DaemonError  # noqa: PLC0415 - its package is the companion thread's
 
             try:
-                told = await question(companion)
+                result = await question(companion)
             except DaemonError as error:
                 why, tell = str(error), failed or (lambda why: self.say(why, identifier))
                 self._bridge.post(lambda: tell(why))
             else:
-                self._bridge.post(lambda: answer(told))
+                self._bridge.post(lambda: answer(result))
 
         def begin(companion: Companion) -> None:
             import asyncio  # noqa: PLC0415 - it would stall the UI thread
@@ -149,14 +149,14 @@ class Adapter:
         self.thread.post(begin)
 
     def stop(self, *, hand_over: bool = False) -> None:
-        """End the companion: the CLIs hear that their diffs are rejected, the discovery files go. Waits for that."""
+        """Stop the companion and wait. The CLIs are told that their diffs are rejected, and the discovery files go."""
         self._bridge.close()
         self.libraries.close()
         self.thread.stop(STOP_LIMIT, hand_over=hand_over)
         self._log.close()
 
     def unload(self) -> None:
-        """Stop, and take what is ours from the screen. An instance that is loaded next goes on with the sessions."""
+        """Stop, and remove everything of ours from the screen. The next instance takes over the sessions."""
         self.stop(hand_over=True)
         self.settings.close()
         self.status_bar.close()
@@ -193,17 +193,17 @@ class Adapter:
         self.thread.post(lambda companion: companion.view_closed(number))
 
     def window_opened(self, window: sublime.Window) -> None:
-        """There is a new window."""
+        """A window was opened."""
         self.restored(window)
         opened = _to_serve(window)
         self.settings.look(window)
         self.thread.post(lambda companion: companion.window_opened(opened))
 
     def restored(self, window: sublime.Window) -> None:
-        """The views of a window may be from before: of a restart, or of the last time that its project was open."""
+        """Clear the diffs that a window was restored with, after a restart or when its project was opened again."""
         for name in self.diffs.clear_leftovers(window):
-            why = "No CLI waits for it any more; its text is kept in its tab, with your edits."
-            self.say(f"“{name}” is a diff from before. {why}", window.id())
+            what = f"“{name}” is a diff from before this session started."
+            self.say(f"{what} No CLI waits for it any more. Your edits are kept in its tab.", window.id())
 
     def project_closed(self, window: sublime.Window) -> None:
         """The project of a window is about to close."""
@@ -271,9 +271,9 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._keep_text(window, title, text, why))
 
-    async def show_chat(self, window: int, frame: Render) -> bool:
+    async def show_chat(self, window: int, render: Render) -> bool:
         """See Editor."""
-        return await self._bridge.call(lambda: self.chats.show(window, frame))
+        return await self._bridge.call(lambda: self.chats.show(window, render))
 
     def return_draft(self, window: int, draft: Draft, why: str) -> None:
         """See Editor."""
@@ -314,7 +314,7 @@ class Adapter:
         view.run_command("qwen_companion_edit_diff", {"start": 0, "end": 0, "text": text})
         before.restore()
         if focus and focus.is_valid():
-            target.focus_view(focus)
+            self.focus.give(target, focus)
         _say(why, window)
 
 
@@ -352,7 +352,7 @@ def _selection(view: sublime.View, limit: int) -> Selection | None:
 
 
 def _texts(view: sublime.View, regions: list[sublime.Region], limit: int) -> list[str]:
-    """What is selected, as Sublime copies it; never more than is wanted, for a selection may be a whole large file."""
+    """The selected texts. No more than `limit` characters are read, since a selection may be a whole large file."""
     texts: list[str] = []
     for region in regions:
         if limit <= 0:

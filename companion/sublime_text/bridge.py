@@ -1,4 +1,4 @@
-"""The way from the companion thread to the UI thread."""
+"""Calls from the companion thread to the UI thread."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ LIMIT = 5.0
 
 
 class UiBridge:
-    """Runs functions on the UI thread, in the order in which they come, until it is closed."""
+    """Runs functions on the UI thread, in the order of the calls, until it is closed."""
 
     def __init__(self) -> None:
         self._closed = False
 
     def close(self) -> None:
-        """Let nothing reach the editor any more: its API may be gone."""
+        """Stop calling the editor: its API may be gone."""
         self._closed = True
 
     def post(self, function: Callable[[], object]) -> None:
-        """Have a function run on the UI thread."""
+        """Run a function on the UI thread, without waiting for it."""
         if not self._closed:
             sublime.set_timeout(lambda: None if self._closed else function())
 
     async def call(self, function: Callable[[], T]) -> T:
         """Run a function on the UI thread and await its result; called on the companion thread.
 
-        Raises what the function raises, TimeoutError if the UI thread has no time for it, and CancelledError
-        if the bridge is closed.
+        Raises what the function raises, TimeoutError if the UI thread does not run it within LIMIT, and
+        CancelledError if the bridge is closed.
         """
         import asyncio  # noqa: PLC0415 - this module is imported on the UI thread, which asyncio would stall
 

@@ -1,4 +1,4 @@
-"""What Sublime tells, handed on to the adapter."""
+"""Sublime's events, passed on to the adapter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAVED_BY_HAND = {"async": True}
 
 
 class QwenCompanionListener(sublime_plugin.EventListener):
-    """Hears of views and windows. Does little: the companion thread does the rest."""
+    """Listens to views and windows. Does little: the companion thread does the rest."""
 
     def on_activated(self, view: sublime.View) -> None:
         """A view got the focus."""
@@ -57,7 +57,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
             adapter.window_closed(window)
 
     def on_load_project(self, window: sublime.Window) -> None:
-        """A window has a project now, with the views that it had when it was open last."""
+        """A window has opened a project, with the views that the project had when it was closed."""
         if adapter := package.adapter():
             adapter.restored(window)
 
@@ -72,18 +72,18 @@ class QwenCompanionListener(sublime_plugin.EventListener):
             adapter.diffs.edited(view)
 
     def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> tuple[str, Args] | None:
-        """The person saves, or a package does, perhaps by itself after a while: in a proposal, the first accepts it."""
+        """In a proposal, the person's own save accepts it. A save by a package, such as an autosave, does nothing."""
         view = window.active_view()
         return _instead_of_saving(view, command_name, args) if view else None
 
     def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
-        """The same, as the editor tells it of a view."""
+        """The same for a save that arrives as a text command."""
         return _instead_of_saving(view, command_name, args)
 
     def on_query_context(
         self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool
     ) -> bool | None:
-        """The context of our key bindings: the focus is in a diff."""
+        """The context of our key bindings: whether the focus is in a diff."""
         if key != DIFF_SETTING:
             return None
         is_diff = view.settings().get(DIFF_SETTING) is not None
@@ -95,7 +95,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
 
 
 def _instead_of_saving(view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
-    """What is done in a diff, whose views are never written to a file, whichever their name."""
+    """The command to run instead of a save in a diff: the views of a diff are never written to a file."""
     if command_name not in _SAVES or view.settings().get(DIFF_SETTING) is None:
         return None
     return ("qwen_companion_accept_diff" if command_name == "save" and args == _SAVED_BY_HAND else "noop"), {}

@@ -1,4 +1,4 @@
-"""The package's life: the one adapter, from plugin_loaded to plugin_unloaded or the editor's exit."""
+"""The life of the package: one adapter, from plugin_loaded to plugin_unloaded or the exit of the editor."""
 
 from __future__ import annotations
 

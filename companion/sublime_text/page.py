@@ -1,4 +1,4 @@
-"""A text to read in a tab of its own."""
+"""A read-only text in a tab of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sublime
 
 
 class Page:
-    """A tab with a text: scratch and read-only, one of each kind for each window. `setting` is on its view."""
+    """A scratch, read-only tab. A window has one for each `setting`, which marks its view."""
 
     def __init__(self, window: sublime.Window, setting: str, title: str) -> None:
         found = [view for view in window.views() if view.settings().get(setting)]
@@ -17,7 +17,7 @@ class Page:
         window.focus_view(self._view)
 
     def show(self, text: str) -> None:
-        """Replace the text; the caret stays at its line."""
+        """Replace the text. The caret stays on its line."""
         view = self._view
         if not view.is_valid():
             return

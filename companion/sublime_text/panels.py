@@ -1,4 +1,4 @@
-"""Asking the person in panels, one after another."""
+"""Quick panels, and messages in the status bar."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def choose(
     annotations: Sequence[str] = (),
     stays: bool = False,
 ) -> None:
-    """Ask in a quick panel. `annotations` go with the choices, as far as there are any.
+    """Ask in a quick panel. `annotations` belong to the choices in order; there may be fewer of them.
 
-    It closes when it loses the focus, unless it `stays`.
+    The panel closes when it loses the focus, unless it `stays`.
     """
     items = [
         sublime.QuickPanelItem(caption, details, annotations[at] if at < len(annotations) else "")
@@ -32,7 +32,7 @@ def choose(
 
     def chosen(index: int) -> None:
         if index >= 0:
-            # When the panel has closed, which moves the focus: another may open, a terminal may get it.
+            # Only after the panel has closed and moved the focus: the choice may open a panel or focus a terminal.
             sublime.set_timeout(choices[index][2])
 
     flags = sublime.QuickPanelFlags.KEEP_OPEN_ON_FOCUS_LOST if stays else sublime.QuickPanelFlags.NONE
@@ -40,5 +40,5 @@ def choose(
 
 
 def say(window: sublime.Window, message: str) -> None:
-    """Say one sentence in the status bar."""
+    """Show one sentence in the status bar for a few seconds."""
     window.status_message(message if message.startswith("QwenCompanion") else f"QwenCompanion: {message}")

@@ -1,4 +1,4 @@
-"""The package's settings file and what the projects override, read as typed values whenever they change."""
+"""The settings file of the package and the overrides of projects, as typed values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEY = "qwen_companion"
 class SettingsFile:
     """The settings of the package. Lives on the UI thread.
 
-    `report` is called once for each value that can't be used, as long as it stays.
+    `report` is called once for each wrong value, and again if it is corrected and becomes wrong again.
     """
 
     def __init__(self, report: Callable[[Problem, int | None], object]) -> None:
@@ -29,7 +29,7 @@ class SettingsFile:
 
     @property
     def problems(self) -> list[Problem]:
-        """What is wrong now, in the file and in the projects."""
+        """The wrong values in the file and in the projects."""
         return list(
             dict.fromkeys([*self._values.problems, *(p for _, v in self._windows.values() for p in v.problems)])
         )
@@ -39,34 +39,34 @@ class SettingsFile:
         return self._values.by_name[name]
 
     def of(self, window: sublime.Window | None, name: str) -> Any:
-        """A setting as it is for a window, whose project may have its own."""
+        """A setting for a window, whose project may override it."""
         return (self._of(window) if window else self._values).by_name[name]
 
     def layout(self, window: sublime.Window) -> Layout:
-        """How a diff opens."""
+        """How a diff opens in a window."""
         return cast("Layout", self.of(window, "diff_layout"))
 
     def read(self) -> Settings:
-        """Those that the companion needs, for a window whose project has none of its own."""
+        """The settings that the companion needs, for a window whose project overrides none."""
         return self._values.settings
 
     def daemon(self) -> DaemonSettings:
-        """Those of the chat, which no project may set."""
+        """The settings of the chat, which no project may override."""
         return self._values.daemon
 
     def by_window(self) -> Mapping[int, Settings]:
-        """The same for each window, as its project has it."""
+        """The settings of `read` for each window, with the overrides of its project."""
         return {window.id(): self._of(window).settings for window in sublime.windows()}
 
     def look(self, window: sublime.Window) -> None:
-        """See whether the project of a window has other settings now: no event tells reliably."""
+        """Read the settings of a window's project again: no event reports a change reliably."""
         is_new = window.id() not in self._windows
         self._of(window)
         if is_new:
             self._call()
 
     def on_change(self, call: Callable[[], object]) -> None:
-        """Call whenever a value may have changed."""
+        """Call `call` whenever a value may have changed."""
         self._call = call
         self._file.add_on_change(_KEY, self._changed)
         self._tell()
@@ -90,7 +90,7 @@ class SettingsFile:
         wrong |= {(problem, window) for window, (_, values) in self._windows.items() for problem in values.problems}
         for problem, window in sorted(wrong - self._reported, key=str):
             self._report(problem, window)
-        # What has been mended may be reported again.
+        # A value that was corrected is reported again if it becomes wrong again.
         self._reported = wrong | {found for found in self._reported if found[1] not in (None, *self._windows)}
 
     def _of(self, window: sublime.Window) -> Values:

@@ -1,4 +1,4 @@
-"""What a window shows, and how to show something in it without disturbing the person."""
+"""The kinds of views, what a window shows, and its focus."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ DIFF_SETTING = "qwen_companion.diff"
 """On the views of a diff: "original" or "proposal"."""
 CHAT_SETTING = "qwen_companion.chat"
 """On the view of a chat."""
+PANEL_DELAY = 100
+"""Milliseconds after which a view in a panel must have got the focus that it was given."""
 
 
 def find_window(identifier: int) -> sublime.Window | None:
@@ -27,42 +29,48 @@ def is_chat(view: sublime.View) -> bool:
 
 
 def is_code(view: sublime.View) -> bool:
-    """Whether a view is a tab of the person's own: no panel, no input, no terminal, no diff, no chat."""
+    """Whether a view is a tab of the person's own: not a panel, an input, a terminal, a diff or a chat."""
     if view.element() is not None or is_terminal(view) or is_chat(view):
         return False
     return not view.settings().get(DIFF_SETTING)
 
 
 def is_visible(view: sublime.View) -> bool:
-    """Whether a view is on the screen: a panel's always counts, a tab's if it is selected in its group."""
+    """Whether a view is on the screen. A view in a panel always counts; a tab counts if it is selected in its group."""
     if not view.is_valid():
         return False
     sheet = view.sheet()
-    return sheet is None or sheet.is_selected()
+    return is_in_panel(view) or sheet is None or sheet.is_selected()
+
+
+def is_in_panel(view: sublime.View) -> bool:
+    """Whether a view is part of a panel or an input. `View.sheet()` does not tell: there it gives a sheet of id 0."""
+    return view.sheet_id() == 0
 
 
 def views_of_file(path: str) -> list[sublime.View]:
-    """A view of a file from each window that has it open."""
+    """One view of a file from each window that has it open."""
     return [view for window in sublime.windows() if (view := window.find_open_file(path))]
 
 
 class FocusBefore:
-    """What has the focus in a window, to have it again later."""
+    """Remembers which view of a window has the focus, to give it back later."""
 
-    def __init__(self, window: sublime.Window, view: sublime.View | None) -> None:
+    def __init__(self, window: sublime.Window, view: sublime.View | None, focus: Focus) -> None:
         self.view = view
         self._window = window
-        self._panel = window.active_panel() if view and view.sheet() is None else None
+        self._focus = focus
+        self._panel = window.active_panel() if view and is_in_panel(view) else None
 
     def restore(self) -> None:
-        """Give it the focus, unless it isn't on the screen any more."""
+        """Give the focus back, unless the view is no longer on the screen."""
         is_hidden_panel = self._panel is not None and self._window.active_panel() != self._panel
         if self.view and is_visible(self.view) and not is_hidden_panel:
-            self._window.focus_view(self.view)
+            self._focus.give(self._window, self.view)
 
 
 class GroupContents:
-    """What a group of a window shows, to be shown again later."""
+    """Remembers which sheets a group of a window shows, to show them again later."""
 
     def __init__(self, window: sublime.Window, group: int) -> None:
         self.window = window
@@ -71,11 +79,11 @@ class GroupContents:
         self.active = window.active_sheet_in_group(group)
 
     def restore(self) -> None:
-        """Show it again, as far as it is still there."""
+        """Show those that still are in the group."""
         sheets = [sheet for sheet in self.sheets if self._is_here(sheet)]
         if sheets:
             show_in_group(self.window, self.group, sheets)
-        if self.active and self._is_here(self.active):
+        if self.active and self._is_here(self.active) and is_in_front(self.window):
             self.window.focus_sheet(self.active)
 
     def _is_here(self, sheet: sublime.Sheet) -> bool:
@@ -83,7 +91,7 @@ class GroupContents:
 
 
 def show_in_group(window: sublime.Window, group: int, sheets: list[sublime.Sheet]) -> None:
-    """Show some sheets of a group side by side; the other groups keep what they show. The focus may move."""
+    """Show some sheets of a group side by side. The other groups keep theirs. The focus may move."""
     others = [
         sheet
         for other in range(window.num_groups())
@@ -93,34 +101,73 @@ def show_in_group(window: sublime.Window, group: int, sheets: list[sublime.Sheet
     window.select_sheets(others + sheets)
 
 
+def is_in_front(window: sublime.Window) -> bool:
+    """Whether a window is the one in front. Focusing something in another one may raise that (sublime_text#4407)."""
+    return window == sublime.active_window()
+
+
 class Focus:
-    """Which view had the focus last, in each window, and which tab of the person's own. Knows panels and inputs too."""
+    """Which view had the focus last in each window, panels and inputs included, and which tab of the person's own."""
 
     def __init__(self) -> None:
         self._last: dict[int, sublime.View] = {}
         self._codes: dict[int, list[sublime.View]] = {}
+        self._due: dict[int, sublime.View] = {}
+        """The view that gets the focus when its window comes to the front."""
+        self._awaited: dict[int, sublime.View] = {}
+        """The view of a panel that was given the focus and has not been activated yet."""
+
+    def before(self, window: sublime.Window, view: sublime.View | None) -> FocusBefore:
+        """Remember that a view has the focus."""
+        return FocusBefore(window, view, self)
+
+    def give(self, window: sublime.Window, view: sublime.View) -> None:
+        """Give a view the focus of its window, without raising the window: if it is behind, when it comes to the front.
+
+        A view in a panel is looked at again: where the focus did not go to it, the panel is shown (sublime_text#3349).
+        """
+        self._due.pop(window.id(), None)
+        if not is_in_front(window):
+            self._due[window.id()] = view
+            return
+        if is_in_panel(view) and self._last.get(window.id()) != view and (panel := window.active_panel()):
+            self._awaited[window.id()] = view
+            sublime.set_timeout(lambda: self._look_again(window, view, panel), PANEL_DELAY)
+        window.focus_view(view)
+
+    def _look_again(self, window: sublime.Window, view: sublime.View, panel: str) -> None:
+        if self._awaited.pop(window.id(), None) == view and _still_in(window, view) and is_in_front(window):
+            window.run_command("show_panel", {"panel": panel})
+            window.focus_view(view)
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
         self._last[window.id()] = view
+        if self._awaited.get(window.id()) == view:
+            del self._awaited[window.id()]
+        due = self._due.get(window.id())
+        if due and is_in_front(window):
+            del self._due[window.id()]
+            if due != view and _still_in(window, due) and is_visible(due):
+                sublime.set_timeout(lambda: self.give(window, due))
         if is_code(view):
             before = [one for one in self._codes.get(window.id(), []) if one != view and _still_in(window, one)]
             self._codes[window.id()] = [*before, view]
 
     def last(self, window: sublime.Window) -> sublime.View | None:
-        """The view that has the focus, or had it when the window was in front last."""
+        """The view with the focus, or the one that had it when the window was last in front."""
         return _still_in(window, self._last.get(window.id())) or window.active_view()
 
     def last_code(self, window: sublime.Window) -> sublime.View | None:
         """The tab of the person's own that had the focus last."""
         codes = reversed(self._codes.get(window.id(), []))
-        # A tab of ours is like any other when it is opened.
+        # A tab of ours gets its settings only after its activation.
         return next((view for view in codes if _still_in(window, view) and is_code(view)), None)
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
-        self._last.pop(window.id(), None)
-        self._codes.pop(window.id(), None)
+        for by_window in (self._last, self._codes, self._due, self._awaited):
+            by_window.pop(window.id(), None)
 
 
 def _still_in(window: sublime.Window, view: sublime.View | None) -> sublime.View | None:

@@ -17,7 +17,7 @@ class TestContext(CompanionCase):
         self.assertNotIn("selectedText", self.cli.active)
         self.assertNotIn("isTrusted", self.cli.context)
 
-    def test_a_selection_is_told_with_its_end_as_the_cursor(self) -> Steps:
+    def test_a_selection_is_sent_with_its_end_as_the_cursor(self) -> Steps:
         self.view.sel().clear()
         self.view.sel().add(sublime.Region(4, 9))
         yield lambda: self.cli.active.get("selectedText") == "greet"
@@ -49,15 +49,15 @@ class TestContext(CompanionCase):
         self.assertEqual(times, sorted(times, reverse=True))
         self.assertEqual([file for file in self.cli.context["openFiles"][1:] if len(file) > 2], [])
 
-    def test_a_closed_file_is_no_longer_told(self) -> Steps:
+    def test_a_closed_file_is_no_longer_sent(self) -> Steps:
         (self.folder / "b.py").write_text("x\n")
         view = self.window.open_file(str(self.folder / "b.py"))
         yield lambda: self.cli.active.get("path") == str(self.folder / "b.py")
         view.close()
         yield lambda: [file["path"] for file in self.cli.context["openFiles"]] == [str(self.file)]
 
-    def test_a_file_that_is_saved_under_another_name_is_told_by_that(self) -> Steps:
-        """Issue 2: on rename; the file of before is there still, but not open."""
+    def test_a_file_that_is_saved_under_another_name_is_sent_with_that_name(self) -> Steps:
+        """Issue 2: on rename; the old file still exists but is not open."""
         yield lambda: self.cli.active.get("path") == str(self.file)
         self.view.retarget(str(self.folder / "b.py"))
         self.view.run_command("save")
@@ -65,8 +65,8 @@ class TestContext(CompanionCase):
         self.assertEqual(self.cli.active["cursor"], {"line": 1, "character": 1})
         self.assertTrue(self.file.exists())
 
-    def test_a_renamed_file_is_told_by_its_new_name(self) -> Steps:
-        """Issue 2: on rename, as the side bar does it: without a save, and whether the view has the focus or not."""
+    def test_a_renamed_file_is_sent_with_its_new_name(self) -> Steps:
+        """Issue 2: on rename in the side bar: without a save, and with or without the focus."""
         yield from self.open_view("b.py")
         yield lambda: self.cli.active.get("path") == str(self.folder / "b.py")
         self.file.rename(self.folder / "c.py")
@@ -91,7 +91,7 @@ class TestContext(CompanionCase):
         yield 300
         self.assertEqual(self.cli.active["path"], str(self.file))
 
-    def test_a_file_that_is_gone_from_the_disk_is_left_out(self) -> Steps:
+    def test_a_deleted_file_is_left_out(self) -> Steps:
         yield lambda: self.cli.active
         other = self.folder / "b.py"
         other.write_text("x\n")
@@ -122,7 +122,7 @@ class TestContext(CompanionCase):
         self.assertEqual(len(self.cli.received), before + 1)
         self.assertEqual(self.cli.active["cursor"], {"line": 1, "character": 10})
 
-    def test_the_setting_decides_what_is_said_of_trust(self) -> Steps:
+    def test_the_setting_decides_whether_trust_is_sent(self) -> Steps:
         settings = sublime.load_settings("QwenCompanion.sublime-settings")
         settings.set("is_trusted", True)
         try:

@@ -21,7 +21,7 @@ class TestStatusBar(CompanionCase):
         assert view
         return view.get_status(KEY)
 
-    def test_it_tells_who_is_connected_and_what_waits(self) -> Steps:
+    def test_it_shows_who_is_connected_and_what_waits(self) -> Steps:
         yield lambda: self.status() == "Qwen Code"
         yield from self.open_diff(BETTER)
         yield lambda: self.status() == "Qwen Code · 1 diff"
@@ -29,28 +29,28 @@ class TestStatusBar(CompanionCase):
         yield from self.closed()
         yield lambda: self.status() == "Qwen Code"
 
-    def test_it_tells_that_nobody_is_connected(self) -> Steps:
+    def test_it_shows_that_nobody_is_connected(self) -> Steps:
         self.cli.close()
         yield {"condition": lambda: self.status() == "Qwen Companion: waiting", "timeout": 20_000}
 
-    def test_it_tells_two_of_the_same(self) -> Steps:
+    def test_it_counts_two_clis_of_a_kind(self) -> Steps:
         yield from self.done(self.connect().connected)
         yield lambda: self.status() == "Qwen Code ×2"
 
-    def test_a_view_that_gets_the_focus_has_it(self) -> Steps:
+    def test_a_view_that_gets_the_focus_shows_it(self) -> Steps:
         yield lambda: self.status() == "Qwen Code"
         yield from self.open_view("other.txt")
         self.window.focus_view(self.opened)
         yield lambda: self.opened.get_status(KEY) == "Qwen Code"
 
-    def test_it_can_be_left_out(self) -> Steps:
+    def test_it_can_be_turned_off(self) -> Steps:
         yield lambda: self.status() == "Qwen Code"
         self.set_setting("show_status", False)
         yield lambda: not self.status()
         self.set_setting("show_status", True)
         yield lambda: self.status() == "Qwen Code"
 
-    def test_its_words(self) -> None:
+    def test_its_texts(self) -> None:
         module, status = loaded("sublime_text.status.bar"), loaded("editor").WindowStatus
         self.assertEqual(module.status_text(None), "Qwen Companion: off")
         self.assertEqual(module.status_text(status((), 2)), "Qwen Companion: waiting · 2 diffs")
@@ -66,7 +66,7 @@ class TestReport(CompanionCase):
         yield {"condition": lambda: "Libraries" in text_of(self.view), "timeout": 20_000}
         self.text = text_of(self.view)
 
-    def test_it_tells_of_the_window(self) -> Steps:
+    def test_it_describes_the_window(self) -> Steps:
         yield from self.open_diff(BETTER)
         yield from self.report()
         for part in (
@@ -90,7 +90,7 @@ class TestReport(CompanionCase):
         yield from self.report()
         self.assertEqual(self.view.id(), first)
 
-    def test_a_report_view_that_is_closed_at_once(self) -> Steps:
+    def test_a_report_view_may_be_closed_at_once(self) -> Steps:
         self.window.run_command("qwen_companion_status")
         for view in self.window.views():
             if view.settings().get("qwen_companion.status"):
@@ -109,7 +109,7 @@ class TestReport(CompanionCase):
             self.assertNotIn(home + os.sep, copied)
         self.assertIn("~", copied)
 
-    def test_a_companion_that_does_not_run(self) -> Steps:
+    def test_a_companion_that_does_not_run_is_reported(self) -> Steps:
         adapter = loaded("sublime_text.package").adapter()
         module = loaded("sublime_text.status.view")
         self.set_limit("sublime_text.status.view", "LIMIT", 50)
@@ -125,14 +125,14 @@ class TestReport(CompanionCase):
         self.assertIn("Repair Libraries", text)
         self.assertIn("The library “mcp” is missing.", text)
 
-    def test_a_terminal_with_an_old_port(self) -> Steps:
+    def test_a_terminal_with_an_old_port_is_reported(self) -> Steps:
         yield from self.open_view("terminal.txt")
         arguments = {"env": {"QWEN_CODE_IDE_SERVER_PORT": "1"}, "cmd": ["bash"]}
         self.opened.settings().update({"terminus_view": True, "terminus_view.args": arguments})
         yield from self.report()
         self.assertIn("has the port 1 of an earlier session. Close it, open a new one", self.text)
 
-    def test_a_terminal_in_a_panel_with_an_old_port(self) -> Steps:
+    def test_a_terminal_in_a_panel_with_an_old_port_is_reported(self) -> Steps:
         panel = self.window.create_output_panel("Terminus")
         arguments = {"env": {"GEMINI_CLI_IDE_SERVER_PORT": "2"}, "cmd": ["bash"]}
         panel.settings().update({"terminus_view": True, "terminus_view.args": arguments})
@@ -174,7 +174,7 @@ class TestSettings(CompanionCase):
         self.set_in_project({})
         yield {"condition": self._shows_diffs, "timeout": 20_000}
 
-    def test_what_is_wrong_in_a_project_is_reported(self) -> Steps:
+    def test_a_wrong_value_in_a_project_is_reported(self) -> Steps:
         self.set_in_project({"debug": True})
         yield {"condition": lambda: self.screen.said("“debug” can't be set for a project."), "timeout": 20_000}
 

@@ -208,7 +208,7 @@ class TestRun(TerminalCase):
         if not ON_WINDOWS:
             self.assertIn("; FOO=1 gemini --model 'a b'; exit", self.line)
 
-    def test_a_missing_program_is_told_in_one_sentence(self) -> Steps:
+    def test_a_missing_program_is_reported_in_one_sentence(self) -> Steps:
         self.set_setting("qwen_command", ["no-such-qwen"])
         sentence = "no-such-qwen was not found. Install it with: npm install -g @qwen-code/qwen-code"
         if ON_WINDOWS:
@@ -219,7 +219,7 @@ class TestRun(TerminalCase):
             self.assertIn(sentence, self.line)
             self.assertEqual(self.args["auto_close"], "on_success", "the sentence stays")
 
-    def test_an_unknown_cli_is_said_to_be_unknown(self) -> None:
+    def test_an_unknown_cli_is_reported(self) -> None:
         self.window.run_command("qwen_companion_run", {"cli": "claude"})
         self.assertTrue(self.screen.said("no CLI “claude”", "“qwen”, “gemini”"), self.screen.messages)
 
@@ -233,7 +233,7 @@ class TestRun(TerminalCase):
         yield lambda: self.terminus.opened
         self.assertEqual(self.args["cwd"], str(other))
 
-    def test_a_dollar_in_the_folders_name_stays_one(self) -> Steps:
+    def test_a_dollar_sign_in_the_name_of_the_folder_is_not_expanded(self) -> Steps:
         odd = self.folder / "$file"
         odd.mkdir()
         self.window.set_project_data({"folders": [{"path": str(odd)}]})
@@ -243,7 +243,7 @@ class TestRun(TerminalCase):
         self.assertEqual(sublime.expand_variables(self.args["cwd"], {"file": "x"}), str(odd))
         self.assertEqual(self.mark["folder"], str(odd))
 
-    def test_without_a_folder_the_person_is_told_to_open_one(self) -> Steps:
+    def test_without_a_folder_a_message_asks_for_one(self) -> Steps:
         self.view.close()
         self.window.set_project_data({"folders": []})
         empty = lambda: json.loads(discovery_file().read_text("utf-8"))["workspacePath"] == ""  # noqa: E731
@@ -262,7 +262,7 @@ class TestWhere(TerminalCase):
         self.assertEqual(self.terminal, self.window.find_output_panel("Qwen Code"))
         self.assertEqual(self.focused(), self.terminal)
 
-    def test_a_tab(self) -> Steps:
+    def test_a_tab_opens(self) -> Steps:
         self.set_setting("terminal_location", "tab")
         yield from self.run_cli()
         self.assertNotIn("panel_name", self.args)
@@ -355,7 +355,7 @@ class TestRunAgain(TerminalCase):
 class TestWithoutTerminus(CompanionCase):
     """The package Terminus is missing."""
 
-    def test_the_person_learns_how_to_get_it_and_may_use_another_terminal(self) -> Steps:
+    def test_the_person_is_offered_to_install_it_or_to_use_another_terminal(self) -> Steps:
         with patch.object(sublime, "find_resources", lambda _: [f"Packages/User/{SETTINGS}"]):
             self.window.run_command("qwen_companion_run", {"cli": "qwen"})
         self.assertTrue(self.screen.said("Package Control: Install Package", "Terminus"), self.screen.messages)
@@ -396,24 +396,24 @@ class TestSend(TerminalCase):
         self.send("file")
         self.assertEqual(self.terminus.sent, [{"string": f"{self.name} ", "bracketed": True, "tag": "qwen"}])
 
-    def test_the_line_of_the_caret(self) -> None:
+    def test_the_line_of_the_caret_is_sent(self) -> None:
         self.select_in_file((5, 5))
         self.send("line")
         self.select_in_file((5, 5), (21, 21))
         self.send("line")
         self.assertEqual(self.texts(), [f"{self.name} line 2 ", f"{self.name} lines 2, 5 "])
 
-    def test_the_selected_lines(self) -> None:
+    def test_the_selected_lines_are_sent(self) -> None:
         self.select_in_file((7, 12))
         self.send("selection")
         self.assertEqual(self.texts(), [f"{self.name} lines 2-3 "])
 
-    def test_a_selection_up_to_the_start_of_a_line_has_nothing_of_it(self) -> None:
+    def test_a_selection_up_to_the_start_of_a_line_does_not_include_it(self) -> None:
         self.select_in_file((5, 15))
         self.send("selection")
         self.assertEqual(self.texts(), [f"{self.name} lines 2-3 "])
 
-    def test_several_selections(self) -> None:
+    def test_several_selections_are_sent_as_ranges_of_lines(self) -> None:
         self.select_in_file((1, 3), (10, 14), (16, 19), (35, 38))
         self.send("selection")
         self.assertEqual(self.texts(), [f"{self.name} lines 1, 3-4, 8 "])
@@ -428,12 +428,12 @@ class TestSend(TerminalCase):
         self.send("file")
         yield lambda: self.focused() == self.terminal
 
-    def test_from_the_terminal_itself_the_tab_beside_it_is_meant(self) -> None:
+    def test_in_a_terminal_the_last_file_is_sent(self) -> None:
         self.window.focus_view(self.terminal)
         self.send("file", self.terminal)
         self.assertEqual(self.texts(), [f"{self.name} "])
 
-    def test_a_tab_without_a_file_cant_be_sent(self) -> None:
+    def test_a_tab_without_a_file_cannot_be_sent(self) -> None:
         self.opened = self.window.new_file()
         self.opened.set_scratch(True)
         self.opened.run_command("append", {"characters": "text"})
@@ -441,7 +441,7 @@ class TestSend(TerminalCase):
         self.assertEqual(self.texts(), [])
         self.assertTrue(self.screen.said("no file yet", "Save it first"))
 
-    def test_unsaved_changes_are_said_not_to_be_part_of_it(self) -> None:
+    def test_a_message_says_that_unsaved_changes_are_not_sent(self) -> None:
         self.edit(self.opened, "changed")
         self.send("file")
         self.assertEqual(self.texts(), [f"{self.name} "])
@@ -464,7 +464,7 @@ class TestSend(TerminalCase):
         self.send("file")
         self.assertEqual([args["tag"] for args in self.terminus.sent], ["gemini", "qwen"])
 
-    def test_with_none_in_focus_ever_the_person_picks_one(self) -> Steps:
+    def test_if_no_cli_ever_had_the_focus_the_person_picks_one(self) -> Steps:
         yield from self.run_cli("gemini")
         for view in self.terminus.views:
             view.settings().erase("qwen_companion.terminal_focused_at")
@@ -512,7 +512,7 @@ class TestCopyEnvironment(CompanionCase):
         yield sublime.get_clipboard
         self.copied = sublime.get_clipboard()
 
-    def test_sh(self) -> Steps:
+    def test_commands_for_sh_are_copied(self) -> Steps:
         yield from self.copy("sh")
         words = [shlex.split(line) for line in self.copied.splitlines()]
         self.assertEqual({tuple(line[:-1]) for line in words}, {("export",)})
@@ -524,7 +524,7 @@ class TestCopyEnvironment(CompanionCase):
         self.assertIn("GEMINI_CLI_IDE_AUTH_TOKEN", values)
         self.assertNotIn("TERM_PROGRAM", values, "it is not our terminal")
 
-    def test_fish_and_powershell(self) -> Steps:
+    def test_commands_for_fish_and_powershell_are_copied(self) -> Steps:
         yield from self.copy("fish")
         self.assertIn("set -gx QWEN_CODE_IDE_SERVER_PORT '", self.copied)
         yield from self.copy("powershell")
@@ -544,11 +544,11 @@ class TestCopyEnvironment(CompanionCase):
         pick(1)
         yield lambda: "set -gx" in sublime.get_clipboard()
 
-    def test_an_unknown_shell(self) -> None:
+    def test_an_unknown_shell_is_reported(self) -> None:
         self.window.run_command("qwen_companion_copy_environment", {"shell": "cmd"})
-        self.assertTrue(self.screen.said("no environment for the shell “cmd”"))
+        self.assertTrue(self.screen.said("The shell “cmd” is unknown"))
 
-    def test_a_companion_that_doesnt_answer_is_told(self) -> Steps:
+    def test_a_companion_that_does_not_answer_is_reported(self) -> Steps:
         self.set_limit("sublime_text.terminal.commands", "PATIENCE", 50)
         adapter = loaded("sublime_text.package").adapter()
         with patch.object(adapter, "ask", lambda *_: None):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ..windows import DIFF_SETTING, Focus, FocusBefore, find_window, is_chat, is_terminal, is_visible
+from ..windows import DIFF_SETTING, Focus, find_window, is_chat, is_terminal, is_visible
 from .leftovers import clear
 from .view import DiffView, Layout
 
@@ -47,13 +47,13 @@ class Diffs:
         focus = self._focus.last(window)
         code = self._focus.last_code(window)
         group = window.get_view_index(code)[0] if code else window.active_group()
-        layout, before = self._layout(window), FocusBefore(window, focus)
+        layout, before = self._layout(window), self._focus.before(window, focus)
         diff = DiffView(window, max(group, 0), review, layout, before, lambda href: self._clicked(diff, href))
         self._open[review.number] = diff
         diff.show_marks(marks)
         stays = focus is not None and (is_terminal(focus) or is_chat(focus))
         diff.show(focus if focus and stays and window.get_view_index(focus)[0] == diff.group else None)
-        window.focus_view(focus if focus and is_visible(focus) else diff.proposal)
+        self._focus.give(window, focus if focus and is_visible(focus) else diff.proposal)
 
     def text(self, review: Review) -> str | None:
         """The text of a review's proposal; None if it isn't on the screen."""
@@ -79,7 +79,7 @@ class Diffs:
             return
         window = diff.window
         focus = self._focus.last(window) if window.is_valid() else None
-        after = diff.focus_before if focus in diff.views else FocusBefore(window, focus)
+        after = diff.focus_before if focus in diff.views else self._focus.before(window, focus)
         for other in self._open.values():
             other.take_over(diff)
         diff.close()

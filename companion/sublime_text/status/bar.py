@@ -1,4 +1,4 @@
-"""The item in the status bar of each window: off, waiting, or who is connected and what waits for the person."""
+"""The item in the status bar of each window: off, waiting, or the connected CLIs and what waits for the person."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import sublime
 from ...editor import WindowStatus
 
 KEY = "zz_qwen_companion"
-"""The items of a status bar are in the order of their keys: this one comes late."""
+"""Sublime sorts the items of a status bar by their keys, so this one is among the last."""
 
 
 class StatusBar:
     """Shows the status of each window in its views. Lives on the UI thread.
 
-    A status belongs to a view in Sublime: it is set in those on the screen, and in each one that gets the focus.
+    In Sublime a status belongs to a view, so it is set in every view on the screen and in each one that gets the focus.
     """
 
     def __init__(self, *, is_wanted: bool) -> None:
@@ -28,7 +28,7 @@ class StatusBar:
         self._draw(window)
 
     def want(self, *, is_wanted: bool) -> None:
-        """The setting may have changed."""
+        """Apply the setting."""
         self._is_wanted = is_wanted
         for window in sublime.windows():
             self._draw(window)
@@ -42,7 +42,7 @@ class StatusBar:
         self._statuses.pop(window.id(), None)
 
     def close(self) -> None:
-        """Take the item from every view."""
+        """Remove the item from every view."""
         self._statuses.clear()
         for window in sublime.windows():
             for view in window.views():
@@ -66,7 +66,7 @@ class StatusBar:
 
 
 def status_text(status: WindowStatus | None) -> str:
-    """The words of a status; None for a window that isn't served."""
+    """The text of a status. `status` is None for a window that is not served."""
     if status is None:
         return "Qwen Companion: off"
     counts = Counter(status.clis)

@@ -1,4 +1,4 @@
-"""The status report: what the editor adds to it."""
+"""The editor's part of the status report."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from ...companion import Companion
 
 SETTING = "qwen_companion.status"
-"""On the view of a report."""
+"""Set on the view of a report."""
 TITLE = "Qwen Companion Status"
 LIMIT = 3_000
-"""Milliseconds after which the companion is said not to answer."""
+"""Milliseconds to wait for the companion's answer."""
 SILENT = (
     "The companion does not run, so no CLI can connect. Run “Qwen Companion: Repair Libraries” from the command "
     "palette; if the libraries are in order, restart Sublime Text."
 )
 
 Ask = Callable[[Callable[["Companion"], object]], object]
-"""Has something called with the companion, on its own thread."""
+"""Calls a function with the companion, on the companion thread."""
 
 
 class StatusReport:
     """One report, from the first facts to the last. Lives on the UI thread.
 
-    `show` gets the text as it grows, and whether it is the last.
+    `show` gets the text so far, and whether it is complete.
     """
 
     def __init__(self, facts: Facts, show: Callable[[str, bool], object]) -> None:
@@ -45,17 +45,17 @@ class StatusReport:
         self._has_answer = False
 
     def begin(self, ask: Ask, on_ui: Callable[[Callable[[], object]], object]) -> None:
-        """Show what is known, and ask for the rest."""
+        """Show what is known, and ask the companion for the rest."""
         facts = self._facts
 
-        def tell(told: Facts) -> None:
-            on_ui(lambda: self._told(told))
+        def answer(answered: Facts) -> None:
+            on_ui(lambda: self._answered(answered))
 
         self._show(report(replace(facts, note="Asking the companion …")), False)
-        ask(lambda companion: companion.look_around(facts, tell))
+        ask(lambda companion: companion.look_around(facts, answer))
         sublime.set_timeout(self._give_up, LIMIT)
 
-    def _told(self, facts: Facts) -> None:
+    def _answered(self, facts: Facts) -> None:
         self._has_answer = True
         self._show(report(facts), facts.clis is not None)
 
@@ -65,7 +65,7 @@ class StatusReport:
 
 
 def editor_facts(front: sublime.Window, settings: Sequence[object], messages: Sequence[tuple[float, str]]) -> Facts:
-    """What the editor knows."""
+    """The facts that the editor knows."""
     windows = sorted(sublime.windows(), key=lambda window: window != front)
     about = (
         ("QwenCompanion", __version__),
@@ -83,7 +83,7 @@ def editor_facts(front: sublime.Window, settings: Sequence[object], messages: Se
 
 
 def shareable(text: str) -> str:
-    """A report for others to see."""
+    """A report without secrets and without the user's name."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError, ImportError):
@@ -102,7 +102,7 @@ def _shown(window: sublime.Window) -> ShownWindow:
 
 
 def _terminal(view: sublime.View) -> Terminal | None:
-    """A tab of Terminus, which keeps the variables that it was opened with over restarts (sublime.md C)."""
+    """A tab of Terminus. It keeps the variables that it was opened with over restarts (sublime.md C)."""
     arguments = view.settings().get("terminus_view.args")
     variables = arguments.get("env") if isinstance(arguments, dict) else None
     if not isinstance(variables, dict):

@@ -19,7 +19,7 @@ from . import terminals
 from .terminals import Terminal
 
 PATIENCE = 5000
-"""Milliseconds until a person who has asked for something hears that the companion doesn't answer."""
+"""Milliseconds to wait for the companion's answer."""
 SHELL_NAMES: dict[Shell, str] = {"sh": "sh, bash, zsh", "fish": "fish", "powershell": "PowerShell"}
 NO_TERMINUS = "Terminus is not installed: run “Package Control: Install Package” and choose Terminus."
 NO_FOLDER = "Open a folder first: a CLI connects to the window whose folder it runs in."
@@ -29,11 +29,11 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
     """Run a CLI in a terminal of the window."""
 
     def run(self, cli: str, resume: bool = False) -> None:
-        """`cli` is "qwen" or "gemini"; `resume` takes up the folder's last conversation."""
+        """`cli` is "qwen" or "gemini". `resume` continues the folder's last conversation."""
         family = terminals.family_of(cli)
         if family is None:
             names = ", ".join(f"“{each.launch.key}”" for each in FAMILIES)
-            say(self.window, f"There is no CLI “{cli}”. Those that can be run: {names}.")
+            say(self.window, f"There is no CLI “{cli}”. Choose one of {names}.")
         elif not terminals.is_installed():
             self._without_terminus(family)
         elif running := [one for one in terminals.running(self.window) if one.family == family]:
@@ -99,19 +99,19 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
 
 
 class QwenCompanionTerminalOpenedCommand(sublime_plugin.TextCommand):
-    """Terminus runs this in a terminal that it has opened for us."""
+    """Terminus runs this in a terminal that it opened for us."""
 
     def run(self, edit: sublime.Edit, mark: dict[str, Any]) -> None:
-        """`mark` is what we want to remember of the terminal."""
+        """`mark` is what the package remembers about the terminal."""
         terminals.opened(self.view, mark)
 
     def is_visible(self) -> bool:
-        """Not in a menu."""
+        """It is never in a menu."""
         return False
 
 
 class QwenCompanionTerminalListener(sublime_plugin.EventListener):
-    """Hears which terminal has the focus, and which one closes."""
+    """Notices which terminal gets the focus and which one closes."""
 
     def on_activated(self, view: sublime.View) -> None:
         """A view got the focus."""
@@ -123,14 +123,14 @@ class QwenCompanionTerminalListener(sublime_plugin.EventListener):
 
 
 class _SendCommand(sublime_plugin.TextCommand):
-    """Put a mention of the file, and of lines in it, into the prompt of a running CLI. Enter is left to the person.
+    """Put a mention of the file, and of lines in it, into the prompt of a running CLI. The person presses Enter.
 
-    The CLI reads the file from the disk, so that a tab without a file can't be sent, and unsaved changes are not part
-    of it; the person is told of either.
+    The CLI reads the file from the disk, so a tab without a file can't be sent and unsaved changes are not included.
+    A message says so.
     """
 
     def run(self, edit: sublime.Edit) -> None:
-        """Send it to the CLI of the window that had the focus last."""
+        """Send it to the CLI of the window whose terminal had the focus last."""
         window = self.view.window()
         adapter = package.adapter()
         if window is None or adapter is None:
@@ -155,7 +155,7 @@ class _SendCommand(sublime_plugin.TextCommand):
             self._ask(window, running or terminals.others(window), send, nothing_runs=not running)
 
     def lines(self, view: sublime.View) -> list[Lines] | None:
-        """The lines to name, none for the whole file; None if there is nothing to send."""
+        """The lines to name, an empty list for the whole file, None if there is nothing to send."""
         raise NotImplementedError
 
     def _ask(
@@ -187,7 +187,7 @@ class QwenCompanionSendLineCommand(_SendCommand):
     """Mention the lines of the carets in the prompt of the running CLI."""
 
     def lines(self, view: sublime.View) -> list[Lines]:
-        """Those of the carets, whatever is selected."""
+        """The lines of the carets, whatever is selected."""
         rows = sorted({view.rowcol(region.b)[0] + 1 for region in view.sel()})
         return [(row, row) for row in rows]
 
@@ -196,12 +196,12 @@ class QwenCompanionSendSelectionCommand(_SendCommand):
     """Mention the selected lines in the prompt of the running CLI."""
 
     def lines(self, view: sublime.View) -> list[Lines] | None:
-        """Those that hold selected characters."""
+        """The lines that have selected characters."""
         found: list[Lines] = []
         for region in view.sel():
             if region.empty():
                 continue
-            # A selection up to the beginning of a line has nothing of that line.
+            # A selection up to the beginning of a line does not include that line.
             first, last = view.rowcol(region.begin())[0] + 1, view.rowcol(region.end() - 1)[0] + 1
             if found and first <= found[-1][1] + 1:
                 found[-1] = (found[-1][0], max(last, found[-1][1]))
@@ -211,13 +211,13 @@ class QwenCompanionSendSelectionCommand(_SendCommand):
 
 
 class QwenCompanionCopyEnvironmentCommand(sublime_plugin.WindowCommand):
-    """Copy the commands that make a terminal outside the editor one of this window.
+    """Copy the commands that connect a terminal outside the editor to this window.
 
-    Gemini CLI's token is among them: it is the person's own clipboard. It is never said or logged.
+    They include Gemini CLI's token. It goes into the clipboard only, never into a message or a log.
     """
 
     def run(self, shell: str | None = None) -> None:
-        """`shell` is "sh", "fish" or "powershell"; without it the person is asked."""
+        """`shell` is "sh", "fish" or "powershell", or None to ask."""
         chosen: Shell | None = next((key for key in SHELL_NAMES if key == shell), None)
         if chosen:
             self._copy(chosen)
@@ -226,7 +226,7 @@ class QwenCompanionCopyEnvironmentCommand(sublime_plugin.WindowCommand):
             choose(self.window, items, "The shell of your terminal")
         else:
             names = ", ".join(f"“{key}”" for key in SHELL_NAMES)
-            say(self.window, f"There is no environment for the shell “{shell}”, only for {names}.")
+            say(self.window, f"The shell “{shell}” is unknown. Choose one of {names}.")
 
     def _copy(self, kind: Shell) -> None:
         def answered(folders: tuple[str, ...], variables: dict[str, str]) -> None:
@@ -240,20 +240,20 @@ class QwenCompanionCopyEnvironmentCommand(sublime_plugin.WindowCommand):
 def _ask(
     window: sublime.Window, answered: Callable[[tuple[str, ...], dict[str, str]], object], *, own_terminal: bool = False
 ) -> None:
-    """Ask the companion for the folders and the variables of a window; the answer comes at a later turn."""
+    """Ask the companion for the folders and the variables of a window. The answer comes later."""
     adapter = package.adapter()
     if adapter is None:
         return
     waiting = [True]
 
-    def answer(told: tuple[tuple[str, ...], dict[str, str]] | None) -> None:
+    def answer(result: tuple[tuple[str, ...], dict[str, str]] | None) -> None:
         if not waiting:
             return
         waiting.clear()
-        if told is None:
-            say(window, "This window is not served. Restart Sublime Text if that stays so.")
+        if result is None:
+            say(window, "This window is not served. If that does not change, restart Sublime Text.")
         else:
-            answered(*told)
+            answered(*result)
 
     def late() -> None:
         if waiting:
@@ -268,7 +268,7 @@ def _ask(
 def _send(window: sublime.Window, target: Terminal, view: sublime.View, path: str, lines: Sequence[Lines]) -> None:
     text = mention(path, target.folder, target.family.launch if target.family else None, lines)
     if text is None:
-        say(window, "The name of this file has control characters, which would press keys in the terminal.")
+        say(window, "This file can't be sent: the control characters in its name would press keys in the terminal.")
         return
     terminals.send(target, window, text)
     if view.is_dirty():

@@ -1,6 +1,7 @@
 """The terminals of the package Terminus: starting a CLI in one, finding it again, typing into its prompt.
 
-What is known of a terminal is kept in its view, so that a reload of this package forgets nothing. Facts: sublime.md C.
+What is known about a terminal is kept in the settings of its view, so a reload of this package loses nothing.
+Facts: sublime.md C.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from sublime_types import WindowLayout
 
 TERMINAL_SETTING = "qwen_companion.terminal"
-"""On the view of a terminal that we opened: what it is, see `Terminal`."""
+"""Set on the view of a terminal that we opened: see `Terminal`."""
 FOCUSED_SETTING = "qwen_companion.terminal_focused_at"
-"""On the same view: when it last had the focus, in Unix nanoseconds."""
+"""Set on the same view: when it last had the focus, in Unix nanoseconds."""
 OPENED_COMMAND = "qwen_companion_terminal_opened"
 RUN_HOLDER = "_qwen_companion_run"
 SINGLE: WindowLayout = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
@@ -41,46 +42,46 @@ class Terminal:
 
     view: sublime.View
     family: CliFamily | None
-    """None for a terminal that the person has opened: nobody knows what runs there."""
+    """None for a terminal that the person opened: what runs there is unknown."""
     folder: str = ""
     tag: str = ""
 
     @property
     def title(self) -> str:
-        """What its tab says."""
+        """The title of its tab."""
         return self.view.name() or "Terminal"
 
     @property
     def focused_at(self) -> int:
-        """When it last had the focus; 0 for never."""
+        """When it last had the focus, in Unix nanoseconds; 0 for never."""
         at = self.view.settings().get(FOCUSED_SETTING)
         return at if isinstance(at, int) else 0
 
 
 def is_installed() -> bool:
-    """Whether the package Terminus is there and not disabled. The person's settings of it may be there without it."""
+    """Whether the package Terminus is installed and enabled. The person's settings for it may exist without it."""
     found = sublime.find_resources("Terminus.sublime-settings")
     return any(resource.startswith("Packages/Terminus/") for resource in found)
 
 
 def family_of(key: str) -> CliFamily | None:
-    """The family that our commands call so."""
+    """The family with this key in our commands."""
     return next((family for family in FAMILIES if family.launch.key == key), None)
 
 
 def running(window: sublime.Window) -> list[Terminal]:
-    """The CLIs that were started in terminals of a window and have not ended, the one focused last first."""
+    """The CLIs that run in terminals of a window, the most recently focused first."""
     found: list[Terminal] = []
     for view in _live(window):
         mark: Any = view.settings().get(TERMINAL_SETTING)
-        # A tab that was restored at the editor's start holds the text of a terminal that has gone.
+        # A tab that the editor restored at its start holds the text of a terminal that has ended.
         if mark and mark["run"] == _this_run():
             found.append(Terminal(view, family_of(mark["cli"]), mark["folder"], mark["tag"]))
     return sorted(found, key=lambda terminal: -terminal.focused_at)
 
 
 def others(window: sublime.Window) -> list[Terminal]:
-    """The terminals of a window that the person has opened."""
+    """The terminals of a window that the person opened."""
     return [Terminal(view, None) for view in _live(window) if not view.settings().has(TERMINAL_SETTING)]
 
 
@@ -97,7 +98,7 @@ def open_terminal(
     command: list[str],
     location: str,
 ) -> None:
-    """Have Terminus run a command in a new terminal, and give that the focus."""
+    """Run a command in a new terminal of Terminus and give it the focus."""
     number = _free_number(window, family)
     suffix = "" if number == 1 else f" {number}"
     tag = family.launch.key + ("" if number == 1 else f"-{number}")
@@ -109,9 +110,9 @@ def open_terminal(
         "title": family.name + suffix,
         "tag": tag,
         "focus": True,
-        # Else a tab that is restored at the editor's start would start the CLI again, with a port of long ago.
+        # Otherwise a tab that the editor restores at its start would start the CLI again, with an old port.
         "reactivable": False,
-        # What a CLI says before it fails stays to be read.
+        # If the CLI fails, its output stays on the screen.
         "auto_close": "on_success",
         "post_view_hooks": [[OPENED_COMMAND, {"mark": mark}]],
     }
@@ -131,7 +132,7 @@ def opened(view: sublime.View, mark: dict[str, Any]) -> None:
     settings = view.settings()
     settings.set(TERMINAL_SETTING, mark)
     settings.set(FOCUSED_SETTING, time.time_ns())
-    # Terminus keeps the arguments, the editor writes them to the disk with the session: not the token, please.
+    # Terminus keeps the arguments and the editor writes them to the disk with the session: remove the token.
     arguments = settings.get("terminus_view.args")
     if isinstance(arguments, dict):
         settings.set("terminus_view.args", {**arguments, "env": {}})
@@ -145,7 +146,7 @@ def activated(view: sublime.View) -> None:
 
 
 def closing(view: sublime.View) -> None:
-    """A view is about to close: the group that we made for it goes as well, if nothing else is in it."""
+    """A view is about to close. Its group goes too if we made that and nothing else is in it."""
     window = view.window()
     mark: Any = view.settings().get(TERMINAL_SETTING)
     if window and mark and mark.get("split"):
@@ -160,20 +161,20 @@ def show(terminal: Terminal, window: sublime.Window) -> None:
 
 
 def send(terminal: Terminal, window: sublime.Window, text: str) -> None:
-    """Put a text into the prompt of what runs in a terminal, as if pasted, and give the terminal the focus."""
+    """Paste a text into the prompt of the program in a terminal, and give the terminal the focus."""
     show(terminal, window)
-    # Without a tag Terminus takes the terminal that has the focus.
+    # Without a tag Terminus sends it to the terminal with the focus.
     tag = {"tag": terminal.tag} if terminal.tag else {}
     window.run_command("terminus_send_string", {"string": text, "bracketed": True, **tag})
 
 
 def command_of(family: CliFamily, setting: shell.Command, *, resume: bool) -> list[str]:
-    """The command that Terminus runs for a family. Raises LookupError, with a sentence, if it is missing."""
+    """The command that Terminus runs for a family. Raises LookupError with a sentence if the program is missing."""
     is_decided = names_approval_mode(family)
     if sys.platform != "win32":
         login = shell.usual_shell(os.environ)
         return shell.login_command(login, family.launch, setting, resume=resume, is_decided=is_decided)
-    # The shell itself would find no more than this does: there are no start-up files that change the PATH.
+    # Windows shells have no start-up files that change the PATH, so this finds what the shell would.
     program = (shell.words_of(setting) or [family.launch.key])[0].strip('"')
     if shutil.which(program) is None:
         raise LookupError(shell.not_found(family.launch, program))
@@ -198,7 +199,7 @@ def _panel(view: sublime.View, window: sublime.Window) -> str | None:
 
 
 def _split(window: sublime.Window) -> bool:
-    """Make the last group the focused one, with a second one if there is only one. Returns whether it was made."""
+    """Focus the last group; make a second one first if there is only one. Returns whether it was made."""
     made = window.num_groups() == 1
     if made:
         window.set_layout(SPLIT)
@@ -217,6 +218,6 @@ def _unexpanded(text: str) -> str:
 
 
 def _this_run() -> str:
-    """A name for this run of the editor. It outlives a reload of this package."""
+    """A name for this run of the editor. It survives a reload of this package."""
     holder = sys.modules.setdefault(RUN_HOLDER, ModuleType(RUN_HOLDER))
     return vars(holder).setdefault("name", secrets.token_hex(8))

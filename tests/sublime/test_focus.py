@@ -1,0 +1,89 @@
+"""Where the focus goes (issue 9, point 5: faults of the editor)."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, diff_views, loaded
+
+BETTER = 'def greet(name):\n    print(f"hi {name}")\n'
+
+
+class TestWindowBehind(CompanionCase):
+    """sublime_text#4407: `Window.focus_view` and `focus_sheet` raise their window."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        before = set(sublime.windows())
+        sublime.run_command("new_window")
+        yield lambda: set(sublime.windows()) - before
+        [self.front] = set(sublime.windows()) - before
+        self.front.bring_to_front()
+        yield lambda: sublime.active_window() == self.front
+        for name in ("focus_view", "focus_sheet"):
+            self._raise_on(name)
+
+    def tearDown(self) -> Steps:
+        self.front.run_command("close_window")
+        yield from super().tearDown()
+
+    def _raise_on(self, name: str) -> None:
+        original: Any = getattr(sublime.Window, name)
+
+        def call(window: sublime.Window, target: Any) -> None:
+            original(window, target)
+            window.bring_to_front()
+
+        patcher = patch.object(sublime.Window, name, call)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+
+    def test_a_diff_in_a_window_behind_leaves_the_window_behind(self) -> Steps:
+        yield from self.open_diff(BETTER)
+        yield 100
+        self.assertEqual(sublime.active_window(), self.front)
+        closed = self.cli.call("closeDiff", filePath=str(self.file))
+        yield from self.done(closed)
+        yield from self.closed()
+        yield 100
+        self.assertEqual(sublime.active_window(), self.front)
+
+    def test_the_focus_moves_once_the_window_comes_to_the_front(self) -> Steps:
+        yield from self.open_diff(BETTER)
+        self.window.bring_to_front()
+        yield lambda: self.focused() == self.proposal
+
+    def test_kept_edits_open_in_a_window_behind_without_raising_it(self) -> Steps:
+        loaded("sublime_text.package").adapter().keep_text(self.window.id(), "app.py", "text\n", "Why.")
+        yield lambda: any(view.name() == "app.py (your edits)" for view in self.window.views())
+        yield 100
+        self.assertEqual(sublime.active_window(), self.front)
+
+
+class TestPanel(CompanionCase):
+    """sublime_text#3349: the focus does not go back to a panel."""
+
+    def test_a_panel_that_did_not_get_the_focus_back_is_shown_and_focused_again(self) -> Steps:
+        panel = self.window.create_output_panel("companion_focus")
+        panel.settings().set("terminus_view", True)
+        self.window.run_command("show_panel", {"panel": "output.companion_focus"})
+        self.window.focus_view(panel)
+        yield from self.open_diff(BETTER)
+        self.window.focus_view(self.proposal)
+        yield lambda: self.focused() == self.proposal
+        original, asked = sublime.Window.focus_view, []
+
+        def once_lost(window: sublime.Window, view: sublime.View) -> None:
+            asked.append(view)
+            if view != panel or asked.count(panel) > 1:
+                original(window, view)
+
+        with patch.object(sublime.Window, "focus_view", once_lost):
+            self.proposal.run_command("qwen_companion_reject_diff")
+            yield from self.closed()
+            yield lambda: self.focused() == panel
+        self.assertEqual(self.window.active_panel(), "output.companion_focus")
+        self.assertEqual(diff_views(self.window, "proposal"), [])
