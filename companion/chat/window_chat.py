@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,12 +22,10 @@ from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .connection import Connection
-from .drafts import ChatFolder
 from .outbox import Outbox, from_plain, plain
 from .permissions import Approvals
 from .port import ChatScreen
-from .prompt import Draft
-from .reader import views
+from .prompt import ChatFolder, Draft
 from .transcript.transcript import Transcript
 
 logger = logging.getLogger(__name__)
@@ -36,6 +34,8 @@ SEND_LIMIT = 60.0
 """Seconds that a prompt waits for the connection."""
 QUICK_STOP_LIMIT = 1.0
 """Seconds that a private daemon has to end by itself while the editor waits."""
+FRAMES_PER_SECOND = 30
+"""Snapshots that a screen gets at most."""
 
 
 class WindowChat:
@@ -290,7 +290,7 @@ class WindowChat:
     async def _show(self, conversation: Conversation) -> None:
         transcript = Transcript()
         transcript.own_clients = self._contact.own_clients
-        async for view in views(conversation):
+        async for view in snapshots(conversation):
             try:
                 self._look_after(view)
             except Exception:
@@ -331,3 +331,18 @@ class WindowChat:
             self._approvals.dismiss()
         else:
             self._approvals.update(view)
+
+
+async def snapshots(conversation: Conversation, per_second: float = FRAMES_PER_SECOND) -> AsyncGenerator[Snapshot]:
+    """What to show: at once, and then after changes, at most `per_second` times.
+
+    The next snapshot is taken when it is asked for, so a slow screen gets fewer. A conversation has one such reader.
+    """
+    changed = asyncio.Event()
+    conversation.on_change = changed.set
+    yield conversation.look_anew()
+    while True:
+        await changed.wait()
+        changed.clear()
+        yield conversation.look()
+        await asyncio.sleep(1 / per_second)

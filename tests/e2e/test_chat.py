@@ -279,7 +279,7 @@ def test_what_another_client_asks_and_answers_is_seen(room: Room, chat: Chatting
 
     async def other() -> None:
         async with talk(room.address, str(room.home.workspace), session_id=chat.session) as there:
-            assert said(there.chat.conversation.turns[-1]) == "For both."
+            assert said(there.conversation.turns[-1]) == "For both."
             key = await there.ask(script, "From elsewhere")
             asked = await there.asked()
             await asyncio.to_thread(chat.wait_diff)

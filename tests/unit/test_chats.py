@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from companion.chat import chats as chats_module
-from companion.chat import drafts, outbox, window_chat
+from companion.chat import outbox, window_chat
 from companion.chat.prompt import Draft, Excerpt
 from companion.conversation.conversation import Conversation
 from companion.daemon import transport
@@ -193,7 +193,7 @@ def test_reconnect_goes_all_the_way_after_the_session_has_ended(project: Path):
 def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("companion.chat.reader.BACKOFF", (0.05,))
+    monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.05,))
 
     async def test(room: Room) -> None:
         right = room.daemon.routes["GET /capabilities"]
@@ -224,7 +224,7 @@ def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
 
 
 def test_the_first_connection_is_tried_again_too_f4(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("companion.chat.reader.BACKOFF", (0.05,))
+    monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.05,))
 
     async def test(room: Room) -> None:
         url = room.daemon.address.url
@@ -355,7 +355,7 @@ def test_a_question_whose_diff_fails_stops_nothing(
 def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
     project: Path, monkeypatch: pytest.MonkeyPatch, stormy: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr("companion.chat.reader.BACKOFF", (0.01,))
+    monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.01,))
     apply = Conversation.apply
     fails = [True]
 
@@ -543,7 +543,7 @@ def test_mentions_in_a_text_without_blanks_become_files(project: Path):
 
 
 def test_a_path_on_another_system_is_joined_as_it_does():
-    place = drafts.ChatFolder("/here", r"C:\work", is_local=False)
+    place = outbox.ChatFolder("/here", r"C:\work", is_local=False)
     assert place.path_there("a/b.py") == r"C:\work\a/b.py"
     assert place.path_there(r"D:\x") == r"D:\x"
 
@@ -559,7 +559,7 @@ def test_a_path_on_another_system_is_joined_as_it_does():
     ],
 )
 def test_what_cant_be_sent_comes_back(project: Path, monkeypatch: pytest.MonkeyPatch, draft: Draft, why: str):
-    monkeypatch.setattr(drafts, "MAX_PICTURE", 3)
+    monkeypatch.setattr(outbox, "MAX_PICTURE", 3)
     monkeypatch.setattr(transport, "MAX_BODY", 200)
     monkeypatch.chdir(project)
     (project / "large.webp").write_bytes(b"RIFF")
@@ -592,7 +592,7 @@ def test_what_the_daemon_refuses_comes_back(project: Path):
 def test_a_daemon_that_doesnt_say_which_files_it_has_doesnt_hold_the_draft(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(drafts, "LOOK_UP_LIMIT", 0.0)
+    monkeypatch.setattr(outbox, "LOOK_UP_LIMIT", 0.0)
 
     async def test(room: Room) -> None:
         room.chats.open(1, room.folder)
