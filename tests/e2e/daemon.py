@@ -11,10 +11,12 @@ import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 from companion.chat import prompt
 from companion.chat.connection import Connection
 from companion.conversation.conversation import Conversation
+from companion.conversation.events import Envelope, read_envelope
 from companion.conversation.snapshot import Message, Permission, Turn
 from companion.daemon.address import Address
 from companion.daemon.answers import Session
@@ -159,6 +161,19 @@ async def talk(address: Address, folder: str, scope: Scope = "thread", session_i
 def said(turn: Turn, speaker: str = "answer") -> str:
     """All that a speaker has said in a turn."""
     return "".join(item.text for item in turn.items if isinstance(item, Message) and item.speaker == speaker)
+
+
+async def transcript(client: Client, session: Session) -> list[Envelope]:
+    """A session's history as the daemon has written it to disk, from its beginning."""
+    found: list[Envelope] = []
+    cursor = ""
+    while True:
+        from_there = f"&cursor={quote(cursor, safe='')}" if cursor else ""
+        answer = await client.page(f"/session/{session.id}/transcript?limit=500{from_there}")
+        found += map(read_envelope, answer["events"])
+        if answer.get("nextCursor") in {None, "", cursor}:
+            return found
+        cursor = answer["nextCursor"]
 
 
 class Proxy:

@@ -19,7 +19,7 @@ from companion.daemon.client import Client
 
 from .chatting import Chatting, Room, opened, write_settings
 from .clis import NEWEST_QWEN
-from .daemon import VERSIONS, processes, said, talk
+from .daemon import VERSIONS, processes, said, talk, transcript
 from .editor import Editor
 from .model import Call
 from .qwen import Home
@@ -259,7 +259,7 @@ def test_nothing_is_lost_or_twice_when_the_connection_is_cut(room: Room, chat: C
         conversation = Conversation()
         async with Client(room.address) as client:
             session = Session.known(chat.session, await client.connect(str(room.home.workspace)))
-            for frame in await client.transcript(session):
+            for frame in await transcript(client, session):
                 conversation.apply(frame)
         return conversation
 

@@ -23,7 +23,7 @@ from companion.daemon.client import Client, Scope
 from companion.daemon.errors import AlreadyAnsweredError, UnauthorizedError, UnreachableError, WorkspaceMismatchError
 from companion.daemon.process import launch
 
-from .daemon import VERSIONS, Place, Proxy, processes, run, said, talk, until
+from .daemon import VERSIONS, Place, Proxy, processes, run, said, talk, transcript, until
 from .model import Call
 
 #: 0.21.2 trims what it writes on the disk.
@@ -214,7 +214,7 @@ def test_nothing_is_lost_or_twice_when_the_connection_is_cut(served: Served):
             assert said(turn) == "".join(WORDS)
             assert said(turn, "thought") == "Hm." * 5
             written = Conversation()
-            for frame in await here.client.transcript(here.session):
+            for frame in await transcript(here.client, here.session):
                 written.apply(frame)
             [recorded] = written.turns
             assert recorded.items == turn.items

@@ -417,16 +417,9 @@ def test_lists_are_read_to_their_end():
             number = 2 if "cursor=a%2Fb" in request.route else 1
             return 200, {"sessions": [{"sessionId": str(number), "displayName": None}], "nextCursor": "a/b"}
 
-        def transcript(request: Request) -> Any:
-            if "cursor" in request.route:
-                return 200, {"events": []}
-            return 200, {"events": [{"type": "turn_complete", "data": {}}], "nextCursor": "n"}
-
         daemon.routes["GET /workspace/%2Fw/sessions"] = sessions
-        daemon.routes["GET /session/s/transcript"] = transcript
         async with Client(daemon.address) as client:
             assert [each.id for each in await client.sessions("/w")] == ["1", "2"]
-            assert len(await client.transcript(SESSION)) == 1
 
     faked(test)
 

@@ -13,8 +13,8 @@ from ...chat.prompt import Draft
 from ..panels import NO_ANSWER, say
 from ..windows import Focus, is_chat, is_visible
 from . import html
-from .kept import give_back
-from .panels import QuestionForm, pick_option
+from .asks import QuestionForm, pick_option
+from .prompt import give_back
 from .view import FOLDER_SETTING, ChatView
 
 if TYPE_CHECKING:
@@ -153,10 +153,10 @@ class ChatViews:
 
     def follow(self, chat: ChatView, point: int, *, links_only: bool = False) -> bool:
         """Do what a place in the transcript is for: open the file that it names, open or fold what begins there."""
-        if link := chat.link_at(point):
+        if link := chat.marks.link_at(point):
             open_link(chat, link)
             return True
-        return not links_only and chat.toggle_fold(point)
+        return not links_only and chat.marks.toggle_fold(point)
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
@@ -266,7 +266,7 @@ def open_link(chat: ChatView, link: Link) -> None:
 
 def show_link(chat: ChatView, point: int) -> None:
     """Offer to open the file that is named at a point, in a popup."""
-    if (link := chat.link_at(point)) is None or chat.frame is None:
+    if (link := chat.marks.link_at(point)) is None or chat.frame is None:
         return
     where = chat.frame.locality
     place = f"{link.path}:{link.line}" if link.line else link.path
