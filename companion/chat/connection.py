@@ -135,14 +135,14 @@ class Connection:
         self._broken = why
         self._again.set()
 
-    def seen(self, view: Snapshot) -> None:
+    def seen(self, snapshot: Snapshot) -> None:
         """Take note of what is shown now."""
         if self._attachment:
             self.own_clients.add(self._attachment.session.client_id)
-            if view.order:
+            if snapshot.order:
                 self.session = self._attachment.session.id
         if (
-            view.status.connection.state in {"waiting", "lost"}
+            snapshot.status.connection.state in {"waiting", "lost"}
             and self.locality.is_private
             and self.private.has_ended()
         ):
@@ -165,7 +165,7 @@ class Connection:
                     wait = backoff.next()
                 except _EndedError as end:
                     conversation.interrupt()
-                    conversation.connected(ConnectionStatus("ended", str(end)))
+                    conversation.set_connection(ConnectionStatus("ended", str(end)))
                     wait = None
                 except DaemonError as error:
                     wait = _after(error, attachment, conversation, backoff)
@@ -181,7 +181,7 @@ class Connection:
                     backoff.reset()
                     has_broken = False
                 elif wait and attachment and attachment.client:
-                    conversation.connected(ConnectionStatus("connecting"))
+                    conversation.set_connection(ConnectionStatus("connecting"))
         finally:
             await self._drop(attachment, is_over=True)
 
@@ -227,7 +227,7 @@ class Connection:
         settings = self._settings()
 
         def connecting(message: str) -> None:
-            conversation.connected(ConnectionStatus("connecting", message))
+            conversation.set_connection(ConnectionStatus("connecting", message))
 
         environment = os.environ
         if settings.enabled and starts_own(managed=settings.managed, url=settings.url, environment=environment):
@@ -296,8 +296,8 @@ async def _read(client: Client, attachment: _Attachment, conversation: Conversat
         if not conversation.begin(stream.epoch):
             raise _StaleError
         if client.has("session_context"):
-            conversation.chosen(await client.choices(session))
-        conversation.connected(ConnectionStatus("live"))
+            conversation.set_choices(await client.choices(session))
+        conversation.set_connection(ConnectionStatus("live"))
         await _follow(client, session, stream, conversation, backoff)
     raise StreamLostError("The daemon has ended the stream of events.")
 
@@ -308,15 +308,15 @@ async def _follow(
     measuring = asyncio.create_task(_measure(client, session, conversation))
     try:
         is_measured = False
-        async for frame in stream.frames:
-            _check(frame.event, session)
-            if not conversation.apply(frame):
+        async for envelope in stream.envelopes:
+            _check(envelope.event, session)
+            if not conversation.apply(envelope):
                 raise _StaleError
-            if frame.id is not None:
+            if envelope.id is not None:
                 backoff.reset()
-            is_measured |= isinstance(frame.event, agent.UsageUpdate)
+            is_measured |= isinstance(envelope.event, agent.UsageUpdate)
             # 0.21.2 doesn't tell by itself.
-            if isinstance(frame.event, events.TurnCompleted) and not is_measured:
+            if isinstance(envelope.event, events.TurnCompleted) and not is_measured:
                 measuring.cancel()
                 measuring = asyncio.create_task(_measure(client, session, conversation))
     finally:
@@ -327,7 +327,7 @@ async def _measure(client: Client, session: Session, conversation: Conversation)
     """Ask how full the context window is; the history doesn't tell."""
     with contextlib.suppress(DaemonError):
         if window := await client.window(session):
-            conversation.window_known(window)
+            conversation.set_context_window(window)
 
 
 def _after(
@@ -346,7 +346,7 @@ def _after(
 
 
 def _tell(error: DaemonError, wait: float | None, conversation: Conversation) -> None:
-    conversation.connected(ConnectionStatus("lost" if wait is None else "waiting", str(error), wait))
+    conversation.set_connection(ConnectionStatus("lost" if wait is None else "waiting", str(error), wait))
 
 
 def _check(event: events.Event, session: Session) -> None:

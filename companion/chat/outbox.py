@@ -129,8 +129,8 @@ class Outbox:
         return waiting is not None
 
     async def _send(self, waiting: _Waiting, *, mid_turn: bool) -> None:
-        client, session, place = await self._connected()
-        content = await blocks(waiting.draft, client, place)
+        client, session, folder = await self._connected()
+        content = await blocks(waiting.draft, client, folder)
         waiting.is_going = True
         identifier = await _inject(client, session, content) if mid_turn else None
         if identifier is None:
@@ -157,18 +157,18 @@ def _shown(draft: Draft) -> str:
     return draft.text if draft.text.strip() else ", ".join(attached)
 
 
-async def blocks(draft: Draft, client: Client, place: ChatFolder) -> list[Block]:
+async def blocks(draft: Draft, client: Client, folder: ChatFolder) -> list[Block]:
     """The blocks of a draft.
 
     Raises:
         UnsendableError: a picture can't be read, or there is nothing to send.
         DaemonError: the daemon can't be asked for the files that are mentioned.
     """
-    unsaved = {place.path_here(path): text for path, text in draft.unsaved.items()}
+    unsaved = {folder.path_here(path): text for path, text in draft.unsaved.items()}
     named = mentions(draft.text)
     try:
         async with asyncio.timeout(LOOK_UP_LIMIT):
-            files = await asyncio.gather(*(_file(mention, unsaved, client, place) for mention in named))
+            files = await asyncio.gather(*(_file(mention, unsaved, client, folder) for mention in named))
     except TimeoutError:
         raise StreamLostError("The daemon doesn't say which files it has.") from None
     found: list[Block] = []
@@ -178,7 +178,7 @@ async def blocks(draft: Draft, client: Client, place: ChatFolder) -> list[Block]
             continue
         _add_text(found, draft.text[at : mention.start])
         at, path = file
-        found.append(await _mentioned(path, unsaved, place))
+        found.append(await _mentioned(path, unsaved, folder))
     _add_text(found, draft.text[at:])
     found += (prompt.excerpt(excerpt.uri, excerpt.text) for excerpt in draft.excerpts)
     for picture in draft.pictures:
@@ -194,22 +194,22 @@ def _add_text(found: list[Block], text: str) -> None:
 
 
 async def _file(
-    mention: Mention, unsaved: Mapping[str, str], client: Client, place: ChatFolder
+    mention: Mention, unsaved: Mapping[str, str], client: Client, folder: ChatFolder
 ) -> tuple[int, str] | None:
     """Where the name of a file ends in the text, and that file as the person names it; None if there is none."""
     for end, path in mention.paths:
-        if place.path_here(path) in unsaved or await client.is_file(path):
+        if folder.path_here(path) in unsaved or await client.is_file(path):
             return end, path
     return None
 
 
-async def _mentioned(path: str, unsaved: Mapping[str, str], place: ChatFolder) -> Block:
-    buffer = unsaved.get(place.path_here(path))
+async def _mentioned(path: str, unsaved: Mapping[str, str], folder: ChatFolder) -> Block:
+    buffer = unsaved.get(folder.path_here(path))
     if buffer is not None:
-        return prompt.excerpt(f"file://{place.path_there(path)}", buffer)
-    if _kind(path) and place.is_local:
-        return await _picture(os.path.join(place.here, path))
-    return prompt.mention(place.path_there(path))
+        return prompt.excerpt(f"file://{folder.path_there(path)}", buffer)
+    if _kind(path) and folder.is_local:
+        return await _picture(os.path.join(folder.here, path))
+    return prompt.mention(folder.path_there(path))
 
 
 async def _picture(path: str) -> Block:

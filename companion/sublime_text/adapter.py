@@ -263,9 +263,9 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._keep_text(window, title, text, why))
 
-    async def show_chat(self, window: int, frame: Render) -> bool:
+    async def show_chat(self, window: int, render: Render) -> bool:
         """See Editor."""
-        return await self._bridge.call(lambda: self.chats.show(window, frame))
+        return await self._bridge.call(lambda: self.chats.show(window, render))
 
     def return_draft(self, window: int, draft: Draft, why: str) -> None:
         """See Editor."""

@@ -259,8 +259,8 @@ def test_nothing_is_lost_or_twice_when_the_connection_is_cut(room: Room, chat: C
         conversation = Conversation()
         async with Client(room.address) as client:
             session = Session.known(chat.session, await client.connect(str(room.home.workspace)))
-            for frame in await transcript(client, session):
-                conversation.apply(frame)
+            for envelope in await transcript(client, session):
+                conversation.apply(envelope)
         return conversation
 
     [turn] = room.loop.run(written()).turns

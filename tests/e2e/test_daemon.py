@@ -214,8 +214,8 @@ def test_nothing_is_lost_or_twice_when_the_connection_is_cut(served: Served):
             assert said(turn) == "".join(WORDS)
             assert said(turn, "thought") == "Hm." * 5
             written = Conversation()
-            for frame in await transcript(here.client, here.session):
-                written.apply(frame)
+            for envelope in await transcript(here.client, here.session):
+                written.apply(envelope)
             [recorded] = written.turns
             assert recorded.items == turn.items
 

@@ -37,7 +37,7 @@ class Person:
         self.connection.folder = "/w"
 
     def reconnect(self) -> None:
-        self.connection.seen(self.conversation.look_anew())
+        self.connection.seen(self.conversation.look_at_all())
         self.connection.again()
 
     async def stream(self):

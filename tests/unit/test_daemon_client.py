@@ -451,7 +451,7 @@ def test_a_session_is_loaded_with_its_queue():
         async with Client(daemon.address) as client:
             session, history = await client.load(SESSION)
             assert session.client_id == "new"
-            assert (history.cursor, history.is_running, len(history.frames)) == (Cursor("e", 3), True, 1)
+            assert (history.cursor, history.is_running, len(history.envelopes)) == (Cursor("e", 3), True, 1)
             assert history.queue == (Queued("q", "b", "c"),)
             daemon.routes["POST /session/s/load"] = 200, {"sessionId": "s"}
             with pytest.raises(errors.RefusedError, match="can't be read"):
@@ -467,7 +467,7 @@ def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
                 async with client.events(SESSION, cursor) as stream:
                     (await daemon.streams.get()).send("replay_complete")
                     assert stream.epoch == "e"
-                    assert await anext(stream.frames)
+                    assert await anext(stream.envelopes)
             daemon.routes["GET /events"] = 429, {"error": "too many"}
             with pytest.raises(errors.BusyError):
                 async with client.events(SESSION, None):
@@ -494,7 +494,7 @@ def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch
                 async with client.events(SESSION, None) as stream:
                     act(await daemon.streams.get())
                     with pytest.raises(errors.StreamLostError, match=words):
-                        await anext(stream.frames)
+                        await anext(stream.envelopes)
 
     faked(test)
 

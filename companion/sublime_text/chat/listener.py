@@ -188,7 +188,7 @@ _CONTEXTS = {
     f"{CHAT_SETTING}_prompt": lambda chat: chat.text.is_in_prompt,
     f"{CHAT_SETTING}_transcript": lambda chat: not chat.text.is_in_prompt,
     f"{CHAT_SETTING}_ask": lambda chat: _caret(chat) is not None and chat.attention.is_due,
-    f"{CHAT_SETTING}_running": lambda chat: chat.frame is not None and chat.frame.status.running is not None,
+    f"{CHAT_SETTING}_running": lambda chat: chat.render is not None and chat.render.status.running is not None,
     f"{CHAT_SETTING}_first_line": lambda chat: bool(chat.recall.sent) and _is_level(chat, chat.text.length),
     f"{CHAT_SETTING}_last_line": lambda chat: chat.recall.is_recalling and _is_level(chat, chat.view.size()),
 }
@@ -201,7 +201,7 @@ def _completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.Compl
     Where there is nothing of ours there is nothing at all: Enter would take a word in place of sending the prompt.
     """
     if open_command(before) is not None:
-        commands = chat.frame.status.commands if chat.frame else ()
+        commands = chat.render.status.commands if chat.render else ()
         items = [
             _completion(f"/{command.name}", f"/{command.name} ", command.hint, _COMMAND, command.description)
             for command in commands

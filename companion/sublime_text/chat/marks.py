@@ -37,23 +37,23 @@ class ChatMarks:
         self._links: tuple[Link, ...] = ()
         self._must_fold = False
 
-    def before(self, frame: Render) -> None:
+    def before(self, render: Render) -> None:
         """A frame is about to change the text."""
-        self._must_fold = self._folds.look(frame)
+        self._must_fold = self._folds.look(render)
 
-    def show(self, frame: Render, attached: Sequence[str]) -> None:
+    def show(self, render: Render, attached: Sequence[str]) -> None:
         """The text is that of a frame: bring the marks up to date. `attached` are names for the bar."""
         if self._must_fold:
-            self._folds.show(frame)
-        if frame.links != self._links or frame.anew:
-            self._links = frame.links
-            regions = [sublime.Region(link.start, link.end) for link in frame.links]
+            self._folds.show(render)
+        if render.links != self._links or render.replaces_all:
+            self._links = render.links
+            regions = [sublime.Region(link.start, link.end) for link in render.links]
             self._view.add_regions(LINKS, regions, "markup.underline.link", flags=_UNDERLINED)
-        self._phantoms.show(frame, attached)
+        self._phantoms.show(render, attached)
 
-    def show_bar(self, frame: Render, attached: Sequence[str]) -> None:
+    def show_bar(self, render: Render, attached: Sequence[str]) -> None:
         """Bring the bar alone up to date."""
-        self._phantoms.show_bar(frame, attached)
+        self._phantoms.show_bar(render, attached)
 
     def link_at(self, point: int) -> Link | None:
         """The file's name at a point."""
@@ -80,27 +80,27 @@ class _Folds:
         self._closed: set[str] = set()
         """The keys of those that are folded before a frame is shown: what is replaced there unfolds it."""
 
-    def look(self, frame: Render) -> bool:
+    def look(self, render: Render) -> bool:
         """Before a frame is shown: see what the person has opened. Returns whether `show` has anything to do."""
-        if not frame.anew and frame.folds == self._folds:
+        if not render.replaces_all and render.folds == self._folds:
             end = self._folds[-1].end if self._folds else -1
-            if all(edit.start > end for edit in frame.edits):
+            if all(edit.start > end for edit in render.edits):
                 return False  # as when an answer streams in
         folded = _Folded(self._view)
         self._closed = {fold.key for fold in self._folds if folded.over(fold)}
-        if frame.anew:
+        if render.replaces_all:
             self._opened |= {fold.key for fold in self._folds}
             self._opened -= self._closed
         return True
 
-    def show(self, frame: Render) -> None:
+    def show(self, render: Render) -> None:
         """After it: fold what is new, and what has grown or was grown by the text behind it."""
-        known = set[str]() if frame.anew else {fold.key for fold in self._folds}
-        self._folds = frame.folds
+        known = set[str]() if render.replaces_all else {fold.key for fold in self._folds}
+        self._folds = render.folds
         folded = _Folded(self._view)
         wrong: list[sublime.Region] = []
         wanted: list[sublime.Region] = []
-        for fold in frame.folds:
+        for fold in render.folds:
             region, there = _region(fold), folded.over(fold)
             if fold.key in known:
                 if fold.key in self._closed and there != region:
@@ -159,23 +159,23 @@ class _Phantoms:
         self._shown_asks: object = None
         self._shown_codes: tuple[Code, ...] = ()
 
-    def show(self, frame: Render, attached: Sequence[str]) -> None:
+    def show(self, render: Render, attached: Sequence[str]) -> None:
         """Bring them up to date."""
-        self.show_bar(frame, attached)
-        if frame.asks != self._shown_asks:
-            self._shown_asks = frame.asks
-            asks = [(ask.at, html.ask(ask, is_first=at == 0)) for at, ask in enumerate(frame.asks)]
+        self.show_bar(render, attached)
+        if render.asks != self._shown_asks:
+            self._shown_asks = render.asks
+            asks = [(ask.at, html.ask(ask, is_first=at == 0)) for at, ask in enumerate(render.asks)]
             self._asks.update([self._phantom(at, content, sublime.PhantomLayout.BLOCK) for at, content in asks])
-        if frame.codes != self._shown_codes:
-            self._shown_codes = frame.codes
+        if render.codes != self._shown_codes:
+            self._shown_codes = render.codes
             # Behind the fence above the first line.
-            codes = [(max(0, code.start - 1), html.code(code)) for code in frame.codes]
+            codes = [(max(0, code.start - 1), html.code(code)) for code in render.codes]
             self._codes.update([self._phantom(at, content, sublime.PhantomLayout.INLINE) for at, content in codes])
 
-    def show_bar(self, frame: Render, attached: Sequence[str]) -> None:
+    def show_bar(self, render: Render, attached: Sequence[str]) -> None:
         """Bring the bar up to date, and to its place."""
-        at = max(0, frame.length - len(MARK))
-        self._bar.update([self._phantom(at, html.bar(frame, attached), sublime.PhantomLayout.BLOCK)])
+        at = max(0, render.length - len(MARK))
+        self._bar.update([self._phantom(at, html.bar(render, attached), sublime.PhantomLayout.BLOCK)])
 
     def close(self) -> None:
         """Take them from the view."""

@@ -62,7 +62,7 @@ class ChatView:
         """`view` is a new one, or one that an earlier instance has left."""
         self.view = view
         self.window = window
-        self.frame: Render | None = None
+        self.render: Render | None = None
         self.folds_before_click = 0
         settings = view.settings()
         settings.update({CHAT_SETTING: True, **_SETTINGS})
@@ -95,23 +95,23 @@ class ChatView:
         """The names of what goes with the prompt."""
         return [*(excerpt.name for excerpt in self.excerpts), *self.pictures]
 
-    def show(self, frame: Render) -> None:
+    def show(self, render: Render) -> None:
         """Bring the view up to date."""
-        if not frame.anew and (self.frame is None or self.text.is_damaged):
+        if not render.replaces_all and (self.render is None or self.text.is_damaged):
             return  # made for another text; one that begins anew has been asked for
-        changes_text = frame.anew or bool(frame.edits)
+        changes_text = render.replaces_all or bool(render.edits)
         follows = changes_text and self._shows_end()
         scrolled = self.view.viewport_position()
-        self.marks.before(frame)
-        self.text.apply(frame)
-        self.frame = frame
-        self.marks.show(frame, self.attached)
+        self.marks.before(render)
+        self.text.apply(render)
+        self.render = render
+        self.marks.show(render, self.attached)
         if follows:
             self.view.show(self.view.size(), False, False, False)
-        elif frame.anew:
+        elif render.replaces_all:
             self.view.set_viewport_position(scrolled, False)
-        self.attention.asked(frame.asks[0] if frame.asks else None)
-        self._tell(frame)
+        self.attention.asked(render.asks[0] if render.asks else None)
+        self._tell(render)
 
     def draft(self, unsaved: dict[str, str]) -> Draft:
         """What the person has written and attached."""
@@ -152,12 +152,12 @@ class ChatView:
         """Show and keep what goes with the prompt."""
         excerpts = [[excerpt.uri, excerpt.name, excerpt.text] for excerpt in self.excerpts]
         self.view.settings().set(ATTACHED_SETTING, {"excerpts": excerpts, "pictures": list(self.pictures)})
-        if self.frame:
-            self.marks.show_bar(self.frame, self.attached)
+        if self.render:
+            self.marks.show_bar(self.render, self.attached)
 
     def code_text(self, key: str) -> str | None:
         """The text of a code block."""
-        codes: tuple[Code, ...] = self.frame.codes if self.frame else ()
+        codes: tuple[Code, ...] = self.render.codes if self.render else ()
         found = next((code for code in codes if code.key == key), None)
         return self.view.substr(sublime.Region(found.start, found.end)) if found else None
 
@@ -173,14 +173,14 @@ class ChatView:
     def _shows_end(self) -> bool:
         return self.view.visible_region().end() >= self.text.length
 
-    def _tell(self, frame: Render) -> None:
+    def _tell(self, render: Render) -> None:
         settings = self.view.settings()
-        if self.session != frame.session:
-            settings.set(SESSION_SETTING, frame.session)
-        title = " ".join(frame.status.title.split())[:TITLE_LENGTH] or TITLE
-        title = f"{ASKS_MARK}{title}" if frame.asks else title
+        if self.session != render.session:
+            settings.set(SESSION_SETTING, render.session)
+        title = " ".join(render.status.title.split())[:TITLE_LENGTH] or TITLE
+        title = f"{ASKS_MARK}{title}" if render.asks else title
         if self.view.name() != title:
             self.view.set_name(title)
-        status = " · ".join(html.facts(frame))
+        status = " · ".join(html.facts(render))
         if self.view.get_status(STATUS) != status:
             self.view.set_status(STATUS, status)
