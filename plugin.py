@@ -22,8 +22,10 @@ from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatSendCommand,
     QwenCompanionChatTypeCommand,
 )
-from .companion.sublime_text.chat.completions import QwenCompanionChatCompleteCommand  # noqa: E402
-from .companion.sublime_text.chat.listener import QwenCompanionChatListener  # noqa: E402
+from .companion.sublime_text.chat.listener import (  # noqa: E402
+    QwenCompanionChatCompleteCommand,
+    QwenCompanionChatListener,
+)
 from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatAddCommand,
     QwenCompanionChatModeCommand,

@@ -152,14 +152,14 @@ class Chats:
 
     async def sessions(self, window: int) -> list[SessionInfo]:
         """The conversations in the chat's folder, the latest first."""
-        client, _, place = await self._chat(window).reached(REACH_LIMIT)
-        found = await client.sessions(place.there)
+        client, _, folder = await self._chat(window).reached(REACH_LIMIT)
+        found = await client.sessions(folder.there)
         return sorted(found, key=lambda session: session.updated_at or session.created_at, reverse=True)
 
     async def rename(self, window: int, session: str, title: str) -> None:
         """Give a conversation a title."""
-        client, _, place = await self._chat(window).reached(REACH_LIMIT)
-        known = Session.known(session, place.there)
+        client, _, folder = await self._chat(window).reached(REACH_LIMIT)
+        known = Session.known(session, folder.there)
         try:
             await client.rename(known, title)
         except SessionGoneError:
@@ -171,15 +171,15 @@ class Chats:
     async def delete(self, window: int, session: str) -> None:
         """Delete a conversation and its history. The chat that shows it begins a new one."""
         chat = self._chat(window)
-        client, shown, place = await chat.reached(REACH_LIMIT)
-        await client.delete(Session.known(session, place.there))
+        client, shown, folder = await chat.reached(REACH_LIMIT)
+        await client.delete(Session.known(session, folder.there))
         if session == shown.id:
             chat.begin()
 
     async def export(self, window: int, session: str, form: Literal["html", "md", "json", "jsonl"]) -> str:
         """A conversation as a text."""
-        client, _, place = await self._chat(window).reached(REACH_LIMIT)
-        return await client.export(Session.known(session, place.there), form)
+        client, _, folder = await self._chat(window).reached(REACH_LIMIT)
+        return await client.export(Session.known(session, folder.there), form)
 
     async def files(self, window: int, words: str) -> list[str]:
         """Files on the daemon's machine whose path has these words, relative to the chat's folder; for a completion."""

@@ -1,4 +1,8 @@
-"""The way from a window's chat to its daemon: reaches it, reads a session, and tries again when that fails."""
+"""The connection of a window's chat: it reaches the daemon, reads a session's events, and tries again when that fails.
+
+The reader waits for nobody: each event goes into the conversation at once, and whoever shows it takes a snapshot when
+there is time. A slow screen costs no memory but that of the conversation.
+"""
 
 from __future__ import annotations
 
@@ -6,123 +10,180 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from ..conversation import agent, events
 from ..conversation.conversation import Conversation
 from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot
 from ..daemon.address import Address, resolve, starts_own
 from ..daemon.answers import Session
 from ..daemon.client import Client, load
-from ..daemon.errors import DaemonError, DisabledError, NotConnectedError
+from ..daemon.errors import (
+    BusyError,
+    DaemonError,
+    DisabledError,
+    NotConnectedError,
+    SessionGoneError,
+    StreamLostError,
+)
 from ..daemon.locality import where
 from ..daemon.process import launch
 from ..daemon.process.private import CONNECTING, PrivateDaemon
+from ..daemon.transport import EventStream
 from ..settings import DaemonSettings
-from .reader import Backoff, Chat
 
 logger = logging.getLogger(__name__)
 
+BACKOFF = (0.2, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+"""Seconds before each try; the last one repeats."""
 LEAVE_LIMIT = 0.5
-"""Seconds to take leave of a session."""
+"""Seconds to detach from a session."""
 
 
 class BrokenError(DaemonError):
-    """A mistake of this package's, or an answer that nobody has thought of."""
+    """A defect of this package, or an answer that it doesn't expect."""
 
     remedy = "Reconnect to go on; Sublime Text's console says more."
 
 
+class _StaleError(Exception):
+    """The conversation must be rebuilt from the session's history."""
+
+
+class _EndedError(Exception):
+    """The session has ended; the message is for the person."""
+
+
+class _Backoff:
+    """How long to wait before each try, longer each time."""
+
+    def __init__(self, delays: Sequence[float]) -> None:
+        self._delays = delays
+        self._tries = 0
+
+    def reset(self) -> None:
+        """A try has worked, or somebody wants to try again."""
+        self._tries = 0
+
+    def next(self) -> float:
+        """Seconds before the next try."""
+        delay = self._delays[min(self._tries, len(self._delays) - 1)]
+        self._tries += 1
+        return delay
+
+    def after(self, error: DaemonError) -> float:
+        """Seconds before the next try after an error."""
+        asked = error.retry_after if isinstance(error, BusyError) else None
+        return max(self.next(), asked or 0)
+
+
+@dataclass(slots=True)
+class _Attachment:
+    """The session that is read, and the client that reads it while there is one."""
+
+    session: Session
+    is_stale: bool
+    """Whether the conversation must be rebuilt from the session's history."""
+    client: Client | None = None
+
+
 class Connection:
-    """Reads one session at a time with `run`, as a task. `say` tells what has become of a private daemon."""
+    """Reads one session at a time with `run`, as a task. `say` tells the person what a private daemon does."""
 
     def __init__(self, settings: Callable[[], DaemonSettings], say: Callable[[str], object]) -> None:
         self.private = PrivateDaemon(say)
         self.folder = ""
         """The chat's, as the editor calls it."""
         self.session = ""
-        """The id of the session that is shown, once there is something in it to be resumed."""
+        """The id of the session that is shown, once it has something to resume."""
         self.locality = Locality()
         self.own_clients: set[str] = set()
-        """Who we were to the daemon so far: it gives us another name each time."""
+        """The client ids that the daemon has given us so far: a new one at each attach."""
         self.stays = False
-        """Whether the session is somebody else's from now on, so that nobody takes leave of it."""
+        """Whether the session is left to the next instance, so that nobody detaches from it."""
         self._settings = settings
-        self._client: Client | None = None
-        self._chat: Chat | None = None
+        self._attachment: _Attachment | None = None
         self._broken = ""
         self._again = asyncio.Event()
 
     @property
     def connected(self) -> tuple[Client, Session]:
-        """What asks the daemon, and the session that is shown.
+        """The client to ask, and the session that is shown.
 
         Raises:
             NotConnectedError: there is none at the moment.
         """
-        if self._client is None or self._chat is None:
+        if self._attachment is None or self._attachment.client is None:
             raise NotConnectedError
-        return self._client, self._chat.session
+        return self._attachment.client, self._attachment.session
 
     def begin(self, session: str) -> None:
-        """The next conversation is that of a session, or a new one."""
+        """Make the next conversation that of a session, or a new one."""
         self.session = session
         self.locality = Locality(folder=self.folder)
         self.private.may_restart = True
-        self._chat = None
+        self._attachment = None
         self._broken = ""
 
     def again(self) -> None:
-        """Reach the daemon anew, now: the settings, the private one, the connection."""
+        """Start over now: settings, private daemon, connection."""
         self._again.set()
 
     def break_off(self, why: str) -> None:
-        """Read no more until somebody wants to try again. `why` is a sentence."""
+        """Stop reading until somebody wants to try again. `why` is a sentence."""
         self._broken = why
         self._again.set()
 
-    def seen(self, view: Snapshot) -> None:
-        """What is shown now."""
-        if self._chat:
-            self.own_clients.add(self._chat.session.client_id)
-            if view.order:
-                self.session = self._chat.session.id
+    def seen(self, snapshot: Snapshot) -> None:
+        """Take note of what is shown now."""
+        if self._attachment:
+            self.own_clients.add(self._attachment.session.client_id)
+            if snapshot.order:
+                self.session = self._attachment.session.id
         if (
-            view.status.connection.state in {"waiting", "lost"}
+            snapshot.status.connection.state in {"waiting", "lost"}
             and self.locality.is_private
             and self.private.has_ended()
         ):
             self._again.set()
 
     async def run(self, conversation: Conversation) -> None:
-        """Read until cancelled. What goes wrong is said by the conversation's connection, never raised."""
-        backoff = Backoff()
+        """Read until cancelled. Failures are told by the conversation's connection, never raised."""
+        backoff = _Backoff(BACKOFF)
+        attachment: _Attachment | None = None
         has_broken = False
-        while True:
-            self._again.clear()
-            wait: float | None = None
-            try:
-                if self._broken:
-                    why, self._broken = self._broken, ""
-                    raise BrokenError(why)  # noqa: TRY301 - it is said like the others
-                await load()
-                async with Client(await self._address(conversation)) as client:
-                    await self._converse(client, conversation, backoff)
-                continue
-            except DaemonError as error:
-                wait = backoff.after(error)
-                conversation.connected(ConnectionStatus("lost" if wait is None else "waiting", str(error), wait))
-            except Exception as error:
-                logger.exception("The chat could not be read")
-                # What is shown may be half of what was read: it is read anew.
-                if self._chat:
-                    self.session, self._chat = self._chat.session.id, None
-                wait = None if has_broken else backoff.next()
-                has_broken = True
-                broken = BrokenError(f"The chat could not be read ({type(error).__name__}).")
-                conversation.connected(ConnectionStatus("lost" if wait is None else "waiting", str(broken), wait))
-            if await self._is_wanted_within(wait):
-                backoff.reset()
-                has_broken = False
+        try:
+            while True:
+                self._again.clear()
+                wait: float | None
+                try:
+                    client, attachment = await self._join(attachment, conversation, backoff)
+                    await self._read_until_again(client, attachment, conversation, backoff)
+                    wait = 0
+                except _StaleError:
+                    wait = backoff.next()
+                except _EndedError as end:
+                    conversation.interrupt()
+                    conversation.set_connection(ConnectionStatus("ended", str(end)))
+                    wait = None
+                except DaemonError as error:
+                    wait = _after(error, attachment, conversation, backoff)
+                except Exception as error:
+                    logger.exception("The chat could not be read")
+                    wait = None if has_broken else backoff.next()
+                    has_broken = True
+                    broken = BrokenError(f"The chat could not be read ({type(error).__name__}).")
+                    _tell(broken, wait, conversation)
+                    attachment = await self._forget(attachment)
+                if await self._is_wanted_within(wait):
+                    attachment = await self._drop(attachment)
+                    backoff.reset()
+                    has_broken = False
+                elif wait and attachment and attachment.client:
+                    conversation.set_connection(ConnectionStatus("connecting"))
+        finally:
+            await self._drop(attachment, is_over=True)
 
     async def _is_wanted_within(self, seconds: float | None) -> bool:
         try:
@@ -131,12 +192,43 @@ class Connection:
         except TimeoutError:
             return False
 
+    # Reaching the daemon, and leaving it
+
+    async def _join(
+        self, attachment: _Attachment | None, conversation: Conversation, backoff: _Backoff
+    ) -> tuple[Client, _Attachment]:
+        """The session to read with its client. What is missing of them is reached or created."""
+        if self._broken:
+            why, self._broken = self._broken, ""
+            raise BrokenError(why)
+        if attachment and attachment.client:
+            return attachment.client, attachment
+        await load()
+        client = Client(await self._address(conversation))
+        try:
+            folder = await client.connect(self.folder)
+            is_private = self.private.is_at(client.address)
+            self.locality = where(client.address, client.capabilities, folder, is_private=is_private)
+            if attachment is None or not self.session:
+                known = self.session
+                session = Session.known(known, folder) if known else await client.create(folder, scope="thread")
+                # A session that was there before may have begun long before its oldest event.
+                attachment = _Attachment(session, session.attached or not session.client_id)
+                conversation.cursor = None
+        except BaseException:
+            await client.close()
+            raise
+        attachment.client = client
+        self._attachment = attachment
+        backoff.reset()
+        return client, attachment
+
     async def _address(self, conversation: Conversation) -> Address:
         """The daemon to use; a private one is started if none runs, and ended if it isn't wanted."""
         settings = self._settings()
 
         def connecting(message: str) -> None:
-            conversation.connected(ConnectionStatus("connecting", message))
+            conversation.set_connection(ConnectionStatus("connecting", message))
 
         environment = os.environ
         if settings.enabled and starts_own(managed=settings.managed, url=settings.url, environment=environment):
@@ -147,43 +239,131 @@ class Connection:
         connecting(CONNECTING)
         return resolve(url=settings.url, token=settings.token, environment=environment)
 
-    async def _converse(self, client: Client, conversation: Conversation, backoff: Backoff) -> None:
-        """Read a session until somebody wants to try again."""
-        folder = await client.connect(self.folder)
-        is_private = self.private.is_at(client.address)
-        self.locality = where(client.address, client.capabilities, folder, is_private=is_private)
-        if self._chat is None or not self.session:
-            known = self.session
-            session = Session.known(known, folder) if known else await client.create(folder, scope="thread")
-            conversation.cursor = None
-            self._chat = Chat(client, session, conversation)
-        chat = self._chat
-        chat.reconnect(client)
-        self._client = client
-        backoff.reset()
-        reading = asyncio.create_task(chat.run())
+    async def _drop(self, attachment: _Attachment | None, *, is_over: bool = False) -> _Attachment | None:
+        """Let go of the daemon. Returns the session if it is to be taken up again; if not, it is left."""
+        if attachment is None or attachment.client is None:
+            return attachment
+        client, attachment.client = attachment.client, None
+        # A session in which nothing was said is not taken up again.
+        is_over = is_over or not self.session or not self._settings().enabled
+        try:
+            if not is_over or self.stays:
+                return attachment
+            if self._attachment is attachment:
+                self._attachment = None
+            with contextlib.suppress(DaemonError, TimeoutError):
+                async with asyncio.timeout(LEAVE_LIMIT):
+                    await client.detach(attachment.session)
+            return None
+        finally:
+            await client.close()
+
+    async def _forget(self, attachment: _Attachment | None) -> None:
+        """Let go of everything but the session's id: the conversation may hold half of an event."""
+        if attachment:
+            self.session, self._attachment = attachment.session.id, None
+            if attachment.client:
+                await attachment.client.close()
+
+    # Reading
+
+    async def _read_until_again(
+        self, client: Client, attachment: _Attachment, conversation: Conversation, backoff: _Backoff
+    ) -> None:
+        """Read a session until somebody wants to start over. Everything else that ends it is raised."""
+        reading = asyncio.create_task(_read(client, attachment, conversation, backoff))
         again = asyncio.create_task(self._again.wait())
-        is_over = True
         try:
             await asyncio.wait((reading, again), return_when=asyncio.FIRST_COMPLETED)
             if reading.done():
-                is_over = False
                 await reading
-            # One in which nothing was said is not taken up again.
-            is_over = not self.session or not self._settings().enabled
+        except (_StaleError, _EndedError):
+            attachment.is_stale = True
+            raise
         finally:
-            if self._client is client:
-                self._client = None
             reading.cancel()
             again.cancel()
             await asyncio.wait((reading, again))
-            if is_over and not self.stays:
-                if self._chat is chat:
-                    self._chat = None  # who comes back is somebody else to the daemon
-                await _leave(client, chat.session)
 
 
-async def _leave(client: Client, session: Session) -> None:
-    with contextlib.suppress(DaemonError, TimeoutError):
-        async with asyncio.timeout(LEAVE_LIMIT):
-            await client.detach(session)
+async def _read(client: Client, attachment: _Attachment, conversation: Conversation, backoff: _Backoff) -> None:
+    """Read a session's events until the stream ends, which is an error too."""
+    if attachment.is_stale:
+        attachment.session, history = await client.load(attachment.session)
+        conversation.rebuild(history)
+        attachment.is_stale = False
+    session = attachment.session
+    async with client.events(session, conversation.cursor) as stream:
+        if not conversation.begin(stream.epoch):
+            raise _StaleError
+        if client.has("session_context"):
+            conversation.set_choices(await client.choices(session))
+        conversation.set_connection(ConnectionStatus("live"))
+        await _follow(client, session, stream, conversation, backoff)
+    raise StreamLostError("The daemon has ended the stream of events.")
+
+
+async def _follow(
+    client: Client, session: Session, stream: EventStream, conversation: Conversation, backoff: _Backoff
+) -> None:
+    measuring = asyncio.create_task(_measure(client, session, conversation))
+    try:
+        is_measured = False
+        async for envelope in stream.envelopes:
+            _check(envelope.event, session)
+            if not conversation.apply(envelope):
+                raise _StaleError
+            if envelope.id is not None:
+                backoff.reset()
+            is_measured |= isinstance(envelope.event, agent.UsageUpdate)
+            # 0.21.2 doesn't tell by itself.
+            if isinstance(envelope.event, events.TurnCompleted) and not is_measured:
+                measuring.cancel()
+                measuring = asyncio.create_task(_measure(client, session, conversation))
+    finally:
+        measuring.cancel()
+
+
+async def _measure(client: Client, session: Session, conversation: Conversation) -> None:
+    """Ask how full the context window is; the history doesn't tell."""
+    with contextlib.suppress(DaemonError):
+        if window := await client.window(session):
+            conversation.set_context_window(window)
+
+
+def _after(
+    error: DaemonError, attachment: _Attachment | None, conversation: Conversation, backoff: _Backoff
+) -> float | None:
+    """Tell an error. Returns the seconds before the next try; None if only a person can mend it."""
+    wait = None if error.final else backoff.after(error)
+    if isinstance(error, SessionGoneError) and attachment and attachment.client:
+        if not attachment.is_stale:
+            # The daemon was restarted, or has put the session aside: it is loaded from the disk.
+            attachment.is_stale = True
+            return 0
+        conversation.interrupt()
+    _tell(error, wait, conversation)
+    return wait
+
+
+def _tell(error: DaemonError, wait: float | None, conversation: Conversation) -> None:
+    conversation.set_connection(ConnectionStatus("lost" if wait is None else "waiting", str(error), wait))
+
+
+def _check(event: events.Event, session: Session) -> None:
+    """Raise what an event says about the stream and the session."""
+    match event:
+        case events.ResyncRequired() | events.Rewound():
+            raise _StaleError
+        case events.SessionDied():
+            raise _EndedError("The agent's process has ended. Reconnect to resume the conversation.")
+        case events.SessionClosed(closed_by=closer):
+            if closer == session.client_id:
+                raise _EndedError("The session is closed. Reconnect to resume it.")
+            raise _EndedError("Another client has closed the session. Reconnect to resume it.")
+        case events.ClientEvicted():
+            raise StreamLostError("The daemon has dropped this client because it was too slow.")
+        case events.StreamFailed(error=error):
+            raise StreamLostError(f"The daemon has ended the stream: {error or 'it does not say why'}.")
+        case _:
+            pass

@@ -12,9 +12,10 @@ from typing import Any
 from ..conversation.snapshot import Queued
 from ..daemon.answers import Session
 from ..daemon.client import Block, Client
-from ..daemon.errors import DaemonError, MissingFeatureError
-from .drafts import ChatFolder, blocks
-from .prompt import Draft, Excerpt
+from ..daemon.errors import DaemonError, MissingFeatureError, StreamLostError, UnsendableError
+from . import prompt
+from .mentions import Mention, mentions
+from .prompt import ChatFolder, Draft, Excerpt
 
 MAX_INJECTED = 16_000
 """Characters of a message into a turn that runs; the daemon takes 16 k."""
@@ -22,6 +23,19 @@ MAX_REMEMBERED = 20
 """How many of the latest drafts are remembered, for one that comes back from the queue."""
 QUICK = 0.3
 """Seconds in which a draft goes out that needs not be shown before."""
+
+MAX_PICTURE = 8 * 1024 * 1024
+"""Bytes."""
+LOOK_UP_LIMIT = 10.0
+"""Seconds to ask the daemon for all of them."""
+
+_PICTURES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
 
 
 @dataclass(eq=False, slots=True)
@@ -115,8 +129,8 @@ class Outbox:
         return waiting is not None
 
     async def _send(self, waiting: _Waiting, *, mid_turn: bool) -> None:
-        client, session, place = await self._connected()
-        content = await blocks(waiting.draft, client, place)
+        client, session, folder = await self._connected()
+        content = await blocks(waiting.draft, client, folder)
         waiting.is_going = True
         identifier = await _inject(client, session, content) if mid_turn else None
         if identifier is None:
@@ -141,6 +155,84 @@ def _shown(draft: Draft) -> str:
     """A draft in the words that it has."""
     attached = (*(excerpt.name for excerpt in draft.excerpts), *map(os.path.basename, draft.pictures))
     return draft.text if draft.text.strip() else ", ".join(attached)
+
+
+async def blocks(draft: Draft, client: Client, folder: ChatFolder) -> list[Block]:
+    """The blocks of a draft.
+
+    Raises:
+        UnsendableError: a picture can't be read, or there is nothing to send.
+        DaemonError: the daemon can't be asked for the files that are mentioned.
+    """
+    unsaved = {folder.path_here(path): text for path, text in draft.unsaved.items()}
+    named = mentions(draft.text)
+    try:
+        async with asyncio.timeout(LOOK_UP_LIMIT):
+            files = await asyncio.gather(*(_file(mention, unsaved, client, folder) for mention in named))
+    except TimeoutError:
+        raise StreamLostError("The daemon doesn't say which files it has.") from None
+    found: list[Block] = []
+    at = 0
+    for mention, file in zip(named, files, strict=True):
+        if file is None or mention.start < at:
+            continue
+        _add_text(found, draft.text[at : mention.start])
+        at, path = file
+        found.append(await _mentioned(path, unsaved, folder))
+    _add_text(found, draft.text[at:])
+    found += (prompt.excerpt(excerpt.uri, excerpt.text) for excerpt in draft.excerpts)
+    for picture in draft.pictures:
+        found.append(await _picture(picture))
+    if not found:
+        raise UnsendableError("There is nothing to send.")
+    return found
+
+
+def _add_text(found: list[Block], text: str) -> None:
+    if text.strip() or (text and found):
+        found.append(prompt.text(text))
+
+
+async def _file(
+    mention: Mention, unsaved: Mapping[str, str], client: Client, folder: ChatFolder
+) -> tuple[int, str] | None:
+    """Where the name of a file ends in the text, and that file as the person names it; None if there is none."""
+    for end, path in mention.paths:
+        if folder.path_here(path) in unsaved or await client.is_file(path):
+            return end, path
+    return None
+
+
+async def _mentioned(path: str, unsaved: Mapping[str, str], folder: ChatFolder) -> Block:
+    buffer = unsaved.get(folder.path_here(path))
+    if buffer is not None:
+        return prompt.excerpt(f"file://{folder.path_there(path)}", buffer)
+    if _kind(path) and folder.is_local:
+        return await _picture(os.path.join(folder.here, path))
+    return prompt.mention(folder.path_there(path))
+
+
+async def _picture(path: str) -> Block:
+    name = os.path.basename(path)
+    kind = _kind(path)
+    if kind is None:
+        raise UnsendableError(f"{name} is no picture that can be sent.", "Take a PNG, JPEG, GIF or WebP file.")
+    try:
+        content = await asyncio.to_thread(_read, path)
+    except OSError as error:
+        raise UnsendableError(f"{name} can't be read: {error.strerror or 'it is no file'}.") from None
+    if len(content) > MAX_PICTURE:
+        raise UnsendableError(f"{name} is larger than 8 MB.", "Take a smaller picture.")
+    return prompt.picture(content, kind)
+
+
+def _kind(path: str) -> str | None:
+    return _PICTURES.get(os.path.splitext(path)[1].lower())
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(MAX_PICTURE + 1)
 
 
 def plain(draft: Draft) -> dict[str, Any]:

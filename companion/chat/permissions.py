@@ -63,14 +63,14 @@ class Approvals:
         """Called when another number of questions waits."""
         self._waiting: dict[str, _Approval] = {}
 
-    def update(self, view: Snapshot) -> None:
+    def update(self, snapshot: Snapshot) -> None:
         """Open the diffs of what is asked now, and close those of what is answered."""
-        asked = {permission.id: permission for permission in view.status.permissions}
+        asked = {permission.id: permission for permission in snapshot.status.permissions}
         before = self.questions
         for identifier in [identifier for identifier in self._waiting if identifier not in asked]:
             approval = self._waiting.pop(identifier)
             approval.withdraw()
-            if message := self._how(_answered(view, identifier), approval.permission):
+            if message := self._how(_answered(snapshot, identifier), approval.permission):
                 self.editor.mention(message, self.chat.window)
         for identifier, permission in asked.items():
             if identifier not in self._waiting:
@@ -201,8 +201,8 @@ def _option(permission: Permission, kind: str) -> Option | None:
     return next((option for option in permission.options if option.kind == kind), None)
 
 
-def _answered(view: Snapshot, identifier: str) -> Permission | None:
+def _answered(snapshot: Snapshot, identifier: str) -> Permission | None:
     """A permission that was asked, as its turn shows it now."""
-    tools = (item for turn in view.changed for item in turn.items if isinstance(item, Tool))
+    tools = (item for turn in snapshot.changed for item in turn.items if isinstance(item, Tool))
     permissions = (permission for tool in tools for permission in tool.permissions)
     return next((permission for permission in permissions if permission.id == identifier), None)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class ChatScreen(Messages, Protocol):
     """The chats on the screen, called on the companion thread."""
 
-    async def show_chat(self, window: int, frame: Render) -> bool:
+    async def show_chat(self, window: int, render: Render) -> bool:
         """Bring a window's chat up to date. Returns False if the window shows none.
 
         It is awaited before the next frame is made, so that a busy editor gets fewer of them.

@@ -1,9 +1,13 @@
-"""The parts of a prompt (qwen-serve.md §4.3): the agent protocol's content blocks."""
+"""What a person writes into a chat, and the content blocks that a prompt is made of (qwen-serve.md §4.3).
+
+Standard library alone: the UI thread imports it.
+"""
 
 from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +34,29 @@ class Draft:
     """Paths of files on this machine."""
     unsaved: Mapping[str, str] = field(default_factory=dict[str, str])
     """The texts of unsaved buffers by their paths; of those that are mentioned, they go in place of the files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFolder:
+    """The chat's folder."""
+
+    here: str
+    """As the editor calls it."""
+    there: str
+    """As the daemon calls it."""
+    is_local: bool
+    """Whether the daemon's files are this machine's."""
+
+    def path_here(self, mentioned: str) -> str:
+        """What a mention would be on this machine, spelled so that it can be compared."""
+        return os.path.normcase(os.path.normpath(os.path.join(self.here, mentioned)))
+
+    def path_there(self, mentioned: str) -> str:
+        """The absolute path of a mention on the daemon's machine, whatever system that has."""
+        if mentioned.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", mentioned):
+            return mentioned
+        separator = "\\" if "\\" in self.there and "/" not in self.there else "/"
+        return self.there.rstrip("/\\") + separator + mentioned
 
 
 def text(words: str) -> dict[str, Any]:

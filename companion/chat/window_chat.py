@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,12 +22,10 @@ from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .connection import Connection
-from .drafts import ChatFolder
 from .outbox import Outbox, from_plain, plain
 from .permissions import Approvals
 from .port import ChatScreen
-from .prompt import Draft
-from .reader import views
+from .prompt import ChatFolder, Draft
 from .transcript.transcript import Transcript
 
 logger = logging.getLogger(__name__)
@@ -36,6 +34,8 @@ SEND_LIMIT = 60.0
 """Seconds that a prompt waits for the connection."""
 QUICK_STOP_LIMIT = 1.0
 """Seconds that a private daemon has to end by itself while the editor waits."""
+FRAMES_PER_SECOND = 30
+"""Snapshots that a screen gets at most."""
 
 
 class WindowChat:
@@ -52,7 +52,7 @@ class WindowChat:
         self._window = window
         self._editor = editor
         self._settings = settings
-        self._contact = Connection(settings, lambda message: editor.say(message, window))
+        self._connection = Connection(settings, lambda message: editor.say(message, window))
         self._is_open = False
         self._conversation = Conversation()
         self._tasks: set[asyncio.Task[object]] = set()
@@ -73,12 +73,12 @@ class WindowChat:
     @property
     def session(self) -> str:
         """The id of the session that is shown, once there is something in it to be resumed."""
-        return self._contact.session
+        return self._connection.session
 
     @property
     def daemon(self) -> launch.Daemon | None:
         """The private one, if it has one."""
-        return self._contact.private.daemon
+        return self._connection.private.daemon
 
     @property
     def status(self) -> Status:
@@ -98,12 +98,12 @@ class WindowChat:
     @property
     def is_local(self) -> bool:
         """Whether the daemon's files are this machine's, as far as can be known."""
-        return self._contact.locality.is_local
+        return self._connection.locality.is_local
 
     @property
     def locality(self) -> Locality:
         """Where the daemon is."""
-        return self._contact.locality
+        return self._connection.locality
 
     @property
     def connected(self) -> tuple[Client, Session]:
@@ -112,7 +112,7 @@ class WindowChat:
         Raises:
             NotConnectedError: there is none at the moment.
         """
-        return self._contact.connected
+        return self._connection.connected
 
     async def reached(self, limit: float) -> tuple[Client, Session, ChatFolder]:
         """The same once the chat is connected, with its folder.
@@ -129,27 +129,27 @@ class WindowChat:
                     await self._news.wait()
         except TimeoutError:
             raise NotConnectedError from None
-        return *self.connected, self.place
+        return *self.connected, self.chat_folder
 
     @property
-    def place(self) -> ChatFolder:
+    def chat_folder(self) -> ChatFolder:
         """The chat's folder, here and there."""
-        return ChatFolder(self._contact.folder, self._contact.locality.folder, self._contact.locality.is_local)
+        return ChatFolder(self._connection.folder, self._connection.locality.folder, self._connection.locality.is_local)
 
     def path(self, path: str) -> str:
         """A path of the daemon's as an absolute one."""
-        return self.place.path_there(path)
+        return self.chat_folder.path_there(path)
 
     # Opening and closing
 
     def open(self, folder: str, session: str) -> None:
         """Show a conversation of a folder: the one that is named, else the one that was shown, else a new one."""
-        if self._is_open and folder == self._contact.folder and session in {"", self._contact.session}:
-            self._show_anew()
+        if self._is_open and folder == self._connection.folder and session in {"", self._connection.session}:
+            self._show_again()
             return
-        if not self._contact.folder or folder == self._contact.folder:
-            session = session or self._contact.session
-        self._contact.folder = folder
+        if not self._connection.folder or folder == self._connection.folder:
+            session = session or self._connection.session
+        self._connection.folder = folder
         self.begin(session)
         drafts, self._inherited = self._inherited, []
         for draft in drafts:
@@ -160,15 +160,15 @@ class WindowChat:
         for draft in self._end():
             self._give_back(draft, "The conversation has changed before this was sent.")
         self._is_open = True
-        self._contact.begin(session)
+        self._connection.begin(session)
         self._conversation = Conversation()
-        self._reading = self.background(self._contact.run(self._conversation))
-        self._show_anew()
+        self._reading = self.background(self._connection.run(self._conversation))
+        self._show_again()
 
     def resume(self, session: str) -> None:
         """Show another session."""
-        if self._is_open and session == self._contact.session:
-            self._show_anew()
+        if self._is_open and session == self._connection.session:
+            self._show_again()
         else:
             self.begin(session)
 
@@ -181,20 +181,20 @@ class WindowChat:
 
     def reconnect(self) -> None:
         """Begin all the way anew: the settings, the private daemon, the connection. The session is resumed."""
-        self._contact.private.may_restart = True
+        self._connection.private.may_restart = True
         if self._conversation.status.connection.state != "connecting":
-            self._conversation.connected(ConnectionStatus("connecting"))
-            self._contact.again()
+            self._conversation.set_connection(ConnectionStatus("connecting"))
+            self._connection.again()
 
     def configured(self, *, is_changed: bool) -> None:
         """The settings of the chat are there. They are taken when it connects, but for its end."""
         if not self._settings().enabled:
             if self._is_open:
-                self._contact.again()
+                self._connection.again()
             else:
-                self.background(self._contact.private.stop(launch.STOP_LIMIT))
+                self.background(self._connection.private.stop(launch.STOP_LIMIT))
         elif is_changed and self._conversation.status.connection.state in {"waiting", "lost"}:
-            self._contact.again()
+            self._connection.again()
 
     def dismiss(self) -> None:
         """Close the diffs without a vote."""
@@ -205,27 +205,27 @@ class WindowChat:
 
         Returns what the next instance needs to go on with them, as plain data.
         """
-        self._contact.stays = hand_over
+        self._connection.stays = hand_over
         unsent = [*self._inherited, *self._end()]
         if tasks := list(self._tasks):
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
         if not hand_over:
-            await self._contact.private.stop(limit)
+            await self._connection.private.stop(limit)
         return {
-            "folder": self._contact.folder,
-            "session": self._contact.session,
-            "clients": sorted(self._contact.own_clients),
-            "daemon": self._contact.private.hand_over(),
+            "folder": self._connection.folder,
+            "session": self._connection.session,
+            "clients": sorted(self._connection.own_clients),
+            "daemon": self._connection.private.hand_over(),
             "unsent": [plain(draft) for draft in unsent],
         }
 
     def inherit(self, left: Mapping[str, Any]) -> None:
         """Take what the instance before this one has left. The chat is shown once it is opened."""
-        self._contact.folder, self._contact.session = left["folder"], left["session"]
-        self._contact.own_clients.update(left["clients"])
-        self._contact.private.daemon = handed_over(left)
+        self._connection.folder, self._connection.session = left["folder"], left["session"]
+        self._connection.own_clients.update(left["clients"])
+        self._connection.private.daemon = handed_over(left)
         self._inherited = [from_plain(draft) for draft in left["unsent"]]
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
@@ -282,31 +282,31 @@ class WindowChat:
 
     # Showing
 
-    def _show_anew(self) -> None:
+    def _show_again(self) -> None:
         if self._showing:
             self._showing.cancel()
         self._showing = self.background(self._show(self._conversation))
 
     async def _show(self, conversation: Conversation) -> None:
         transcript = Transcript()
-        transcript.own_clients = self._contact.own_clients
-        async for view in views(conversation):
+        transcript.own_clients = self._connection.own_clients
+        async for snapshot in snapshots(conversation):
             try:
-                self._look_after(view)
+                self._look_after(snapshot)
             except Exception:
                 logger.exception("What a chat asks could not be looked after")
             transcript.shows_diffs = self._approvals.shows_diffs
-            if not await self._shown(transcript, view, conversation):
+            if not await self._shown(transcript, snapshot, conversation):
                 asyncio.get_running_loop().call_soon(self.close)
                 return
 
-    async def _shown(self, transcript: Transcript, view: Snapshot, conversation: Conversation) -> bool:
+    async def _shown(self, transcript: Transcript, snapshot: Snapshot, conversation: Conversation) -> bool:
         """Bring the editor up to date. Returns whether it shows the chat at all."""
         has_failed = False
         while True:
             try:
-                frame = transcript.update(view, self._contact.locality, self._contact.session)
-                return await self._editor.show_chat(self._window, replace(frame, unsent=self._outbox.unsent))
+                render = transcript.update(snapshot, self._connection.locality, self._connection.session)
+                return await self._editor.show_chat(self._window, replace(render, unsent=self._outbox.unsent))
             except TimeoutError:
                 # It may have been shown or not.
                 pass
@@ -315,19 +315,34 @@ class WindowChat:
                 if has_failed:
                     why = f"The chat could not be shown ({type(error).__name__})."
                     self._editor.say(why, self._window)
-                    self._contact.break_off(why)
-                    transcript.begin_anew()
+                    self._connection.break_off(why)
+                    transcript.reset()
                     return True
                 has_failed = True
-            transcript.begin_anew()
-            view = conversation.look_anew()
+            transcript.reset()
+            snapshot = conversation.look_at_all()
 
-    def _look_after(self, view: Snapshot) -> None:
+    def _look_after(self, snapshot: Snapshot) -> None:
         """What follows from a look besides that it is shown."""
         self._news.set()
         self._news = asyncio.Event()
-        self._contact.seen(view)
-        if view.status.connection.state in {"lost", "ended"}:
+        self._connection.seen(snapshot)
+        if snapshot.status.connection.state in {"lost", "ended"}:
             self._approvals.dismiss()
         else:
-            self._approvals.update(view)
+            self._approvals.update(snapshot)
+
+
+async def snapshots(conversation: Conversation, per_second: float = FRAMES_PER_SECOND) -> AsyncGenerator[Snapshot]:
+    """What to show: at once, and then after changes, at most `per_second` times.
+
+    The next snapshot is taken when it is asked for, so a slow screen gets fewer. A conversation has one such reader.
+    """
+    changed = asyncio.Event()
+    conversation.on_change = changed.set
+    yield conversation.look_at_all()
+    while True:
+        await changed.wait()
+        changed.clear()
+        yield conversation.look()
+        await asyncio.sleep(1 / per_second)

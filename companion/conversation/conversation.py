@@ -43,7 +43,7 @@ class Cursor:
 class History:
     """A conversation as the daemon hands it out whole, and from where on its events go on."""
 
-    frames: tuple[Envelope, ...]
+    envelopes: tuple[Envelope, ...]
     cursor: Cursor
     is_running: bool = False
     """Whether a turn runs."""
@@ -105,23 +105,23 @@ class Conversation:
         self._looked = self._revision
         return Snapshot(self._revision, tuple(self._turns), changed, self.status)
 
-    def look_anew(self) -> Snapshot:
+    def look_at_all(self) -> Snapshot:
         """What there is, with every turn: for a view that has just opened."""
         self._dirty.update(self._turns)
         return self.look()
 
     # Changing
 
-    def connected(self, connection: ConnectionStatus) -> None:
+    def set_connection(self, connection: ConnectionStatus) -> None:
         """Say how the chat stands with its daemon."""
         self._set(connection=connection)
 
-    def chosen(self, choices: Choices) -> None:
+    def set_choices(self, choices: Choices) -> None:
         """Say what the session can switch to, and what it has."""
         model, mode = choices.model or self._status.model, choices.mode or self._status.mode
         self._set(model=model, mode=mode, models=choices.models, modes=choices.modes)
 
-    def window_known(self, window: ContextWindow) -> None:
+    def set_context_window(self, window: ContextWindow) -> None:
         """Say how full the context window is; the history doesn't tell."""
         self._set(window=window)
 
@@ -131,19 +131,19 @@ class Conversation:
             self.cursor = Cursor(epoch, 0)
         return self.cursor.epoch == epoch
 
-    def apply(self, frame: Envelope) -> bool:
+    def apply(self, envelope: Envelope) -> bool:
         """Take an event in; one that was taken before changes nothing.
 
         Returns:
             Whether the conversation is whole: False if events are missing before this one, which isn't taken then.
         """
-        if frame.id is not None and self.cursor is not None:
-            if frame.id <= self.cursor.id:
+        if envelope.id is not None and self.cursor is not None:
+            if envelope.id <= self.cursor.id:
                 return True
-            if frame.id > self.cursor.id + 1:
+            if envelope.id > self.cursor.id + 1:
                 return False
-            self.cursor = Cursor(self.cursor.epoch, frame.id)
-        self._take(frame)
+            self.cursor = Cursor(self.cursor.epoch, envelope.id)
+        self._take(envelope)
         return True
 
     def rebuild(self, history: History) -> None:
@@ -153,8 +153,8 @@ class Conversation:
         self._queue.clear()
         self._open.clear()
         self._status = replace(self._status, plan=(), suggestion="")
-        for frame in history.frames:
-            self._take(frame)
+        for envelope in history.envelopes:
+            self._take(envelope)
         self.cursor = history.cursor
         self._end_as_seen(before, is_running=history.is_running)
         self._queue.update({queued.id: queued for queued in history.queue})
@@ -183,73 +183,73 @@ class Conversation:
                 # What was seen running hasn't come to an end.
                 self._end(turn, "interrupted" if seen and turn is last else "done")
 
-    def _take(self, frame: Envelope) -> None:
-        self._TAKES[type(frame.event)](self, frame, frame.event)
+    def _take(self, envelope: Envelope) -> None:
+        self._TAKES[type(envelope.event)](self, envelope, envelope.event)
 
     # What is said
 
-    def _user_chunk(self, frame: Envelope, chunk: agent.UserChunk) -> None:
-        self._chunk(frame, "user", chunk)
+    def _user_chunk(self, envelope: Envelope, chunk: agent.UserChunk) -> None:
+        self._chunk(envelope, "user", chunk)
 
-    def _answer_chunk(self, frame: Envelope, chunk: agent.AnswerChunk) -> None:
-        self._chunk(frame, "answer", chunk)
+    def _answer_chunk(self, envelope: Envelope, chunk: agent.AnswerChunk) -> None:
+        self._chunk(envelope, "answer", chunk)
 
-    def _thought_chunk(self, frame: Envelope, chunk: agent.ThoughtChunk) -> None:
-        self._chunk(frame, "thought", chunk)
+    def _thought_chunk(self, envelope: Envelope, chunk: agent.ThoughtChunk) -> None:
+        self._chunk(envelope, "thought", chunk)
 
-    def _chunk(self, frame: Envelope, speaker: Speaker, chunk: agent.Chunk) -> None:
+    def _chunk(self, envelope: Envelope, speaker: Speaker, chunk: agent.Chunk) -> None:
         parent = chunk.meta.parent_tool_call_id
         match chunk.content:
             case agent.TextContent(text=text):
                 if text:
-                    self._changing(frame).say(speaker, text, parent)
+                    self._changing(envelope).say(speaker, text, parent)
             case agent.LinkContent(uri=uri, name=name):
-                turn, name = self._changing(frame), name or _name(uri)
+                turn, name = self._changing(envelope), name or _name(uri)
                 if speaker == "user":
                     # The person has mentioned it here, in the middle of the words.
                     turn.say(speaker, f"@{name}", parent)
                 turn.attach(speaker, Attachment(uri, name), parent)
             case agent.ResourceContent(resource=resource):
-                self._changing(frame).attach(speaker, Attachment(resource.uri, _name(resource.uri)), parent)
+                self._changing(envelope).attach(speaker, Attachment(resource.uri, _name(resource.uri)), parent)
             case agent.OtherContent(type=kind):
                 if speaker == "user":
-                    self._changing(frame).attach(speaker, Attachment("", kind), parent)
+                    self._changing(envelope).attach(speaker, Attachment("", kind), parent)
                 else:
-                    self._changing(frame).note(f"Unsupported: {kind} in the answer.")
+                    self._changing(envelope).note(f"Unsupported: {kind} in the answer.")
 
-    def _injected(self, frame: Envelope, injected: events.MessagesInjected) -> None:
+    def _injected(self, envelope: Envelope, injected: events.MessagesInjected) -> None:
         for message in injected.messages:
-            self._changing(frame).say("user", message)
+            self._changing(envelope).say("user", message)
 
-    def _shell_chunk(self, frame: Envelope, chunk: agent.ShellChunk) -> None:
-        self._changing(frame).say("shell", chunk.output)
+    def _shell_chunk(self, envelope: Envelope, chunk: agent.ShellChunk) -> None:
+        self._changing(envelope).say("shell", chunk.output)
 
-    def _shell_started(self, frame: Envelope, started: events.ShellStarted) -> None:
-        self._changing(frame).say("shell", f"$ {started.command}\n")
+    def _shell_started(self, envelope: Envelope, started: events.ShellStarted) -> None:
+        self._changing(envelope).say("shell", f"$ {started.command}\n")
 
-    def _shell_ended(self, frame: Envelope, ended: events.ShellEnded) -> None:
+    def _shell_ended(self, envelope: Envelope, ended: events.ShellEnded) -> None:
         if ended.exit_code:
-            self._changing(frame).note(f"The command has ended with {ended.exit_code}.")
+            self._changing(envelope).note(f"The command has ended with {ended.exit_code}.")
 
     def _unknown(self, _frame: Envelope, unknown: agent.Unknown) -> None:
         logger.debug("Unknown %s with %s", unknown.kind, ", ".join(unknown.keys))
 
-    def _unsupported(self, frame: Envelope, unsupported: agent.Unsupported) -> None:
-        self._changing(frame).note(f"Unsupported: {unsupported.what}.")
+    def _unsupported(self, envelope: Envelope, unsupported: agent.Unsupported) -> None:
+        self._changing(envelope).note(f"Unsupported: {unsupported.what}.")
 
-    def _recording_degraded(self, frame: Envelope, _event: events.RecordingDegraded) -> None:
-        self._changing(frame).note("Qwen Code can't write this conversation to disk: it can't be resumed later.")
+    def _recording_degraded(self, envelope: Envelope, _event: events.RecordingDegraded) -> None:
+        self._changing(envelope).note("Qwen Code can't write this conversation to disk: it can't be resumed later.")
 
-    def _history_truncated(self, frame: Envelope, _event: events.HistoryTruncated) -> None:
-        self._changing(frame).note("What came before is left out here; an export has it.")
+    def _history_truncated(self, envelope: Envelope, _event: events.HistoryTruncated) -> None:
+        self._changing(envelope).note("What came before is left out here; an export has it.")
 
     # Tools and permissions
 
-    def _tool(self, frame: Envelope, update: agent.ToolUpdate) -> None:
-        self._changing(frame).tool(update)
+    def _tool(self, envelope: Envelope, update: agent.ToolUpdate) -> None:
+        self._changing(envelope).tool(update)
 
-    def _asked(self, frame: Envelope, request: agent.PermissionRequest) -> None:
-        permission = self._changing(frame).ask(request)
+    def _asked(self, envelope: Envelope, request: agent.PermissionRequest) -> None:
+        permission = self._changing(envelope).ask(request)
         self._open[permission.id] = permission
 
     def _resolved(self, _frame: Envelope, resolved: events.PermissionResolved) -> None:
@@ -263,14 +263,14 @@ class Conversation:
 
     # The turn's course
 
-    def _completed(self, frame: Envelope, completed: events.TurnCompleted) -> None:
+    def _completed(self, envelope: Envelope, completed: events.TurnCompleted) -> None:
         # A prompt that is removed before its turn has nothing to show.
-        if turn := self._turns.get(frame.prompt or ""):
+        if turn := self._turns.get(envelope.prompt or ""):
             reason = completed.stop_reason
             self._end(turn, "cancelled" if reason == "cancelled" else "done", reason)
 
-    def _failed(self, frame: Envelope, failed: events.TurnFailed) -> None:
-        self._end(self._changing(frame), "failed", "", failed.message or "The turn has failed.")
+    def _failed(self, envelope: Envelope, failed: events.TurnFailed) -> None:
+        self._end(self._changing(envelope), "failed", "", failed.message or "The turn has failed.")
 
     def _end(self, turn: TurnBuilder, *end: Any) -> None:
         turn.end(*end)
@@ -279,15 +279,15 @@ class Conversation:
             self._answer(permission, agent.Outcome(outcome="cancelled"), None)
         self._touch(turn)
 
-    def _cancel_requested(self, frame: Envelope, cancel: events.CancelRequested) -> None:
-        turn = self._turns.get(frame.prompt or "")
+    def _cancel_requested(self, envelope: Envelope, cancel: events.CancelRequested) -> None:
+        turn = self._turns.get(envelope.prompt or "")
         # With a reason it is nobody's wish: an error follows.
         if turn and turn.state == "running" and not cancel.reason:
             turn.cancelling = True
             self._touch(turn)
 
-    def _queued(self, frame: Envelope, queued: events.PromptQueued) -> None:
-        self._queue[queued.prompt_id] = Queued(queued.prompt_id, queued.text, frame.client)
+    def _queued(self, envelope: Envelope, queued: events.PromptQueued) -> None:
+        self._queue[queued.prompt_id] = Queued(queued.prompt_id, queued.text, envelope.client)
         self._changed()
 
     def _dequeued(self, _frame: Envelope, event: events.PromptStarted | events.PromptDequeued) -> None:
@@ -321,9 +321,9 @@ class Conversation:
     def _model(self, _frame: Envelope, switched: events.ModelSwitched) -> None:
         self._set(model=switched.model_id)
 
-    def _model_stays(self, frame: Envelope, failed: events.ModelSwitchFailed) -> None:
+    def _model_stays(self, envelope: Envelope, failed: events.ModelSwitchFailed) -> None:
         model = failed.requested_model_id or "another model"
-        self._changing(frame).note(f"The model could not be switched to {model}: {failed.error}".rstrip(": ") + ".")
+        self._changing(envelope).note(f"The model could not be switched to {model}: {failed.error}".rstrip(": ") + ".")
 
     def _snapshot(self, _frame: Envelope, snapshot: events.SessionSnapshot) -> None:
         model, mode = snapshot.current_model_id, snapshot.current_approval_mode
@@ -337,13 +337,13 @@ class Conversation:
 
     # Keeping
 
-    def _changing(self, frame: Envelope) -> TurnBuilder:
+    def _changing(self, envelope: Envelope) -> TurnBuilder:
         """The turn that an event changes: its prompt's; the last one for an event that names no prompt."""
-        key = frame.prompt or next(reversed(self._turns), START)
+        key = envelope.prompt or next(reversed(self._turns), START)
         turn = self._turns.get(key)
         if turn is None:
             # What comes without a prompt waits for no end.
-            turn = self._turns[key] = TurnBuilder(key, frame.client, "running" if frame.prompt else "done")
+            turn = self._turns[key] = TurnBuilder(key, envelope.client, "running" if envelope.prompt else "done")
             self._set(suggestion="")
         self._touch(turn)
         return turn

@@ -298,12 +298,12 @@ def read_envelope(data: str | Mapping[str, Any]) -> Envelope:
         fields = None
     if not isinstance(fields, Mapping):
         return Envelope(Unsupported(what="an event that can't be read"))
-    frame = cast("Mapping[str, Any]", fields)
-    inner = frame.get("data")
+    envelope = cast("Mapping[str, Any]", fields)
+    inner = envelope.get("data")
     about = cast("Mapping[str, Any]", inner if isinstance(inner, dict) else {})
-    number, client = frame.get("id"), frame.get("originatorClientId")
-    prompt: object = frame.get("promptId")
-    event = _event(frame.get("type"), about)
+    number, client = envelope.get("id"), envelope.get("originatorClientId")
+    prompt: object = envelope.get("promptId")
+    event = _event(envelope.get("type"), about)
     if not isinstance(prompt, str):
         # History that was read from disk has it with the prompt itself; that of 0.21.2 knows only the prompt's record.
         if isinstance(event, agent.UserChunk):

@@ -115,7 +115,7 @@ class Tool:
     """pending, in_progress, completed, failed, or something newer."""
     text: str = ""
     diffs: tuple[Diff, ...] = ()
-    places: tuple[Location, ...] = ()
+    locations: tuple[Location, ...] = ()
     input: Mapping[str, Any] = field(default_factory=dict[str, Any])
     output: Any = None
     permissions: tuple[Permission, ...] = ()

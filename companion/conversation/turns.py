@@ -157,7 +157,7 @@ class TurnBuilder:
 def _merged(tool: Tool, update: agent.ToolUpdate) -> Tool:
     """A tool call with its news."""
     text, diffs = (tool.text, tool.diffs) if update.content is None else _shown(update.content)
-    places = update.locations
+    locations = update.locations
     return replace(
         tool,
         name=update.meta.tool_name or tool.name,
@@ -166,7 +166,9 @@ def _merged(tool: Tool, update: agent.ToolUpdate) -> Tool:
         status=update.status or tool.status,
         text=text,
         diffs=diffs,
-        places=tool.places if places is None else tuple(Location(place.path, place.line) for place in places),
+        locations=tool.locations
+        if locations is None
+        else tuple(Location(location.path, location.line) for location in locations),
         # The first word of a call has an empty input: the arguments are still on their way.
         input=update.raw_input or tool.input,
         output=tool.output if update.raw_output is None else update.raw_output,

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 
 from ..conversation.conversation import Choices, Cursor, History
-from ..conversation.events import Envelope, read_envelope
 from ..conversation.snapshot import ContextWindow, Queued
 from ..libraries.loading import loading
 from . import answers
@@ -189,20 +188,6 @@ class Client:
         return (await self._transport.send("GET", route, session=session, limit=SESSION_LIMIT)).decode(
             "utf-8", "replace"
         )
-
-    async def transcript(self, session: Session) -> tuple[Envelope, ...]:
-        """The session's history as it is on the daemon's disk, from its beginning."""
-        self._need("session_transcript")
-        frames: list[Envelope] = []
-        route = f"{_path(session, 'transcript')}?limit=500"
-        cursor = ""
-        while True:
-            answer = await self._transport.json("GET", route + (f"&cursor={quote(cursor, safe='')}" if cursor else ""))
-            frames += (read_envelope(event) for event in answers.objects(answer.get("events")))
-            following = answer.get("nextCursor")
-            if not isinstance(following, str) or following in {"", cursor}:
-                return tuple(frames)
-            cursor = following
 
     async def detach(self, session: Session) -> None:
         """Take leave of a session. The last one to do so closes it if it is idle; its history stays."""

@@ -33,7 +33,7 @@ def where(address: Address, capabilities: Capabilities | None, folder: str, *, i
     )
 
 
-async def page(client: Client, place: Locality) -> str:
+async def page(client: Client, locality: Locality) -> str:
     """The page on the daemon: see `text`."""
 
     async def ask(route: str) -> Mapping[str, Any]:
@@ -43,27 +43,27 @@ async def page(client: Client, place: Locality) -> str:
             return {}
 
     answers = await asyncio.gather(*(ask(route) for route in ROUTES))
-    return text(place, client.address.url, dict(zip(ROUTES, answers, strict=True)))
+    return text(locality, client.address.url, dict(zip(ROUTES, answers, strict=True)))
 
 
-def text(place: Locality, url: str, told: Mapping[str, Mapping[str, Any]]) -> str:
+def text(locality: Locality, url: str, told: Mapping[str, Mapping[str, Any]]) -> str:
     """The page, from what each route has told; an empty answer is one that the daemon doesn't have."""
-    kind = "a private one of this window, which ends with it" if place.is_private else "one that was there before"
-    same = "" if place.is_local else " Nothing of this computer is available to it."
+    kind = "a private one of this window, which ends with it" if locality.is_private else "one that was there before"
+    same = "" if locality.is_local else " Nothing of this computer is available to it."
     lines = [
         "# The chat's daemon",
         "",
-        f"- Host: {place.host}",
-        f"- Folder: {place.folder}",
+        f"- Host: {locality.host}",
+        f"- Folder: {locality.folder}",
         f"- Address: {url}",
-        f"- Qwen Code: {place.version or NOT_TOLD}",
+        f"- Qwen Code: {locality.version or NOT_TOLD}",
         f"- Daemon: {kind}",
         "",
-        f"Files, commands, MCP servers, skills and keys are those of {place.host}, as the daemon sees them.{same}",
+        f"Files, commands, MCP servers, skills and keys are those of {locality.host}, as the daemon sees them.{same}",
         "What you have open here and not saved goes to it only with a prompt that names it.",
     ]
-    if place.warning:
-        lines += ["", f"**{place.warning}**"]
+    if locality.warning:
+        lines += ["", f"**{locality.warning}**"]
     for title, route, read in _SECTIONS:
         answer = told.get(route, {})
         lines += ["", f"## {title}", "", *((read(answer) or ["None."]) if answer else [NOT_TOLD])]

@@ -44,7 +44,7 @@ class EventStream:
 
     epoch: str
     """The bus that counts them."""
-    frames: AsyncIterator[Envelope]
+    envelopes: AsyncIterator[Envelope]
 
 
 class Transport:

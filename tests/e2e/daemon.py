@@ -11,14 +11,18 @@ import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 from companion.chat import prompt
-from companion.chat.reader import Chat
+from companion.chat.connection import Connection
+from companion.conversation.conversation import Conversation
+from companion.conversation.events import Envelope, read_envelope
 from companion.conversation.snapshot import Message, Permission, Turn
 from companion.daemon.address import Address
 from companion.daemon.answers import Session
 from companion.daemon.client import Client, Scope
 from companion.daemon.process import launch
+from companion.settings import DaemonSettings
 
 from .cli import STEP
 from .clis import NEWEST_QWEN, pinned
@@ -92,22 +96,33 @@ class Place:
 
 
 class Talk:
-    """A client, its chat, and a person who writes and answers."""
+    """A client, a connection that reads a session, and a person who writes and answers."""
 
-    def __init__(self, client: Client, chat: Chat) -> None:
+    def __init__(self, client: Client, folder: str) -> None:
         self.client = client
-        self.chat = chat
+        self.conversation = Conversation()
+        self.connection = Connection(self._settings, print)
+        self.connection.folder = folder
+
+    def _settings(self) -> DaemonSettings:
+        address = self.client.address
+        return DaemonSettings(enabled=True, url=address.url, token=address.token.reveal() if address.token else "")
+
+    @property
+    def session(self) -> Session:
+        """The session that is read."""
+        return self.connection.connected[1]
 
     @property
     def live(self) -> bool:
-        return self.chat.conversation.status.connection.state == "live"
+        return self.conversation.status.connection.state == "live"
 
     async def ask(self, script: Script, words: str = "Please") -> str:
         """Send a prompt; its id."""
-        return await self.client.prompt(self.chat.session, [prompt.text(f"{words} {script.tag}")])
+        return await self.client.prompt(self.session, [prompt.text(f"{words} {script.tag}")])
 
     def turn(self, key: str) -> Turn | None:
-        return next((turn for turn in self.chat.conversation.turns if turn.key == key), None)
+        return next((turn for turn in self.conversation.turns if turn.key == key), None)
 
     async def done(self, key: str) -> Turn:
         """A turn once it is over."""
@@ -117,13 +132,13 @@ class Talk:
 
     async def asked(self) -> Permission:
         """The permission that is asked for."""
-        [permission] = await until(lambda: self.chat.conversation.status.permissions)
+        [permission] = await until(lambda: self.conversation.status.permissions)
         return permission
 
     async def vote(self, permission: Permission, kind: str, answers: dict[str, str] | None = None) -> None:
         """Answer with the first option of a kind."""
         option = next(option for option in permission.options if option.kind == kind)
-        await self.client.vote(self.chat.session, permission.id, option.id, answers)
+        await self.client.vote(self.session, permission.id, option.id, answers)
 
 
 @contextlib.asynccontextmanager
@@ -132,10 +147,10 @@ async def talk(address: Address, folder: str, scope: Scope = "thread", session_i
     async with Client(address) as client:
         there = await client.connect(folder)
         session = Session.known(session_id, there) if session_id else await client.create(there, scope=scope)
-        chat = Chat(client, session)
-        task = asyncio.create_task(chat.run())
+        talk = Talk(client, folder)
+        talk.connection.begin(session.id)
+        task = asyncio.create_task(talk.connection.run(talk.conversation))
         try:
-            talk = Talk(client, chat)
             await until(lambda: talk.live)
             yield talk
         finally:
@@ -146,6 +161,19 @@ async def talk(address: Address, folder: str, scope: Scope = "thread", session_i
 def said(turn: Turn, speaker: str = "answer") -> str:
     """All that a speaker has said in a turn."""
     return "".join(item.text for item in turn.items if isinstance(item, Message) and item.speaker == speaker)
+
+
+async def transcript(client: Client, session: Session) -> list[Envelope]:
+    """A session's history as the daemon has written it to disk, from its beginning."""
+    found: list[Envelope] = []
+    cursor = ""
+    while True:
+        from_there = f"&cursor={quote(cursor, safe='')}" if cursor else ""
+        answer = await client.page(f"/session/{session.id}/transcript?limit=500{from_there}")
+        found += map(read_envelope, answer["events"])
+        if answer.get("nextCursor") in {None, "", cursor}:
+            return found
+        cursor = answer["nextCursor"]
 
 
 class Proxy:

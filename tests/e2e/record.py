@@ -62,7 +62,7 @@ def _shorten(value: Any) -> None:
 
 
 async def _converse(place: Place, here: Talk) -> None:
-    model, session = place.model, here.chat.session
+    model, session = place.model, here.session
     target = place.home.write("target.txt", "alpha beta\n")
     await here.done(await here.ask(model.speech("The answer ", "is ", "42.", thoughts=("Let me ", "think."))))
     blocks = [prompt.text("See "), prompt.mention(str(target)), prompt.excerpt("file:///new.py", "print(1)")]
@@ -89,7 +89,7 @@ async def _converse(place: Place, here: Talk) -> None:
     await until(lambda: (turn := here.turn(slow)) and said(turn))
     following = await here.ask(model.speech("Next."))
     dropped = await here.ask(model.speech("Never."))
-    await until(lambda: len(here.chat.conversation.status.queue) == 2)
+    await until(lambda: len(here.conversation.status.queue) == 2)
     await here.client.dequeue(session, dropped)
     await here.client.cancel(session)
     await here.done(following)
@@ -107,7 +107,7 @@ async def _converse(place: Place, here: Talk) -> None:
     for mode in ("plan", "auto-edit", "default"):
         await here.client.switch_mode(session, mode)
     await here.client.rename(session, "A name")
-    await until(lambda: here.chat.conversation.status.title == "A name")
+    await until(lambda: here.conversation.status.title == "A name")
     await asyncio.sleep(0.5)
 
 
@@ -118,10 +118,10 @@ async def _record(place: Place) -> None:
         with patch.object(transport, "read_envelope", recorder.read):
             async with talk(daemon.address, str(place.home.workspace)) as here:
                 await _converse(place, here)
-                session = here.chat.session
+                session = here.session
                 await _history(recorder, here, "history-live.json")
                 await here.client._transport.json("DELETE", f"/session/{session.id}", session=session)
-                await until(lambda: here.chat.conversation.status.connection.state == "ended")
+                await until(lambda: here.conversation.status.connection.state == "ended")
                 recorder.write("session.jsonl")
                 await _history(recorder, here, "history-disk.json")
             await _died(place, daemon.address)
@@ -133,7 +133,7 @@ async def _record(place: Place) -> None:
 
 async def _history(recorder: Recorder, here: Talk, name: str) -> None:
     """The answer of `/load`."""
-    session = here.chat.session
+    session = here.session
     body = {"cwd": session.folder}
     answer = await here.client._transport.json("POST", f"/session/{session.id}/load", body, session)
     RECORDINGS.mkdir(exist_ok=True)
@@ -147,7 +147,7 @@ async def _died(place: Place, address: Address) -> None:
         for process in psutil.process_iter(["cmdline", "cwd"]):
             if "--acp" in (process.info["cmdline"] or []) and process.info["cwd"] == str(place.home.workspace):
                 process.kill()
-        await until(lambda: here.chat.conversation.status.connection.state == "ended")
+        await until(lambda: here.conversation.status.connection.state == "ended")
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from companion.daemon.client import Client
 
 from .chatting import Chatting, Room, opened, write_settings
 from .clis import NEWEST_QWEN
-from .daemon import VERSIONS, processes, said, talk
+from .daemon import VERSIONS, processes, said, talk, transcript
 from .editor import Editor
 from .model import Call
 from .qwen import Home
@@ -259,8 +259,8 @@ def test_nothing_is_lost_or_twice_when_the_connection_is_cut(room: Room, chat: C
         conversation = Conversation()
         async with Client(room.address) as client:
             session = Session.known(chat.session, await client.connect(str(room.home.workspace)))
-            for frame in await client.transcript(session):
-                conversation.apply(frame)
+            for envelope in await transcript(client, session):
+                conversation.apply(envelope)
         return conversation
 
     [turn] = room.loop.run(written()).turns
@@ -279,7 +279,7 @@ def test_what_another_client_asks_and_answers_is_seen(room: Room, chat: Chatting
 
     async def other() -> None:
         async with talk(room.address, str(room.home.workspace), session_id=chat.session) as there:
-            assert said(there.chat.conversation.turns[-1]) == "For both."
+            assert said(there.conversation.turns[-1]) == "For both."
             key = await there.ask(script, "From elsewhere")
             asked = await there.asked()
             await asyncio.to_thread(chat.wait_diff)

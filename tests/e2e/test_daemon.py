@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from companion.chat import prompt
-from companion.chat.reader import Chat
+from companion.chat.window_chat import snapshots
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import Tool
 from companion.daemon.address import Address, Token
@@ -23,7 +23,7 @@ from companion.daemon.client import Client, Scope
 from companion.daemon.errors import AlreadyAnsweredError, UnauthorizedError, UnreachableError, WorkspaceMismatchError
 from companion.daemon.process import launch
 
-from .daemon import VERSIONS, Place, Proxy, processes, run, said, talk, until
+from .daemon import VERSIONS, Place, Proxy, processes, run, said, talk, transcript, until
 from .model import Call
 
 #: 0.21.2 trims what it writes on the disk.
@@ -39,8 +39,8 @@ class Served:
     def folder(self) -> str:
         return str(self.place.home.workspace)
 
-    def talk(self, address: Address | None = None, scope: Scope = "thread"):
-        return talk(address or self.daemon.address, self.folder, scope)
+    def talk(self, address: Address | None = None, scope: Scope = "thread", session_id: str = ""):
+        return talk(address or self.daemon.address, self.folder, scope, session_id)
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -61,11 +61,11 @@ def test_thoughts_and_an_answer_stream(served: Served):
             turn = await here.done(await here.ask(script))
             assert (said(turn, "thought"), said(turn)) == ("Let me think.", "The answer is 42.")
             assert said(turn, "user") == f"Please {script.tag}"
-            assert (turn.state, turn.stop_reason, turn.client) == ("done", "end_turn", here.chat.session.client_id)
-            await until(lambda: (window := here.chat.conversation.status.window) and window.used)
-            status = here.chat.conversation.status
+            assert (turn.state, turn.stop_reason, turn.client) == ("done", "end_turn", here.session.client_id)
+            await until(lambda: (window := here.conversation.status.window) and window.used)
+            status = here.conversation.status
             assert {command.name for command in status.commands} >= {"clear", "compress"}
-            assert (await here.client.window(here.chat.session)) == status.window
+            assert (await here.client.window(here.session)) == status.window
 
     run(test())
 
@@ -81,7 +81,7 @@ def test_files_and_excerpts_reach_the_model(served: Served):
                 prompt.mention(str(path)),
                 prompt.excerpt("file:///nowhere/new.py", "an unsaved text"),
             ]
-            turn = await here.done(await here.client.prompt(here.chat.session, blocks))
+            turn = await here.done(await here.client.prompt(here.session, blocks))
             [request] = served.place.model.requests_of(script)
             assert "what the file holds" in request.last_user_text()
             assert "an unsaved text" in request.last_user_text()
@@ -106,10 +106,10 @@ def test_an_edit_is_asked_for_before_it_is_written(served: Served, kind: str):
             turn = await here.done(key)
             [tool] = [item for item in turn.items if isinstance(item, Tool)]
             [answered] = tool.permissions
-            assert answered.voter == here.chat.session.client_id
+            assert answered.voter == here.session.client_id
             assert answered.chosen
             assert answered.chosen.kind == kind
-            assert here.chat.conversation.status.permissions == ()
+            assert here.conversation.status.permissions == ()
             assert tool.status == ("completed" if kind == "allow_once" else "failed")
             with pytest.raises(AlreadyAnsweredError):
                 await here.vote(permission, kind)
@@ -162,12 +162,12 @@ def test_a_turn_is_cancelled_and_the_queue_goes_on(served: Served):
             await until(lambda: (turn := here.turn(slow)) and said(turn))
             second = await here.ask(served.place.model.speech("Next."))
             third = await here.ask(served.place.model.speech("Never."))
-            await until(lambda: [queued.id for queued in here.chat.conversation.status.queue] == [second, third])
-            assert await here.client.dequeue(here.chat.session, third)
-            await here.client.cancel(here.chat.session)
+            await until(lambda: [queued.id for queued in here.conversation.status.queue] == [second, third])
+            assert await here.client.dequeue(here.session, third)
+            await here.client.cancel(here.session)
             assert (await here.done(slow)).state == "cancelled"
             assert said(await here.done(second)) == "Next."
-            await until(lambda: not here.chat.conversation.status.queue)
+            await until(lambda: not here.conversation.status.queue)
             assert here.turn(third) is None
 
     run(test())
@@ -186,7 +186,7 @@ def test_a_failure_of_the_model_is_said(served: Served):
 def test_the_model_and_the_mode_are_switched(served: Served):
     async def test() -> None:
         async with served.talk() as here:
-            session, conversation = here.chat.session, here.chat.conversation
+            session, conversation = here.session, here.conversation
             models = {model.name: model.id for model in conversation.status.models}
             await here.client.switch_model(session, models["Scripted-B"])
             await until(lambda: conversation.status.model == models["Scripted-B"])
@@ -214,8 +214,8 @@ def test_nothing_is_lost_or_twice_when_the_connection_is_cut(served: Served):
             assert said(turn) == "".join(WORDS)
             assert said(turn, "thought") == "Hm." * 5
             written = Conversation()
-            for frame in await here.client.transcript(here.chat.session):
-                written.apply(frame)
+            for envelope in await transcript(here.client, here.session):
+                written.apply(envelope)
             [recorded] = written.turns
             assert recorded.items == turn.items
 
@@ -233,15 +233,15 @@ def test_a_killed_daemon_is_said_and_its_conversation_is_resumed(programs: None,
                 key = await here.ask(place.model.speech(*WORDS, pause=0.1))
                 await until(lambda: (turn := here.turn(key)) and said(turn))
                 launch.stop_now(daemon)
-                await until(lambda: here.chat.conversation.status.connection.state == "waiting")
-                assert here.chat.conversation.status.connection.retry_in
+                await until(lambda: here.conversation.status.connection.state == "waiting")
+                assert here.conversation.status.connection.retry_in
                 again = await place.start()
                 async with Client(again.address) as client:
                     await client.connect(str(place.home.workspace))
                     here.client = client
-                    here.chat.reconnect(client)
+                    here.connection.again()
                     await until(lambda: here.live)
-                    resumed, interrupted = here.chat.conversation.turns
+                    resumed, interrupted = here.conversation.turns
                     assert resumed.items == first.items
                     assert said(interrupted, "user") == said(first, "user").replace("1", "2")
                     assert interrupted.state == "interrupted"
@@ -264,8 +264,8 @@ def test_two_clients_share_a_session(served: Served):
         async with served.talk(scope="single") as one:
             first = await one.done(await one.ask(served.place.model.speech("For both.")))
             async with served.talk(scope="single") as two:
-                assert two.chat.session.id == one.chat.session.id
-                assert two.chat.conversation.turns[-1].items == first.items
+                assert two.session.id == one.session.id
+                assert two.conversation.turns[-1].items == first.items
                 path = served.place.home.workspace / "shared.txt"
                 call = Call("write_file", {"file_path": str(path), "content": "x"})
                 key = await one.ask(served.place.model.script([call]))
@@ -275,8 +275,8 @@ def test_two_clients_share_a_session(served: Served):
                     turn = await talking.done(key)
                     [tool] = [item for item in turn.items if isinstance(item, Tool)]
                     [answered] = tool.permissions
-                    assert answered.voter == two.chat.session.client_id
-                assert one.chat.conversation.turns == two.chat.conversation.turns
+                    assert answered.voter == two.session.client_id
+                assert one.conversation.turns == two.conversation.turns
 
     run(test())
 
@@ -284,21 +284,18 @@ def test_two_clients_share_a_session(served: Served):
 def test_sessions_are_listed_renamed_exported_resumed_and_deleted(served: Served):
     async def test() -> None:
         async with served.talk() as here:
-            session = here.chat.session
+            session = here.session
             turn = await here.done(await here.ask(served.place.model.speech("To keep.")))
             await here.client.rename(session, "A name of mine")
-            await until(lambda: here.chat.conversation.status.title == "A name of mine")
+            await until(lambda: here.conversation.status.title == "A name of mine")
             assert "To keep." in await here.client.export(session, "md")
             listed = {each.id: each for each in await here.client.sessions(session.folder)}
             assert listed[session.id].title == "A name of mine"
-            resumed = Chat(here.client, listed[session.id])
-            task = asyncio.create_task(resumed.run())
-            await until(lambda: resumed.conversation.status.connection.state == "live")
-            assert resumed.conversation.turns[0].items == turn.items
-            assert {mode.id for mode in resumed.conversation.status.modes} >= {"plan", "default", "yolo"}
-            task.cancel()
+            async with served.talk(session_id=session.id) as resumed:
+                assert resumed.conversation.turns[0].items == turn.items
+                assert {mode.id for mode in resumed.conversation.status.modes} >= {"plan", "default", "yolo"}
             await here.client.delete(session)
-            ended = await until(lambda: here.chat.conversation.status.connection.state == "ended")
+            ended = await until(lambda: here.conversation.status.connection.state == "ended")
             assert ended
             assert session.id not in {each.id for each in await here.client.sessions(session.folder)}
 
@@ -351,7 +348,7 @@ def test_a_slow_view_neither_holds_the_reader_up_nor_fills_the_memory(served: Se
 
             async def look() -> None:
                 nonlocal looks, longest
-                async for view in here.chat.views():
+                async for view in snapshots(here.conversation):
                     looks += 1
                     longest = max(longest, *(len(said(turn)) for turn in view.changed), 0)
                     await asyncio.to_thread(time.sleep, 0.1)

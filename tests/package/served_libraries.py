@@ -21,17 +21,17 @@ from companion.libraries import lazy
 
 lazy.put_off()  # as `companion.thread` does before it imports the rest
 
-from companion.chat.reader import Chat
+from companion.chat.connection import Connection
 from companion.clis.discovery import EnvironmentVariables
 from companion.companion import Companion
+from companion.conversation.conversation import Conversation
 from companion.daemon.address import Address
-from companion.daemon.client import Client as DaemonClient
 from companion.daemon.process import launch
 from companion.editor import Editor
 from companion.server.endpoint import Endpoint
 from companion.server.port import ServedWindow, WindowState
-from companion.settings import Settings
-from tests.unit.fake_daemon import FakeDaemon, until
+from companion.settings import DaemonSettings, Settings
+from tests.unit.fake_daemon import TOKEN, FakeDaemon, until
 
 
 class Client:
@@ -66,13 +66,15 @@ async def chat() -> None:
     async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/w")
         daemon.routes["POST /session"] = 200, {"sessionId": "s", "clientId": "c"}
-        async with DaemonClient(daemon.address) as client:
-            chat = Chat(client, await client.create(await client.connect("/w")))
-            running = asyncio.create_task(chat.run())
-            (await daemon.streams.get()).say(1, "Hello")
-            await until(lambda: chat.conversation.turns)
-            running.cancel()
-            await asyncio.wait([running])
+        settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
+        connection, conversation = Connection(lambda: settings, print), Conversation()
+        connection.folder = "/w"
+        connection.begin("")
+        running = asyncio.create_task(connection.run(conversation))
+        (await daemon.streams.get()).say(1, "Hello")
+        await until(lambda: conversation.turns)
+        running.cancel()
+        await asyncio.wait([running])
 
 
 def loaded() -> list[str]:

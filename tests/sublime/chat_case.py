@@ -49,7 +49,7 @@ class ChatCase(CompanionCase):
         self.chats = Recorder()
         yield from self.on_companion(self._replace)
         self.set_setting("daemon.enabled", True)
-        self.view_values, self.frames, self.prompts = (
+        self.view_values, self.renders, self.prompts = (
             loaded("conversation.snapshot"),
             loaded("chat.transcript.render"),
             loaded("chat.prompt"),
@@ -57,7 +57,7 @@ class ChatCase(CompanionCase):
         self.transcript = loaded("chat.transcript.transcript").Transcript()
         self.adapter = loaded("sublime_text.package").adapter()
         self.now = 1000.0
-        clock = patch.object(loaded("sublime_text.chat.attention"), "monotonic", lambda: self.now)
+        clock = patch.object(loaded("sublime_text.chat.asks"), "monotonic", lambda: self.now)
         clock.start()
         self.addCleanup(clock.stop)
         yield from self.open_chat()
@@ -88,18 +88,18 @@ class ChatCase(CompanionCase):
         yield {"condition": lambda: self.chats.of(name), "timeout": 20_000}
 
     def show(
-        self, *items: Any, state: str = "running", anew: bool = False, session: str = "session-1", **status: Any
+        self, *items: Any, state: str = "running", replaces_all: bool = False, session: str = "session-1", **status: Any
     ) -> Any:
         """Show a conversation of one turn with these items."""
         values = self.view_values
         turns = (values.Turn("turn", state, items),) if items else ()
         status = {"connection": values.ConnectionStatus("live"), **status}
-        if anew:
-            self.transcript.begin_anew()
+        if replaces_all:
+            self.transcript.reset()
         view = values.Snapshot(1, tuple(turn.key for turn in turns), turns, values.Status(**status))
-        frame = self.transcript.update(view, self.locality(), session)
-        self.assertTrue(self.adapter.chats.show(self.window.id(), frame))
-        return frame
+        render = self.transcript.update(view, self.locality(), session)
+        self.assertTrue(self.adapter.chats.show(self.window.id(), render))
+        return render
 
     def locality(self) -> Any:
         """This computer, in the folder."""

@@ -23,7 +23,7 @@ class TestClosing(ChatCase):
         yield from self.settled()
         yield from self.close_and_open()
         self.assertEqual(self.prompt, text)
-        self.show(self.message("Hello"), anew=True)
+        self.show(self.message("Hello"), replaces_all=True)
         self.assertEqual((self.shown, self.prompt), (self.transcript.text, text))
         self.assertEqual(self.chat.attached, ["x:1", "/p.png"])
         self.window.run_command("qwen_companion_chat_send")
@@ -40,7 +40,7 @@ class TestClosing(ChatCase):
         self.type(" edited")
         self.press("up")
         yield from self.close_and_open()
-        self.show(anew=True)
+        self.show(replaces_all=True)
         shown = [self.prompt]
         for _ in range(2):
             self.press("down")

@@ -178,20 +178,20 @@ class TestView(ChatCase):
         self.view.close()
         yield from self.told("close")
         self.assertEqual(self.chats.of("close"), [(self.window.id(),)])
-        self.assertFalse(self.adapter.chats.show(self.window.id(), self.chat.frame))
+        self.assertFalse(self.adapter.chats.show(self.window.id(), self.chat.render))
 
     def test_frames_of_a_chat_before_are_left_out(self) -> Steps:
-        frame = self.show(self.message("Hello"))
+        render = self.show(self.message("Hello"))
         self.view.close()
         yield from self.told("close")
         yield from self.open_again()
         later = self.transcript.update(
             self.view_values.Snapshot(2, (), (), self.view_values.Status()), self.locality(), "session-1"
         )
-        self.assertFalse(later.anew)
+        self.assertFalse(later.replaces_all)
         self.assertTrue(self.adapter.chats.show(self.window.id(), later))
         self.assertEqual(text_of(self.adapter.chats.of(self.window).view), "")
-        self.assertTrue(frame.session)
+        self.assertTrue(render.session)
 
     def open_again(self) -> Steps:
         self.window.run_command("qwen_companion_chat")
@@ -247,7 +247,7 @@ class TestReload(ChatCase):
 
     def back(self) -> None:
         self.chat = self.adapter.chats.of(self.window)
-        self.show(self.message("Hello"), anew=True)
+        self.show(self.message("Hello"), replaces_all=True)
 
     def test_a_visible_chat_goes_on_with_its_session_and_its_prompt(self) -> Steps:
         self.show(self.message("Hello"))
@@ -323,7 +323,7 @@ class TestReload(ChatCase):
     def test_a_new_conversation_stays_the_one_that_is_shown(self) -> Steps:
         """Not the one before it."""
         self.show(self.message("Hello"))
-        self.show(anew=True, session="")
+        self.show(replaces_all=True, session="")
         self.assertEqual(self.chat.session, "")
         yield from self.reload()
         self.adapter.chats.adopt_visible()

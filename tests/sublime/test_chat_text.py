@@ -22,15 +22,15 @@ class TestTranscript(ChatCase):
         yield 1
 
     def test_what_the_companion_shows_comes_to_the_screen(self) -> Steps:
-        frame = self.transcript.update(
+        render = self.transcript.update(
             self.view_values.Snapshot(1, (), (), self.view_values.Status(title="About cats")), self.locality()
         )
         shown: list[bool] = []
 
         def show(companion: Any) -> None:
             async def run() -> None:
-                shown.append(await self.adapter.show_chat(self.window.id(), frame))
-                shown.append(await self.adapter.show_chat(0, frame))
+                shown.append(await self.adapter.show_chat(self.window.id(), render))
+                shown.append(await self.adapter.show_chat(0, render))
 
             companion._background(run())
 
@@ -130,7 +130,7 @@ class TestTranscript(ChatCase):
         self.assertEqual(self.prompt, "mine")
         self.show(self.message("Hello, world"))  # made for the text that was there before
         self.assertEqual(self.prompt, "mine")
-        self.show(self.message("Hello, world"), anew=True)
+        self.show(self.message("Hello, world"), replaces_all=True)
         self.assertEqual((self.shown, self.prompt), (self.transcript.text, "mine"))
         self.show(self.message("Hello, world!"))
         self.assertEqual((self.shown, self.prompt), (self.transcript.text, "mine"))
@@ -142,7 +142,7 @@ class TestPrompt(ChatCase):
         for text in ("Hel", "Hello", "Hello, world"):
             self.show(self.message(text))
             self.assertEqual((self.shown, self.prompt), (self.transcript.text, "first\nsecond"))
-        self.show(self.message("All is different"), anew=True)
+        self.show(self.message("All is different"), replaces_all=True)
         self.assertEqual((self.shown, self.prompt), (self.transcript.text, "first\nsecond"))
         self.show()
         self.assertEqual((self.shown, self.prompt), (self.transcript.text, "first\nsecond"))
@@ -150,7 +150,10 @@ class TestPrompt(ChatCase):
 
     def test_the_carets_and_what_is_selected_stay(self) -> Steps:
         self.type("first second")
-        for show in (lambda: self.show(self.message("More")), lambda: self.show(self.message("Anew"), anew=True)):
+        for show in (
+            lambda: self.show(self.message("More")),
+            lambda: self.show(self.message("Anew"), replaces_all=True),
+        ):
             start = self.chat.text.length
             self.view.sel().clear()
             self.view.sel().add_all([sublime.Region(start), sublime.Region(start + 12, start + 6)])
@@ -171,7 +174,7 @@ class TestPrompt(ChatCase):
     def test_a_pasted_sign_of_a_prompt_is_text_like_any_other(self) -> Steps:
         self.type(f"one{MARK}two")
         self.show(self.message("Hello"))
-        self.show(self.message("Hello"), anew=True)
+        self.show(self.message("Hello"), replaces_all=True)
         self.assertEqual((self.shown, self.prompt), (self.transcript.text, f"one{MARK}two"))
         yield 1
 
@@ -188,9 +191,9 @@ class TestTime(ChatCase):
             look = values.Snapshot(
                 at, ("turn",), (turn,), values.Status(values.ConnectionStatus("live"), running="turn")
             )
-            frame = self.transcript.update(look, self.locality(), "session-1")
+            render = self.transcript.update(look, self.locality(), "session-1")
             begin = time.perf_counter()
-            self.adapter.chats.show(self.window.id(), frame)
+            self.adapter.chats.show(self.window.id(), render)
             taken += time.perf_counter() - begin
             if at % 500 == 0:
                 yield 1
@@ -208,10 +211,10 @@ class TestTime(ChatCase):
             text += f"chunk {at} "
             items = (*above, self.message(text))
             turn = self.view_values.Turn("turn", "running", items)
-            look = self.view_values.Snapshot(at, ("turn",), (turn,), self.chat.frame.status)
-            frame = self.transcript.update(look, self.locality(), "session-1")
+            look = self.view_values.Snapshot(at, ("turn",), (turn,), self.chat.render.status)
+            render = self.transcript.update(look, self.locality(), "session-1")
             begin = time.perf_counter()
-            self.adapter.chats.show(self.window.id(), frame)
+            self.adapter.chats.show(self.window.id(), render)
             taken += time.perf_counter() - begin
         self.assertEqual(self.shown, self.transcript.text)
         self.assertEqual(len(self.view.folded_regions()), 300)

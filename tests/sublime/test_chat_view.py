@@ -26,7 +26,7 @@ class TestScroll(ChatCase):
         yield lambda: self.view.viewport_position()[1] == 200
         self.show(self.message(LONG + LONG))
         self.assertEqual(self.view.viewport_position()[1], 200)
-        self.show(self.message(LONG + LONG), anew=True)
+        self.show(self.message(LONG + LONG), replaces_all=True)
         self.assertEqual(self.view.viewport_position()[1], 200)
 
 
@@ -58,7 +58,7 @@ class TestFolds(ChatCase):
         self.view.unfold(sublime.Region(0, self.view.size()))
         self.show(self.thought("one", "two"))
         self.assertEqual(self.folded(), [])
-        self.show(self.thought("one", "two"), anew=True)
+        self.show(self.thought("one", "two"), replaces_all=True)
         self.assertEqual(self.folded(), [])
         self.show(self.thought("one", "two"), self.thought("other"), self.tool(text="out"))
         self.assertEqual(len(self.folded()), 2)
@@ -66,13 +66,13 @@ class TestFolds(ChatCase):
 
     def test_what_is_folded_is_so_in_a_text_that_begins_anew(self) -> Steps:
         self.show(self.thought("one"))
-        self.show(self.thought("one"), anew=True)
+        self.show(self.thought("one"), replaces_all=True)
         self.assertEqual(self.folded(), ["\n> one"])
         yield 1
 
     def test_enter_opens_and_folds_it(self) -> Steps:
         self.show(self.thought("one"))
-        self.put_caret(self.chat.frame.folds[0].start - 3)
+        self.put_caret(self.chat.render.folds[0].start - 3)
         yield from self.settled()
         self.assertEqual(self.press("enter"), "qwen_companion_chat_follow")
         self.assertEqual(self.folded(), [])
@@ -81,7 +81,7 @@ class TestFolds(ChatCase):
 
     def test_a_click_opens_and_folds_it(self) -> Steps:
         self.show(self.thought("one"))
-        x, y = self.view.text_to_window(self.chat.frame.folds[0].start - 3)
+        x, y = self.view.text_to_window(self.chat.render.folds[0].start - 3)
         for folds in (0, 1):
             self.view.run_command("drag_select", {"event": {"x": x, "y": y, "button": 1}})
             self.assertEqual(len(self.folded()), folds)
@@ -92,7 +92,7 @@ class TestLinks(ChatCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.show(self.message("See `app.py:2` for it"), state="done")
-        [self.link] = self.chat.frame.links
+        [self.link] = self.chat.render.links
 
     def opened(self) -> Steps:
         yield lambda: self.window.active_view() == self.code
@@ -124,9 +124,9 @@ class TestLinks(ChatCase):
         yield from self.opened()
 
     def test_a_file_elsewhere_is_said_to_be_there(self) -> Steps:
-        frame = self.chat.frame
+        render = self.chat.render
         there = self.view_values.Locality("build-7", "/srv/app", is_local=False)
-        self.adapter.chats.show(self.window.id(), replace(frame, anew=False, edits=(), locality=there))
+        self.adapter.chats.show(self.window.id(), replace(render, replaces_all=False, edits=(), locality=there))
         self.put_caret(self.link.start + 1)
         yield from self.settled()
         self.press("enter")
@@ -152,7 +152,7 @@ class TestCode(ChatCase):
         yield 1
 
     def test_copy_copies_it(self) -> Steps:
-        self.screen.click(self.view, f"copy:{self.chat.frame.codes[1].key}")
+        self.screen.click(self.view, f"copy:{self.chat.render.codes[1].key}")
         self.assertEqual(sublime.get_clipboard(), "x <b>")
         yield 1
 
@@ -160,7 +160,7 @@ class TestCode(ChatCase):
         self.code.sel().clear()
         self.code.sel().add(sublime.Region(0, 3))
         before = self.code.substr(sublime.Region(0, self.code.size()))
-        self.screen.click(self.view, f"insert:{self.chat.frame.codes[0].key}")
+        self.screen.click(self.view, f"insert:{self.chat.render.codes[0].key}")
         self.assertEqual(self.code.substr(sublime.Region(0, 17)), "print(1)\nprint(2)")
         self.assertEqual(self.window.active_view(), self.code)
         self.code.run_command("undo")
@@ -170,7 +170,7 @@ class TestCode(ChatCase):
     def test_without_a_file_it_says_so(self) -> Steps:
         self.code.close()
         yield lambda: not self.code.is_valid()
-        self.screen.click(self.view, f"insert:{self.chat.frame.codes[0].key}")
+        self.screen.click(self.view, f"insert:{self.chat.render.codes[0].key}")
         self.assertTrue(self.screen.said("There is no file to insert it into"))
 
     def test_buttons_are_made_once(self) -> Steps:
@@ -225,9 +225,9 @@ class TestBar(ChatCase):
         self.assertEqual(self.chats.of("dequeue"), [(self.window.id(), 'q"1&')])
 
     def test_a_prompt_that_is_not_sent_yet_can_be_removed(self) -> Steps:
-        frame = self.show()
+        render = self.show()
         queued = self.view_values.Queued("1", "do\nthis <now> " + "please " * 20)
-        self.adapter.chats.show(self.window.id(), replace(frame, anew=False, edits=(), unsent=(queued,)))
+        self.adapter.chats.show(self.window.id(), replace(render, replaces_all=False, edits=(), unsent=(queued,)))
         self.assertIn("not sent yet: do this <now> please", self.bar())
         self.screen.click(self.view, "unsend:1")
         yield from self.told("unsend")

@@ -61,16 +61,16 @@ class Room:
         )
 
     @property
-    def frame(self) -> Render:
-        return self.editor.frames[1][-1]
+    def render(self) -> Render:
+        return self.editor.renders[1][-1]
 
     @property
     def connection(self) -> ConnectionStatus:
-        return self.frame.status.connection
+        return self.render.status.connection
 
     async def state(self, state: str) -> ConnectionStatus:
         """The connection once it is in a state."""
-        await until(lambda: self.editor.frames.get(1) and self.connection.state == state)
+        await until(lambda: self.editor.renders.get(1) and self.connection.state == state)
         return self.connection
 
     async def live(self) -> Stream:

@@ -53,7 +53,7 @@ class MemoryEditor:
     show_fails: Exception | None = None
     asked: list[int] = field(default_factory=list)
     """The limits with which selections were asked for."""
-    frames: dict[int, list[Render]] = field(default_factory=dict)
+    renders: dict[int, list[Render]] = field(default_factory=dict)
     """What was shown of each window's chat, the latest last."""
     chats: dict[int, str] = field(default_factory=dict)
     """The text of each window's chat."""
@@ -130,17 +130,17 @@ class MemoryEditor:
     def keep_text(self, window: int, title: str, text: str, why: str) -> None:
         self.kept.append((window, title, text, why))
 
-    async def show_chat(self, window: int, frame: Render) -> bool:
+    async def show_chat(self, window: int, render: Render) -> bool:
         if self.chat_fails:
             raise self.chat_fails.pop(0)
         if not self.has_chat:
             return False
-        text = "" if frame.anew else self.chats[window]
-        for edit in (replace(frame.edits[0], start=0, end=0),) if frame.anew else frame.edits:
+        text = "" if render.replaces_all else self.chats[window]
+        for edit in (replace(render.edits[0], start=0, end=0),) if render.replaces_all else render.edits:
             text = edit.apply(text)
-        assert len(text) == frame.length
+        assert len(text) == render.length
         self.chats[window] = text
-        self.frames.setdefault(window, []).append(frame)
+        self.renders.setdefault(window, []).append(render)
         return True
 
     def return_draft(self, window: int, draft: Draft, why: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from companion.chat import chats as chats_module
-from companion.chat import drafts, outbox, window_chat
+from companion.chat import outbox, window_chat
 from companion.chat.prompt import Draft, Excerpt
 from companion.conversation.conversation import Conversation
 from companion.daemon import transport
@@ -58,19 +58,19 @@ def test_it_shows_how_it_connects_from_the_first_moment_and_then_what_is_said_f2
     async def test(room: Room) -> None:
         room.chats.open(1, room.folder)
         stream = await room.live()
-        states = [frame.status.connection for frame in room.editor.frames[1]]
+        states = [render.status.connection for render in room.editor.renders[1]]
         assert states[0].state == "connecting"
         [created] = room.daemon.asked("POST /session")
         assert created.body == {
             "cwd": real(room.folder), "sessionScope": "thread", "sourceType": "sublime",
         }  # fmt: skip
-        assert room.frame.session == ""
-        assert (room.frame.locality.host, room.frame.locality.version) == ("this computer", "1.2.3")
-        assert room.frame.locality.is_local
-        assert not room.frame.locality.is_private
+        assert room.render.session == ""
+        assert (room.render.locality.host, room.render.locality.version) == ("this computer", "1.2.3")
+        assert room.render.locality.is_local
+        assert not room.render.locality.is_private
         stream.say(1, "Hello there")
         await until(lambda: "Hello there" in room.editor.chats[1])
-        assert room.frame.session == "s"
+        assert room.render.session == "s"
 
     attached(project, test)
 
@@ -179,7 +179,7 @@ def test_reconnect_goes_all_the_way_after_the_session_has_ended(project: Path):
         room.chats.open(1, room.folder)
         stream = await room.live()
         stream.say(1, "one ")
-        await until(lambda: room.frame.session)
+        await until(lambda: room.render.session)
         stream.send("session_closed", 2, reason="client_close", closedBy="another")
         assert "Another client has closed" in (await room.state("ended")).message
         room.chats.reconnect(1)
@@ -193,14 +193,14 @@ def test_reconnect_goes_all_the_way_after_the_session_has_ended(project: Path):
 def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("companion.chat.reader.BACKOFF", (0.05,))
+    monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.05,))
 
     async def test(room: Room) -> None:
         right = room.daemon.routes["GET /capabilities"]
         room.chats.open(1, room.folder)
         stream = await room.live()
         stream.say(1, "one ")
-        await until(lambda: room.frame.session)
+        await until(lambda: room.render.session)
         for away, act in (
             (None, lambda: room.chats.reconnect(1)),
             ((503, {"error": "booting"}), lambda: room.chats.send(1, Draft("later"))),
@@ -224,7 +224,7 @@ def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
 
 
 def test_the_first_connection_is_tried_again_too_f4(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("companion.chat.reader.BACKOFF", (0.05,))
+    monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.05,))
 
     async def test(room: Room) -> None:
         url = room.daemon.address.url
@@ -248,7 +248,7 @@ def test_switching_it_off_ends_the_chat_and_says_so(project: Path):
         room.chats.open(1, room.folder)
         stream = await room.live()
         stream.say(1, "Before")
-        await until(lambda: room.frame.session)
+        await until(lambda: room.render.session)
         room.configure(enabled=False)
         assert (await room.state("lost")).message.startswith("The chat is off. Set “daemon.enabled”")
         await room.asked("POST /session/s/detach")
@@ -259,7 +259,7 @@ def test_switching_it_off_ends_the_chat_and_says_so(project: Path):
         room.configure()
         await room.live()
         assert len(room.daemon.asked("POST /session/s/load")) == 1
-        assert room.frame.session == "s"
+        assert room.render.session == "s"
 
     attached(project, test)
 
@@ -269,7 +269,7 @@ def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(projec
         room.chats.open(1, room.folder)
         stream = await room.live()
         stream.say(1, "one ")
-        await until(lambda: room.frame.session)
+        await until(lambda: room.render.session)
         room.configure(token="another")
         await asyncio.sleep(0.05)
         assert room.connection.state == "live"
@@ -295,7 +295,7 @@ def test_a_frame_that_cant_be_shown_is_made_anew(project: Path, stormy: pytest.L
         room.editor.chat_fails = [RecursionError]
         stream.say(1, "All of it")
         await until(lambda: "All of it" in room.editor.chats[1])
-        assert room.frame.anew
+        assert room.render.replaces_all
         assert room.connection.state == "live"
         stream.say(2, " and more")
         await until(lambda: "All of it and more" in room.editor.chats[1])
@@ -355,15 +355,15 @@ def test_a_question_whose_diff_fails_stops_nothing(
 def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
     project: Path, monkeypatch: pytest.MonkeyPatch, stormy: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr("companion.chat.reader.BACKOFF", (0.01,))
+    monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.01,))
     apply = Conversation.apply
     fails = [True]
 
-    def applied(conversation: Conversation, frame: Any) -> bool:
-        if frame.id == 2 and fails:
+    def applied(conversation: Conversation, render: Any) -> bool:
+        if render.id == 2 and fails:
             fails.pop()
             raise RecursionError
-        return apply(conversation, frame)
+        return apply(conversation, render)
 
     monkeypatch.setattr(Conversation, "apply", applied)
 
@@ -411,7 +411,7 @@ def test_a_busy_editor_gets_the_whole_text_anew(project: Path):
         room.editor.chat_fails = [TimeoutError, TimeoutError]
         stream.say(1, "All of it")
         await until(lambda: "All of it" in room.editor.chats[1])
-        assert room.frame.anew
+        assert room.render.replaces_all
 
     attached(project, test)
 
@@ -436,12 +436,12 @@ def test_opening_it_again_draws_it_anew(project: Path):
         room.chats.open(1, room.folder)
         stream = await room.live()
         stream.say(1, "Once")
-        await until(lambda: room.frame.session)
-        count = len(room.editor.frames[1])
+        await until(lambda: room.render.session)
+        count = len(room.editor.renders[1])
         room.chats.open(1, room.folder)
         room.chats.open(1, room.folder, "s")
         room.chats.resume(1, "s")
-        await until(lambda: len(room.editor.frames[1]) > count and room.frame.anew)
+        await until(lambda: len(room.editor.renders[1]) > count and room.render.replaces_all)
         assert "Once" in room.editor.chats[1]
         assert len(room.daemon.asked("GET /capabilities")) == 1
 
@@ -543,7 +543,7 @@ def test_mentions_in_a_text_without_blanks_become_files(project: Path):
 
 
 def test_a_path_on_another_system_is_joined_as_it_does():
-    place = drafts.ChatFolder("/here", r"C:\work", is_local=False)
+    place = outbox.ChatFolder("/here", r"C:\work", is_local=False)
     assert place.path_there("a/b.py") == r"C:\work\a/b.py"
     assert place.path_there(r"D:\x") == r"D:\x"
 
@@ -559,7 +559,7 @@ def test_a_path_on_another_system_is_joined_as_it_does():
     ],
 )
 def test_what_cant_be_sent_comes_back(project: Path, monkeypatch: pytest.MonkeyPatch, draft: Draft, why: str):
-    monkeypatch.setattr(drafts, "MAX_PICTURE", 3)
+    monkeypatch.setattr(outbox, "MAX_PICTURE", 3)
     monkeypatch.setattr(transport, "MAX_BODY", 200)
     monkeypatch.chdir(project)
     (project / "large.webp").write_bytes(b"RIFF")
@@ -592,7 +592,7 @@ def test_what_the_daemon_refuses_comes_back(project: Path):
 def test_a_daemon_that_doesnt_say_which_files_it_has_doesnt_hold_the_draft(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(drafts, "LOOK_UP_LIMIT", 0.0)
+    monkeypatch.setattr(outbox, "LOOK_UP_LIMIT", 0.0)
 
     async def test(room: Room) -> None:
         room.chats.open(1, room.folder)
@@ -689,7 +689,7 @@ def test_a_prompt_that_waits_can_be_taken_back_whole(project: Path, monkeypatch:
         await room.asked("POST /session/s/prompt", 2)
         stream.send("pending_prompt_added", 1, "q", promptId="q", text="mine")
         stream.send("pending_prompt_added", 2, "other", promptId="other", text="another's")
-        await until(lambda: len(room.frame.status.queue) == 2)
+        await until(lambda: len(room.render.status.queue) == 2)
         for prompt in ("q", "other"):
             room.daemon.routes[f"DELETE /session/s/pending-prompts/{prompt}"] = 200, {"removed": True}
             room.chats.dequeue(1, prompt)
@@ -720,7 +720,7 @@ def test_a_message_for_the_turn_that_runs_can_be_taken_back(project: Path):
         room.chats.send(1, draft, mid_turn=True)
         await room.asked("POST /session/s/mid-turn-message")
         stream.send("pending_prompt_added", 1, "m", promptId="m", text="take me back")
-        await until(lambda: room.frame.status.queue)
+        await until(lambda: room.render.status.queue)
         room.chats.dequeue(1, "m")
         await until(lambda: room.editor.returned)
         assert room.editor.returned == [(1, draft, "It was removed from the queue.")]
@@ -751,17 +751,17 @@ def test_what_is_not_sent_yet_is_shown_and_can_be_taken_back(project: Path, monk
         drafts = Draft("one"), Draft("one"), Draft("", (Excerpt("file:///e", "e:1-2", "text"),), ("/a/p.png",))
         for draft in drafts:
             room.chats.send(1, draft)
-        await until(lambda: len(room.frame.unsent) == 3)
-        assert [unsent.text for unsent in room.frame.unsent] == ["one", "one", "e:1-2, p.png"]
-        room.chats.unsend(1, room.frame.unsent[1].id)
-        room.chats.unsend(1, room.frame.unsent[1].id)
+        await until(lambda: len(room.render.unsent) == 3)
+        assert [unsent.text for unsent in room.render.unsent] == ["one", "one", "e:1-2, p.png"]
+        room.chats.unsend(1, room.render.unsent[1].id)
+        room.chats.unsend(1, room.render.unsent[1].id)
         assert room.editor.returned == [(1, drafts[1], "It was taken back before it was sent.")]
         assert room.editor.mentioned == [("It has been sent already.", 1)]
-        await until(lambda: len(room.frame.unsent) == 2)
+        await until(lambda: len(room.render.unsent) == 2)
         del room.daemon.routes["GET /events"]
         room.chats.reconnect(1)
         await until(lambda: len(room.editor.returned) == 2)  # there is no such picture
-        await until(lambda: room.frame.unsent == ())
+        await until(lambda: room.render.unsent == ())
         assert prompts(room) == [[{"type": "text", "text": "one"}]]
         room.chats.unsend(2, "1")
 
@@ -776,7 +776,7 @@ def test_what_goes_out_quickly_is_never_shown_as_unsent(project: Path):
         await room.asked("POST /session/s/prompt")
         stream.say(1, "Hello")
         await until(lambda: "Hello" in room.editor.chats[1])
-        assert not any(frame.unsent for frame in room.editor.frames[1])
+        assert not any(render.unsent for render in room.editor.renders[1])
 
     attached(project, test)
 
@@ -888,13 +888,13 @@ def test_deleting_the_session_that_is_shown_begins_a_new_one(project: Path):
         room.chats.open(1, room.folder)
         stream = await room.live()
         stream.say(1, "Once")
-        await until(lambda: room.frame.session)
+        await until(lambda: room.render.session)
         await room.chats.delete(1, "x")
         assert "Once" in room.editor.chats[1]
         await room.chats.delete(1, "s")
         await room.live()
         assert "Once" not in room.editor.chats[1]
-        assert room.frame.session == ""
+        assert room.render.session == ""
 
     attached(project, test)
 
@@ -935,7 +935,7 @@ def test_the_token_is_in_no_frame_log_or_message_f7(project: Path, caplog: pytes
         room.chats.open(1, room.folder)
         stream = await room.live()
         stream.say(1, "Hello")
-        await until(lambda: room.frame.session)
+        await until(lambda: room.render.session)
         room.daemon.routes["POST /session/s/model"] = 500, {"error": f"bad {TOKEN}"}
         room.chats.switch_model(1, "x")
         await until(lambda: room.editor.said)
@@ -973,9 +973,9 @@ def test_a_private_daemon_is_started_shown_and_ended_with_the_window(project: Pa
     async def test(room: Room) -> None:
         room.chats.open(1, room.folder)
         await room.live()
-        messages = [frame.status.connection.message for frame in room.editor.frames[1]]
+        messages = [render.status.connection.message for render in room.editor.renders[1]]
         assert messages[0] == "Starting `qwen serve` …"
-        assert room.frame.locality.is_private
+        assert room.render.locality.is_private
         daemon = room.chats._windows[1].daemon
         assert daemon
         room.chats.close(1)
@@ -1016,7 +1016,7 @@ def test_one_that_was_killed_is_started_again_once_and_the_session_resumed(proje
         room.chats.open(1, room.folder)
         stream = await room.live()
         stream.say(1, "Half an ans")
-        await until(lambda: room.frame.session)
+        await until(lambda: room.render.session)
 
         def kill() -> None:
             daemon = room.chats._windows[1].daemon
@@ -1092,7 +1092,7 @@ def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(project: Pa
         room.chats.open(1, room.folder)
         stream = await room.live()
         stream.say(1, "Before")
-        await until(lambda: room.frame.session)
+        await until(lambda: room.render.session)
         draft = Draft("mine", (Excerpt("file:///e", "e", "text"),), ("p.png",), {"/a": "b"})
         await room.chats._windows[1].outbox._sending.acquire()  # another one is on its way
         room.chats.send(1, draft)

@@ -55,7 +55,7 @@ def test_accepting_the_diff_allows_it_once(asked: Asked, project: Path):
         assert votes(room) == ["once"]
         assert room.editor.diffs == {}
         resolve(stream, 2, "once", "c")
-        await until(lambda: not room.frame.status.permissions)
+        await until(lambda: not room.render.status.permissions)
         assert room.editor.mentioned == []
         assert room.editor.kept == []
 
@@ -96,7 +96,7 @@ def test_several_changes_are_allowed_when_all_are_accepted(asked: Asked):
         # A path that isn't absolute is one of the daemon's folder.
         ask(stream, 1, ("a.py", "1", "2"), ("a.py", "2", "3"))
         first, second = await room.diff(2)
-        assert first.review.file_path == f"{room.chats._windows[1].place.there}/a.py"
+        assert first.review.file_path == f"{room.chats._windows[1].chat_folder.there}/a.py"
         room.reviews.accept(second.review.number, "3")
         await asyncio.sleep(0.05)
         assert votes(room) == []
@@ -252,7 +252,7 @@ def test_for_another_machine_no_file_is_read(asked: Asked, project: Path, monkey
 
     async def test(room: Room, stream: Stream) -> None:
         chat = room.chats._windows[1]
-        chat._contact.locality = replace(Locality(), folder="/there", is_local=False)
+        chat._connection.locality = replace(Locality(), folder="/there", is_local=False)
         monkeypatch.setattr(review_module, "stamp", lambda _: pytest.fail("it looks at the disk"))
         monkeypatch.setattr(review_module, "read_file", lambda _: pytest.fail("it reads the disk"))
         ask(stream, 1, (str(path), "theirs\n", "new\n"))
@@ -293,7 +293,7 @@ def test_a_diff_that_cant_be_shown_leaves_the_question_to_the_chat(
         assert list(room.reviews) == []
         assert room.chats.questions(1) == 1
         assert votes(room) == []
-        assert room.frame.status.permissions
+        assert room.render.status.permissions
 
     asked(test)
 
@@ -302,7 +302,7 @@ def test_who_wants_no_diffs_gets_none(asked: Asked, project: Path):
     async def test(room: Room, stream: Stream) -> None:
         room.reviews.settings_of = lambda _: Settings(show_diffs=False)
         ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
-        await until(lambda: room.frame.status.permissions)
+        await until(lambda: room.render.status.permissions)
         assert list(room.reviews) == []
         assert room.chats.questions(1) == 1
 
@@ -320,7 +320,7 @@ def test_what_waits_without_a_diff_is_counted(asked: Asked, project: Path):
         await room.asked("POST /session/s/permission/r")
         assert room.chats.questions(1) == 0
         resolve(stream, 2, "once", "c")
-        await until(lambda: not room.frame.status.permissions)
+        await until(lambda: not room.render.status.permissions)
         ask(stream, 3, request="r2")
         await until(lambda: room.chats.questions(1) == 1)
         resolve(stream, 4, "once", "c", request="r2")
@@ -332,7 +332,7 @@ def test_what_waits_without_a_diff_is_counted(asked: Asked, project: Path):
 def test_a_question_without_a_diff_is_told_when_another_client_answers(asked: Asked):
     async def test(room: Room, stream: Stream) -> None:
         ask(stream, 1, options=[{"optionId": "x", "name": "Submit", "kind": "other"}])
-        await until(lambda: room.frame.status.permissions)
+        await until(lambda: room.render.status.permissions)
         resolve(stream, 2, "x", "another")
         await until(lambda: room.editor.mentioned)
         assert room.editor.mentioned == [("Another client has answered “Writing”.", 1)]

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from companion.chat.reader import Chat
+from companion.chat.connection import Connection
+from companion.chat.window_chat import snapshots
+from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ContextWindow, Message, Snapshot
-from companion.daemon.answers import Session
-from companion.daemon.client import Client
+from companion.settings import DaemonSettings
 
-from .fake_daemon import FEATURES, FakeDaemon, Request, faked, until
+from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, until
 
-OLD = Session.known("s", "/w")
-NEW = OLD.model_copy(update={"client_id": "c"})
+OLD, NEW = "s", ""
+"""The session to read: one that was there before, or a new one."""
 LOADED = {"sessionId": "s", "workspaceCwd": "/w", "clientId": "c2", "lastEventId": 2, "eventEpoch": "e"}
 
 
@@ -27,9 +28,17 @@ def chunk(number: int, text: str) -> dict[str, Any]:
 class Person:
     """Who has the chat open."""
 
-    def __init__(self, daemon: FakeDaemon, chat: Chat) -> None:
+    def __init__(self, daemon: FakeDaemon) -> None:
         self.daemon = daemon
-        self.chat = chat
+        self.conversation = Conversation()
+        self.connection = Connection(
+            lambda: DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN), lambda _: None
+        )
+        self.connection.folder = "/w"
+
+    def reconnect(self) -> None:
+        self.connection.seen(self.conversation.look_at_all())
+        self.connection.again()
 
     async def stream(self):
         """The next stream of events that the chat opens."""
@@ -37,8 +46,8 @@ class Person:
 
     async def state(self, state: str) -> str:
         """Wait for a state of the connection; what it says."""
-        await until(lambda: self.chat.conversation.status.connection.state == state)
-        return self.chat.conversation.status.connection.message
+        await until(lambda: self.conversation.status.connection.state == state)
+        return self.conversation.status.connection.message
 
     async def text(self, text: str) -> None:
         """Wait for what has been said."""
@@ -46,37 +55,39 @@ class Person:
 
     @property
     def said(self) -> str:
-        turns = self.chat.conversation.turns
+        turns = self.conversation.turns
         return "".join(item.text for turn in turns for item in turn.items if isinstance(item, Message))
 
 
 @contextlib.asynccontextmanager
-async def opened(daemon: FakeDaemon, session: Session, backoff: tuple[float, ...]) -> AsyncGenerator[Person]:
-    daemon.capabilities("/w", features=[*FEATURES, "session_context", "session_context_usage"])
-    models = {"currentModelId": "m", "availableModels": [{"modelId": "m", "name": "M"}]}
-    modes = {"currentModeId": "default", "availableModes": [{"id": "default", "name": None}]}
-    daemon.routes["GET /session/s/context"] = 200, {"state": {"models": models, "modes": modes}}
-    daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": []}
-    async with Client(daemon.address) as client:
-        await client.connect("/w")
-        chat = Chat(client, session, backoff=backoff)
-        task = asyncio.create_task(chat.run())
-        try:
-            yield Person(daemon, chat)
-            assert not task.done()
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
+async def opened(daemon: FakeDaemon, session: str = NEW) -> AsyncGenerator[Person]:
+    daemon.routes["POST /session"] = 200, {"sessionId": "s", "workspaceCwd": "/w", "clientId": "c"}
+    person = Person(daemon)
+    person.connection.begin(session)
+    task = asyncio.create_task(person.connection.run(person.conversation))
+    try:
+        yield person
+        assert not task.done()
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 def chatting(
-    test: Callable[[FakeDaemon, Person], Awaitable[None]], session: Session = NEW, backoff: tuple[float, ...] = (0.01,)
+    test: Callable[[FakeDaemon, Person], Awaitable[None]], session: str = NEW, backoff: tuple[float, ...] = (0.01,)
 ) -> None:
     async def whole(daemon: FakeDaemon) -> None:
-        async with opened(daemon, session, backoff) as person:
+        daemon.capabilities("/w", features=[*FEATURES, "session_context", "session_context_usage"])
+        models = {"currentModelId": "m", "availableModels": [{"modelId": "m", "name": "M"}]}
+        modes = {"currentModeId": "default", "availableModes": [{"id": "default", "name": None}]}
+        daemon.routes["GET /session/s/context"] = 200, {"state": {"models": models, "modes": modes}}
+        daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": []}
+        async with opened(daemon, session) as person:
             await test(daemon, person)
 
-    faked(whole)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("companion.chat.connection.BACKOFF", backoff)
+        faked(whole)
 
 
 def load(daemon: FakeDaemon, *events: dict[str, Any], **changes: Any) -> None:
@@ -90,7 +101,7 @@ def test_events_are_read_from_the_first_on():
         stream.say(2, "b")
         await person.text("ab")
         await person.state("live")
-        status = person.chat.conversation.status
+        status = person.conversation.status
         assert (status.model, status.mode) == ("m", "default")
         assert [choice.name for choice in (*status.models, *status.modes)] == ["M", "default"]
         assert stream.request.headers["last-event-id"] == "0"
@@ -126,8 +137,8 @@ def test_what_ends_the_stream_alone_is_said_and_followed_by_a_new_one(kind: str,
         message = await person.state("waiting")
         assert message.startswith("The daemon has ")
         assert message.endswith(".")
-        assert person.chat.conversation.status.connection.retry_in == 60
-        person.chat.reconnect()
+        assert person.conversation.status.connection.retry_in == 60
+        person.reconnect()
         assert (await person.stream()).request.headers["last-event-id"] == "1"
 
     chatting(test, backoff=(60,))
@@ -189,13 +200,13 @@ def test_a_session_that_is_over_is_resumed_only_when_somebody_wants_it(kind: str
         stream.say(1, "half")
         stream.send(kind, 2, **data)
         assert words in await person.state("ended")
-        assert person.chat.conversation.status.running is None
+        assert person.conversation.status.running is None
         await asyncio.sleep(0.05)
         assert daemon.asked("POST /session/s/load") == []
-        person.chat.reconnect()
+        person.reconnect()
         await person.text("before")
         await person.state("live")
-        assert [turn.state for turn in person.chat.conversation.turns] == ["interrupted"]
+        assert [turn.state for turn in person.conversation.turns] == ["interrupted"]
 
     chatting(test)
 
@@ -213,7 +224,7 @@ def test_a_daemon_that_has_started_anew_has_the_session_on_its_disk():
         assert "new chat" in await person.state("lost")
         del daemon.routes["GET /events"]
         load(daemon, chunk(2, "before"))
-        person.chat.reconnect()
+        person.reconnect()
         await person.stream()
 
     chatting(test)
@@ -228,12 +239,10 @@ def test_what_only_a_person_can_mend_is_not_tried_again():
         asked = len(daemon.requests)
         await asyncio.sleep(0.05)
         assert len(daemon.requests) == asked
-        async with Client(daemon.address) as client:
-            del daemon.routes["GET /events"]
-            person.chat.reconnect(client)
-            await person.stream()
-            await person.state("live")
-            person.chat.reconnect(person.chat.client)
+        del daemon.routes["GET /events"]
+        person.reconnect()
+        await person.stream()
+        await person.state("live")
 
     chatting(test)
 
@@ -243,7 +252,7 @@ def test_a_busy_daemon_says_when_to_try_again():
         stream = await person.stream()
         daemon.routes["GET /events"] = 429, {"error": "64 subscribers"}, {"Retry-After": "30"}
         stream.cut()
-        await until(lambda: person.chat.conversation.status.connection.retry_in == 30)
+        await until(lambda: person.conversation.status.connection.retry_in == 30)
         assert "64 subscribers" in await person.state("waiting")
 
     chatting(test)
@@ -256,7 +265,7 @@ def test_tries_come_less_often_until_events_come_again():
         async def refuse(stream: Any) -> None:
             stream.cut()
             await person.state("waiting")
-            waits.append(person.chat.conversation.status.connection.retry_in or 0)
+            waits.append(person.conversation.status.connection.retry_in or 0)
 
         stream = await person.stream()
         for _ in range(3):
@@ -275,7 +284,7 @@ def test_a_slow_view_gets_few_looks_and_the_reader_goes_on():
         views: list[Snapshot] = []
 
         async def look() -> None:
-            async for view in person.chat.views(1000):
+            async for view in snapshots(person.conversation, 1000):
                 views.append(view)
                 await asyncio.sleep(0.1)
 
@@ -296,14 +305,9 @@ def test_a_daemon_without_a_context_tells_nothing_of_models():
     async def test(daemon: FakeDaemon) -> None:
         daemon.capabilities("/w")
         asked: list[Request] = daemon.requests
-        async with Client(daemon.address) as client:
-            await client.connect("/w")
-            chat = Chat(client, NEW)
-            task = asyncio.create_task(chat.run())
-            await until(lambda: chat.conversation.status.connection.state == "live")
+        async with opened(daemon) as person:
+            await person.state("live")
             assert [request for request in asked if "context" in request.route] == []
-            task.cancel()
-            await asyncio.wait([task])
 
     faked(test)
 
@@ -322,13 +326,13 @@ def test_how_full_the_window_is_is_asked_for_where_the_daemon_does_not_tell():
         used(daemon, 10)
         stream.say(1, "a")
         stream.send("turn_complete", 2, "p", stopReason="end_turn")
-        await until(lambda: person.chat.conversation.status.window == ContextWindow(100, 10))
+        await until(lambda: person.conversation.status.window == ContextWindow(100, 10))
         stream.send("session_update", 3, "q", update={"sessionUpdate": "usage_update", "size": 100, "used": 20})
         asked = len(daemon.asked("GET /session/s/context-usage"))
         stream.send("turn_complete", 4, "q", stopReason="end_turn")
         stream.say(5, "b", "r")
         await person.text("ab")
-        assert person.chat.conversation.status.window == ContextWindow(100, 20)
+        assert person.conversation.status.window == ContextWindow(100, 20)
         assert len(daemon.asked("GET /session/s/context-usage")) == asked
 
     chatting(test)

@@ -417,16 +417,9 @@ def test_lists_are_read_to_their_end():
             number = 2 if "cursor=a%2Fb" in request.route else 1
             return 200, {"sessions": [{"sessionId": str(number), "displayName": None}], "nextCursor": "a/b"}
 
-        def transcript(request: Request) -> Any:
-            if "cursor" in request.route:
-                return 200, {"events": []}
-            return 200, {"events": [{"type": "turn_complete", "data": {}}], "nextCursor": "n"}
-
         daemon.routes["GET /workspace/%2Fw/sessions"] = sessions
-        daemon.routes["GET /session/s/transcript"] = transcript
         async with Client(daemon.address) as client:
             assert [each.id for each in await client.sessions("/w")] == ["1", "2"]
-            assert len(await client.transcript(SESSION)) == 1
 
     faked(test)
 
@@ -458,7 +451,7 @@ def test_a_session_is_loaded_with_its_queue():
         async with Client(daemon.address) as client:
             session, history = await client.load(SESSION)
             assert session.client_id == "new"
-            assert (history.cursor, history.is_running, len(history.frames)) == (Cursor("e", 3), True, 1)
+            assert (history.cursor, history.is_running, len(history.envelopes)) == (Cursor("e", 3), True, 1)
             assert history.queue == (Queued("q", "b", "c"),)
             daemon.routes["POST /session/s/load"] = 200, {"sessionId": "s"}
             with pytest.raises(errors.RefusedError, match="can't be read"):
@@ -474,7 +467,7 @@ def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
                 async with client.events(SESSION, cursor) as stream:
                     (await daemon.streams.get()).send("replay_complete")
                     assert stream.epoch == "e"
-                    assert await anext(stream.frames)
+                    assert await anext(stream.envelopes)
             daemon.routes["GET /events"] = 429, {"error": "too many"}
             with pytest.raises(errors.BusyError):
                 async with client.events(SESSION, None):
@@ -501,7 +494,7 @@ def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch
                 async with client.events(SESSION, None) as stream:
                     act(await daemon.streams.get())
                     with pytest.raises(errors.StreamLostError, match=words):
-                        await anext(stream.frames)
+                        await anext(stream.envelopes)
 
     faked(test)
 

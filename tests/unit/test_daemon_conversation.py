@@ -15,14 +15,14 @@ from companion.daemon.answers import history
 from .test_daemon_events import HISTORIES, SESSION
 
 FRAMES = [read_envelope(line) for line in SESSION]
-NUMBERED = [frame for frame in FRAMES if frame.id is not None]
+NUMBERED = [envelope for envelope in FRAMES if envelope.id is not None]
 
 
-def told(frames: list[Envelope]) -> Conversation:
+def told(envelopes: list[Envelope]) -> Conversation:
     conversation = Conversation()
     assert conversation.begin("e")
-    for frame in frames:
-        assert conversation.apply(frame)
+    for envelope in envelopes:
+        assert conversation.apply(envelope)
     return conversation
 
 
@@ -75,7 +75,7 @@ def test_the_recorded_session():
         ("run_shell_command", "failed", ["cancelled"]),
     ]
     assert [(diff.old, diff.new) for diff in tools[1].diffs] == [("alpha beta\n", "ALPHA beta\n")]
-    assert tools[1].places[0].path.endswith("target.txt")
+    assert tools[1].locations[0].path.endswith("target.txt")
     assert tools[4].permissions[0].questions[0].answers == (("Red", "warm"), ("Blue", "cold"))
     assert "says no" in turns[7].error
     status = WHOLE.status
@@ -95,8 +95,8 @@ def test_any_cut_and_replay_gives_the_same_conversation(cuts: list[tuple[int, in
     reached = 0
     for end, back in [*cuts, (len(NUMBERED), 0)]:
         # The connection ends somewhere; the daemon sends again from somewhere before.
-        for frame in NUMBERED[max(0, reached - back) : max(end, reached)]:
-            assert conversation.apply(frame)
+        for envelope in NUMBERED[max(0, reached - back) : max(end, reached)]:
+            assert conversation.apply(envelope)
         reached = max(end, reached)
     assert conversation.turns == whole.turns
     assert conversation.status == whole.status
@@ -108,7 +108,7 @@ def test_a_gap_is_noticed_and_nothing_is_taken_after_it(begin: int, length: int)
     conversation = told(NUMBERED[:begin])
     before = conversation.turns, conversation.cursor
     left = NUMBERED[begin + length :]
-    assert not any(conversation.apply(frame) for frame in left)
+    assert not any(conversation.apply(envelope) for envelope in left)
     assert (conversation.turns, conversation.cursor) == before
 
 
@@ -116,8 +116,8 @@ def test_a_gap_is_noticed_and_nothing_is_taken_after_it(begin: int, length: int)
 def test_looks_add_up_to_the_conversation(looks: list[int]):
     conversation = Conversation()
     seen: dict[str, object] = {}
-    for number, frame in enumerate(FRAMES):
-        conversation.apply(frame)
+    for number, envelope in enumerate(FRAMES):
+        conversation.apply(envelope)
         if number in looks:
             view = conversation.look()
             seen |= {turn.key: turn for turn in view.changed}
@@ -127,7 +127,7 @@ def test_looks_add_up_to_the_conversation(looks: list[int]):
     assert tuple(seen[key] for key in view.order) == WHOLE.turns
     assert view.status == WHOLE.status
     assert conversation.look().changed == ()
-    assert conversation.look_anew().changed == WHOLE.turns
+    assert conversation.look_at_all().changed == WHOLE.turns
 
 
 @pytest.mark.parametrize("answer", HISTORIES)
@@ -167,14 +167,14 @@ def test_one_call_for_many_changes():
 
 def test_what_somebody_says_is_one_message_until_something_comes_between():
     conversation = Conversation()
-    for frame in (
+    for envelope in (
         say("a"),
         say("b"),
         say("t", kind="agent_thought_chunk"),
         say("c"),
         say("d", _meta={"parentToolCallId": "k"}),
     ):
-        conversation.apply(frame)
+        conversation.apply(envelope)
     [turn] = conversation.turns
     assert turn.items == (
         Message("answer", "ab"),
@@ -195,7 +195,7 @@ def test_what_names_no_prompt_belongs_to_the_last_turn():
 
 
 @pytest.mark.parametrize(
-    ("frame", "notice"),
+    ("envelope", "notice"),
     [
         (event("auth_device_flow_started"), "Unsupported: a sign-in: finish it in the terminal of Qwen Code."),
         (update("agent_message_chunk", content={"type": "audio"}), "Unsupported: audio in the answer."),
@@ -208,9 +208,9 @@ def test_what_names_no_prompt_belongs_to_the_last_turn():
         (event("user_shell_result", exitCode=3), "The command has ended with 3."),
     ],
 )
-def test_notices(frame: Envelope, notice: str):
+def test_notices(envelope: Envelope, notice: str):
     conversation = Conversation()
-    conversation.apply(frame)
+    conversation.apply(envelope)
     assert conversation.turns[0].items == (Notice(notice),)
 
 
@@ -225,7 +225,7 @@ def test_what_is_unknown_goes_to_the_log_alone(caplog: pytest.LogCaptureFixture)
 
 def test_other_things_that_are_shown():
     conversation = Conversation()
-    for frame in (
+    for envelope in (
         update("user_message_chunk", content={"type": "image"}),
         event("user_shell_command", command="ls"),
         update("shell_output", output="a.txt"),
@@ -239,7 +239,7 @@ def test_other_things_that_are_shown():
             {"type": "terminal"},
         ]),
     ):  # fmt: skip
-        conversation.apply(frame)
+        conversation.apply(envelope)
     picture, shell, user, tool = conversation.turns[0].items
     assert isinstance(picture, Message)
     assert picture.attachments[0].name == "image"
@@ -256,9 +256,9 @@ def test_the_status():
     conversation.apply(update("session_info_update", title="T"))
     conversation.apply(event("followup_suggestion", suggestion="Go on"))
     conversation.apply(event("session_snapshot", currentModelId="m"))
-    conversation.window_known(ContextWindow(10, 1))
-    conversation.chosen(Choices("", "", (Choice("m", "M"),), ()))
-    conversation.connected(ConnectionStatus("live"))
+    conversation.set_context_window(ContextWindow(10, 1))
+    conversation.set_choices(Choices("", "", (Choice("m", "M"),), ()))
+    conversation.set_connection(ConnectionStatus("live"))
     status = conversation.status
     assert (status.plan[0].text, status.mode, status.title, status.model) == ("Do", "plan", "T", "m")
     assert (status.window, status.models, status.suggestion) == (ContextWindow(10, 1), (Choice("m", "M"),), "Go on")
@@ -331,12 +331,12 @@ def test_another_bus_counts_anew():
 def test_a_rebuild_takes_the_place_of_all():
     conversation = told([say("x", prompt="a"), event("turn_complete", prompt="a"), say("y"), request()])
     conversation.look()
-    frames = (say("x", prompt="a"), say("y, and more"))
-    conversation.rebuild(History(frames, Cursor("f", 7), True, (Queued("q", "Next"),)))
+    envelopes = (say("x", prompt="a"), say("y, and more"))
+    conversation.rebuild(History(envelopes, Cursor("f", 7), True, (Queued("q", "Next"),)))
     view = conversation.look()
     assert [(turn.key, turn.state) for turn in view.changed] == [("a", "done"), ("p", "running")]
     assert (view.status.permissions, view.status.queue) == ((), (Queued("q", "Next"),))
-    conversation.rebuild(History(frames, Cursor("g", 7)))
+    conversation.rebuild(History(envelopes, Cursor("g", 7)))
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
     conversation.rebuild(History((), Cursor("h", 0)))
     assert conversation.look().order == ()
@@ -371,8 +371,8 @@ def test_how_a_turn_was_seen_to_end_stays_where_the_history_does_not_tell(key: s
 
 def test_a_prompt_like_the_last_one_did_not_end_like_it():
     conversation = told([say("Do", "p", "user_message_chunk"), event("turn_complete", stopReason="cancelled")])
-    frames = (say("Do", "p", "user_message_chunk"), say("Do", "q", "user_message_chunk"))
-    conversation.rebuild(History(frames, Cursor("f", 2)))
+    envelopes = (say("Do", "p", "user_message_chunk"), say("Do", "q", "user_message_chunk"))
+    conversation.rebuild(History(envelopes, Cursor("f", 2)))
     assert [(turn.state, turn.stop_reason) for turn in conversation.turns] == [("cancelled", "cancelled"), ("done", "")]
 
 
@@ -384,7 +384,7 @@ def test_the_history_of_old_daemons_names_no_prompts_but_their_records():
 
     conversation = told([say("One?", "a", "user_message_chunk"), event("turn_complete", "a")])
     conversation.apply(say("Two?", "b", "user_message_chunk"))
-    frames = (recorded(1, "One?"), recorded(2, "1", "agent_message_chunk"), recorded(3, "Two?"))
-    conversation.rebuild(History(frames, Cursor("f", 3)))
+    envelopes = (recorded(1, "One?"), recorded(2, "1", "agent_message_chunk"), recorded(3, "Two?"))
+    conversation.rebuild(History(envelopes, Cursor("f", 3)))
     assert [texts(turn) for turn in conversation.turns] == [[("user", "One?"), ("answer", "1")], [("user", "Two?")]]
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]

@@ -38,12 +38,12 @@ def update(kind: str, /, **fields: Any) -> events.Event:
 
 @pytest.mark.parametrize("line", [*SESSION, *DIED, *HISTORY])
 def test_every_recorded_event_is_understood(line: str | dict[str, Any]):
-    frame = read_envelope(line)
-    assert not isinstance(frame.event, agent.Unknown | agent.Unsupported), frame
+    envelope = read_envelope(line)
+    assert not isinstance(envelope.event, agent.Unknown | agent.Unsupported), envelope
     wire = json.loads(line) if isinstance(line, str) else line
-    assert frame.id == wire.get("id")
+    assert envelope.id == wire.get("id")
     if "promptId" in wire:
-        assert frame.prompt == wire["promptId"]
+        assert envelope.prompt == wire["promptId"]
 
 
 def test_the_recordings_hold_what_a_chat_is_made_of():
@@ -138,8 +138,8 @@ def test_no_event_makes_the_reader_fail(value: Any):
 
 
 def encoded(lines: list[str], end: str) -> bytes:
-    frames = [f"id: {number}{end}event: x{end}data: {line}{end}{end}" for number, line in enumerate(lines)]
-    return f"retry: 3000{end}{end}: heartbeat{end}{end}{''.join(frames)}".encode()
+    envelopes = [f"id: {number}{end}event: x{end}data: {line}{end}{end}" for number, line in enumerate(lines)]
+    return f"retry: 3000{end}{end}: heartbeat{end}{end}{''.join(envelopes)}".encode()
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), min_size=1)), st.data())

@@ -53,31 +53,31 @@ class Shown:
         self.transcript = Transcript()
         self.text = ""
         self.inserted = 0
-        self.frame: Render | None = None
+        self.render: Render | None = None
 
     def update(self, view: Snapshot, locality: Locality = HERE) -> Render:
-        self.frame = frame = self.transcript.update(view, locality, "s")
-        if frame.anew:
-            assert len(frame.edits) == 1
-        for edit in frame.edits:
-            assert frame.anew or 0 <= edit.start <= edit.end <= len(self.text)
-            self.text = edit.text if frame.anew else edit.apply(self.text)
+        self.render = render = self.transcript.update(view, locality, "s")
+        if render.replaces_all:
+            assert len(render.edits) == 1
+        for edit in render.edits:
+            assert render.replaces_all or 0 <= edit.start <= edit.end <= len(self.text)
+            self.text = edit.text if render.replaces_all else edit.apply(self.text)
             self.inserted += len(edit.text)
         assert self.text == self.transcript.text
-        assert frame.length == len(self.text)
+        assert render.length == len(self.text)
         assert self.text.endswith(MARK)
-        assert (frame.status, frame.locality, frame.session) == (view.status, locality, "s")
-        for fold in frame.folds:
+        assert (render.status, render.locality, render.session) == (view.status, locality, "s")
+        for fold in render.folds:
             assert self.text[fold.start] == self.text[fold.end] == "\n"
-        for link in frame.links:
+        for link in render.links:
             assert link.start < link.end
             assert "\n" not in self.text[link.start : link.end]
-        for code in frame.codes:
+        for code in render.codes:
             assert self.text[code.start - 1] == "\n"
             assert code.start == code.end or self.text[code.end] == "\n"
-        for ask in frame.asks:
+        for ask in render.asks:
             assert self.text[ask.at] == "\n"
-        return frame
+        return render
 
 
 def turn(*items: Item, key: str = "k", **more: Any) -> Turn:
@@ -109,7 +109,7 @@ def lines(*items: Item, **more: Any) -> list[str]:
 
 def tool(**more: Any) -> Tool:
     return replace(
-        Tool("t", "read_file", "ReadFile: orders.js", "read", "completed", places=(Location(ORDERS),)), **more
+        Tool("t", "read_file", "ReadFile: orders.js", "read", "completed", locations=(Location(ORDERS),)), **more
     )
 
 
@@ -118,31 +118,31 @@ def asked(**more: Any) -> Permission:
 
 
 def links(made: Shown) -> list[tuple[str, str, int | None]]:
-    assert made.frame
-    return [(made.text[link.start : link.end], link.path, link.line) for link in made.frame.links]
+    assert made.render
+    return [(made.text[link.start : link.end], link.path, link.line) for link in made.render.links]
 
 
 def codes(made: Shown) -> list[tuple[str, str]]:
-    assert made.frame
-    return [(code.language, made.text[code.start : code.end]) for code in made.frame.codes]
+    assert made.render
+    return [(code.language, made.text[code.start : code.end]) for code in made.render.codes]
 
 
 # The whole
 
 
 @given(st.sets(st.integers(0, len(FRAMES))), st.integers(0, len(FRAMES)))
-def test_the_frames_of_a_recorded_session_add_up_to_its_text(looks: set[int], anew: int):
+def test_the_frames_of_a_recorded_session_add_up_to_its_text(looks: set[int], replaces_all: int):
     conversation, made = Conversation(), Shown()
     conversation.begin("e")
-    for number, frame in enumerate(FRAMES):
-        conversation.apply(frame)
-        if number == anew:
-            made.transcript.begin_anew()
+    for number, render in enumerate(FRAMES):
+        conversation.apply(render)
+        if number == replaces_all:
+            made.transcript.reset()
         if number in looks:
             made.update(conversation.look())
     last = made.update(conversation.look())
     fresh = Shown()
-    whole = fresh.update(conversation.look_anew())
+    whole = fresh.update(conversation.look_at_all())
     assert made.text == fresh.text
     assert (last.folds, last.links, last.codes, last.asks) == (whole.folds, whole.links, whole.codes, whole.asks)
 
@@ -216,19 +216,19 @@ def steps(draw: st.DrawFn, before: dict[str, Turn]) -> tuple[Turn, ...]:
 @given(st.data())
 def test_any_conversation_reads_as_if_it_had_been_seen_at_once(data: st.DataObject):
     made, before = Shown(), dict[str, Turn]()
-    places = [HERE, Locality(), Locality("build.example", "/srv", is_local=False, warning="Careful")]
+    locations = [HERE, Locality(), Locality("build.example", "/srv", is_local=False, warning="Careful")]
     for _ in range(data.draw(st.integers(1, 6))):
         now = {each.key: each for each in data.draw(steps(before))}
         changed = tuple(each for key, each in now.items() if before.get(key) is not each)
-        status, locality = data.draw(STATUS), data.draw(st.sampled_from(places))
+        status, locality = data.draw(STATUS), data.draw(st.sampled_from(locations))
         if data.draw(st.booleans()):
             made.transcript.own_clients.add("client")
-        frame = made.update(Snapshot(1, tuple(now), changed, status), locality)
+        render = made.update(Snapshot(1, tuple(now), changed, status), locality)
         fresh = Shown()
         fresh.transcript.own_clients |= made.transcript.own_clients
         whole = fresh.update(Snapshot(1, tuple(now), tuple(now.values()), status), locality)
         assert made.text == fresh.text
-        assert (frame.folds, frame.links, frame.codes, frame.asks) == (
+        assert (render.folds, render.links, render.codes, render.asks) == (
             whole.folds,
             whole.links,
             whole.codes,
@@ -249,10 +249,10 @@ def test_an_answer_is_in_the_text_to_the_byte_wherever_it_is_cut(one: str, two: 
 
 def test_a_frame_that_begins_anew_replaces_all():
     made = shown(*WHOLE.turns)
-    made.transcript.begin_anew()
-    frame = made.update(Snapshot(2, tuple(each.key for each in WHOLE.turns), (), LIVE))
-    assert frame.anew
-    assert [edit.text for edit in frame.edits] == [made.text]
+    made.transcript.reset()
+    render = made.update(Snapshot(2, tuple(each.key for each in WHOLE.turns), (), LIVE))
+    assert render.replaces_all
+    assert [edit.text for edit in render.edits] == [made.text]
     assert not made.update(Snapshot(3, tuple(each.key for each in WHOLE.turns), (), LIVE)).edits
 
 
@@ -261,12 +261,12 @@ def test_an_answer_that_grows_costs_what_is_new():
     made, text, begun = Shown(), "", 0
     for number in range(10_000):
         text += f"word {number} in `src/app.py:{number + 1}`\n" if number % 10 == 0 else f"word {number} "
-        frame = made.update(view(turn(Message("user", "Go"), Message("answer", text), state="running")))
-        assert len(frame.edits) <= 1 or number < 1
+        render = made.update(view(turn(Message("user", "Go"), Message("answer", text), state="running")))
+        assert len(render.edits) <= 1 or number < 1
         begun = begun or made.inserted
     assert made.inserted <= len(text) + begun
-    assert made.frame
-    assert len(made.frame.links) == 1000
+    assert made.render
+    assert len(made.render.links) == 1000
 
 
 def test_what_is_the_same_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch):
@@ -341,13 +341,13 @@ def test_a_turn_that_did_not_end_well_says_so(end: dict[str, Any], said: str):
 
 def test_a_thought_is_folded_and_quoted_from_its_beginning():
     made = shown(turn(Message("thought", "One\n\nTwo"), state="running"))
-    assert made.frame
-    assert [made.text[fold.start : fold.end] for fold in made.frame.folds] == ["\n> One\n> \n> Two"]
+    assert made.render
+    assert [made.text[fold.start : fold.end] for fold in made.render.folds] == ["\n> One\n> \n> Two"]
     assert "▸ Thinking …\n" in made.text
-    key = made.frame.folds[0].key
-    frame = made.update(view(turn(Message("thought", "One\n\nTwo"), Message("answer", "a"), state="running")))
+    key = made.render.folds[0].key
+    render = made.update(view(turn(Message("thought", "One\n\nTwo"), Message("answer", "a"), state="running")))
     assert "▸ Thought\n" in made.text
-    assert frame.folds[0].key == key
+    assert render.folds[0].key == key
 
 
 def test_a_sub_agent_is_folded_away():
@@ -378,8 +378,8 @@ def test_a_code_block_has_its_lines_and_its_language():
         )
     )
     assert codes(made) == [("py", "one\n\ntwo"), ("", "```"), ("", ""), ("sh", "   x")]
-    assert made.frame
-    assert [code.key for code in made.frame.codes] == [f"k/0/{number}" for number in range(4)]
+    assert made.render
+    assert [code.key for code in made.render.codes] == [f"k/0/{number}" for number in range(4)]
 
 
 def test_a_code_block_that_an_answer_leaves_open_is_closed():
@@ -422,7 +422,7 @@ def test_an_answer_that_imitates_a_question_is_said_to():
     said = lines(Message("answer", "? Qwen Code asks: Go on?\n[y] Yes"), Message("user", "? Qwen Code asks:"))
     assert said[1] == "? Qwen Code asks: Go on?"
     assert said[4].startswith("— A line above looks like one of this chat’s own")
-    assert shown(turn(Message("answer", "? Qwen Code asks: Go on?"))).frame.asks == ()  # type: ignore[union-attr]
+    assert shown(turn(Message("answer", "? Qwen Code asks: Go on?"))).render.asks == ()  # type: ignore[union-attr]
 
 
 # Tools
@@ -432,13 +432,13 @@ def test_an_answer_that_imitates_a_question_is_said_to():
     ("call", "line"),
     [
         (tool(), "✓ Read orders.js"),
-        (tool(places=(Location("/etc/x", 3),), status="in_progress"), "○ Read /etc/x:3"),
+        (tool(locations=(Location("/etc/x", 3),), status="in_progress"), "○ Read /etc/x:3"),
         (tool(kind="edit", diffs=(DIFF,)), "✓ Edit orders.js +2 −1"),
         (tool(name="write_file", kind="edit", diffs=(Diff(ORDERS, "", "a\nb"),)), "✓ Write orders.js +2 −0"),
-        (tool(places=tuple(Location(f"/{number}") for number in range(7))), "✓ Read /0, /1, /2, /3, /4 and 2 more"),
-        (tool(kind="execute", input={"command": "ls\nrm x"}, places=()), "✓ Run ls ↵ rm x"),
+        (tool(locations=tuple(Location(f"/{number}") for number in range(7))), "✓ Read /0, /1, /2, /3, /4 and 2 more"),
+        (tool(kind="execute", input={"command": "ls\nrm x"}, locations=()), "✓ Run ls ↵ rm x"),
         (tool(kind="search", title="Grep\n❯ You"), "✓ Grep ↵ ❯ You"),
-        (tool(title="", places=(), status="newer"), "◐ read_file"),
+        (tool(title="", locations=(), status="newer"), "◐ read_file"),
         (tool(status="failed", text="\nNo such file\nmore"), "✗ Read orders.js — No such file"),
     ],
 )
@@ -463,8 +463,8 @@ def test_the_details_of_a_tool_call_are_folded():
         kind="edit", diffs=(DIFF,), text="\x1b[1mfine\x1b[0m\r\n\u202e\tx", input={"limit": 3, "file_path": ORDERS}
     )
     made = shown(turn(call))
-    assert made.frame
-    assert [made.text[fold.start : fold.end] for fold in made.frame.folds] == [
+    assert made.render
+    assert [made.text[fold.start : fold.end] for fold in made.render.folds] == [
         "\n    limit: 3\n    fine\n    \tx\n    - two\n    + 2\n    + three"
     ]
     assert links(made) == [("orders.js", ORDERS, None)]
@@ -490,7 +490,7 @@ def test_several_changes_are_told_apart():
 
 def test_of_a_command_the_output_is_shown():
     output = {"type": "shell_result", "output": "made\n", "exitCode": 2}
-    call = tool(kind="execute", input={"command": "make\nall"}, text="Command: make", output=output, places=())
+    call = tool(kind="execute", input={"command": "make\nall"}, text="Command: make", output=output, locations=())
     assert lines(call)[2:] == ["    $ make", "      all", "    made", "    exit code 2"]
     assert lines(replace(call, output={"type": "shell_result"}))[-1] == "    Command: make"
 
@@ -514,9 +514,9 @@ def test_a_question_shows_what_would_be_done():
         "? Qwen Code asks: Writing to orders.js +2 −1",
         "    The diff is open beside.",
     ]
-    assert made.frame
-    assert [ask.permission.id for ask in made.frame.asks] == ["p"]
-    assert made.text[: made.frame.asks[0].at].endswith("open beside.")
+    assert made.render
+    assert [ask.permission.id for ask in made.render.asks] == ["p"]
+    assert made.text[: made.render.asks[0].at].endswith("open beside.")
 
 
 def test_a_title_that_is_a_file_alone_gets_a_verb():
@@ -548,7 +548,7 @@ def test_a_command_is_shown_to_the_last_character():
 def test_a_question_to_the_person_is_shown_with_its_answers():
     questions = (Question("Which\ncolour?", "Colour", False, (("Red", "warm"), ("Blue", ""))),)
     permission = asked(title="Ask user 1 question", questions=questions, input={"questions": []})
-    said = lines(tool(permissions=(permission,), places=()), state="running")
+    said = lines(tool(permissions=(permission,), locations=()), state="running")
     assert said[3:6] == ["    Which ↵ colour?", "    · Red — warm", "    · Blue"]
     for kind, line in ((ONCE, "✓ Answered"), (NO, "✗ Not answered")):
         assert lines(tool(permissions=(replace(permission, state="selected", chosen=kind),)))[-1] == line
@@ -573,18 +573,18 @@ def test_an_answered_question_says_how_and_by_whom(answer: dict[str, Any], line:
     made = shown(turn(tool(permissions=(permission,), status="failed", text="canceled")), own=frozenset({"ours"}))
     assert f"\n✗ Read orders.js{'' if line.startswith('✗') else ' — canceled'}\n" in made.text
     assert f"\n{line}\n" in made.text
-    assert made.frame
-    assert made.frame.asks == ()
+    assert made.render
+    assert made.render.asks == ()
 
 
 def test_every_question_about_a_call_can_be_answered():
     first, second = asked(id="first"), asked(id="second")
     made = shown(turn(tool(permissions=(first, second)), state="running"))
-    assert made.frame
-    assert [ask.permission.id for ask in made.frame.asks] == ["first", "second"]
+    assert made.render
+    assert [ask.permission.id for ask in made.render.asks] == ["first", "second"]
     made.update(view(turn(tool(permissions=(first, replace(second, state="selected", chosen=ONCE))), state="running")))
-    assert made.frame
-    assert [ask.permission.id for ask in made.frame.asks] == ["first"]
+    assert made.render
+    assert [ask.permission.id for ask in made.render.asks] == ["first"]
     assert "\n✓ Allowed once\n" in made.text
 
 
@@ -658,9 +658,9 @@ def test_the_syntax_and_the_chat_see_the_same_code_blocks():
 
 
 def test_a_link_is_where_the_daemon_has_the_file():
-    made = shown(turn(tool(places=(Location(ORDERS, 2),))))
-    assert made.frame
-    assert made.frame.links == (Link(made.text.index("orders"), made.text.index("orders") + 11, ORDERS, 2),)
+    made = shown(turn(tool(locations=(Location(ORDERS, 2),))))
+    assert made.render
+    assert made.render.links == (Link(made.text.index("orders"), made.text.index("orders") + 11, ORDERS, 2),)
 
 
 def test_turns_in_another_order_are_written_anew_from_what_is_known():

@@ -21,7 +21,7 @@ class Piece:
         self.start = 0
         self.lead = ""
         self.suffix = ""
-        self.places = TranscriptMarks()
+        self.marks = TranscriptMarks()
         self._parts: list[str] = []
         self._size = 0
 
@@ -40,14 +40,14 @@ class Piece:
         if by := start - self.start:
             self.start = start
             moved = TranscriptMarks()
-            moved.add((self.places,), by)
-            self.places = moved
+            moved.add((self.marks,), by)
+            self.marks = moved
 
     def put(self, lead: str, writer: Writer) -> list[Edit]:
         """Be what has been written."""
         edits = self._replace(lead, writer.text, "")
-        self.places = TranscriptMarks()
-        self.places.add((writer.places,), self.start + len(lead))
+        self.marks = TranscriptMarks()
+        self.marks.add((writer.marks,), self.start + len(lead))
         return edits
 
     def _replace(self, lead: str, body: str, suffix: str) -> list[Edit]:
@@ -102,7 +102,7 @@ class MessagePiece(Piece):
         return change(before, self.text, self.start)
 
     def _clear(self, lead: str, text: str) -> None:
-        self.lead, self.suffix, self.places = lead, "", TranscriptMarks()
+        self.lead, self.suffix, self.marks = lead, "", TranscriptMarks()
         self._parts, self._size = [], 0
         self._scanner = Scanner(self._key)
         self._said = ""
@@ -120,18 +120,18 @@ class MessagePiece(Piece):
         edits = self._append(new)
         body = self.start + len(self.lead)
         links, codes = self._certain
-        del self.places.links[links:], self.places.codes[codes:]
+        del self.marks.links[links:], self.marks.codes[codes:]
         end = ""
         if self._is_scanned:
-            self.places.add((self._scanner.feed(new),), body)
-            self._certain = len(self.places.links), len(self.places.codes)
+            self.marks.add((self._scanner.feed(new),), body)
+            self._certain = len(self.marks.links), len(self.marks.codes)
             if is_finished:
-                end, places = self._scanner.end(text.count("\n", self._taken))
-                self.places.add((places,), body)
+                end, marks = self._scanner.end(text.count("\n", self._taken))
+                self.marks.add((marks,), body)
         edits += self._finish(end + suffix.text)
-        self.places.add((suffix.places,), body + self._size + len(end))
+        self.marks.add((suffix.marks,), body + self._size + len(end))
         if self._is_quoted and self._size:
-            self.places.folds = [Fold(self._key, body, self.start + self.length)]
+            self.marks.folds = [Fold(self._key, body, self.start + self.length)]
         return edits
 
     def _take(self, text: str) -> str:

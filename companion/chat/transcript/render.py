@@ -58,7 +58,7 @@ class Ask:
 class Render:
     """One look at a chat, as changes of the text that the frame before has left."""
 
-    anew: bool
+    replaces_all: bool
     """Whether the text begins anew: then the one edit replaces all that was there."""
     edits: tuple[Edit, ...]
     """In order; the points of each are those after the edits before it."""

@@ -36,30 +36,30 @@ class Transcript:
         """The whole text, as the frames so far make it."""
         return "".join(piece.text for piece in self._pieces())
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Let the next frame replace all, for a view that doesn't have what the frames before have made."""
         self._is_new = True
 
-    def update(self, view: Snapshot, locality: Locality, session: str = "") -> Render:
+    def update(self, snapshot: Snapshot, locality: Locality, session: str = "") -> Render:
         """The changes since the view before. The first view must have all turns."""
         length = self._length
-        edits = list(self._changes(view, locality))
+        edits = list(self._changes(snapshot, locality))
         if self._is_new:
             edits = [Edit(0, length, self.text)]
-        frame = Render(
+        render = Render(
             self._is_new,
             tuple(edits),
             self._length,
-            tuple(chain.from_iterable(turn.places.folds for turn in self._turns.values())),
-            tuple(chain.from_iterable(turn.places.links for turn in self._turns.values())),
-            tuple(chain.from_iterable(turn.places.codes for turn in self._turns.values())),
-            tuple(chain.from_iterable(turn.places.asks for turn in self._turns.values())),
-            view.status,
+            tuple(chain.from_iterable(turn.marks.folds for turn in self._turns.values())),
+            tuple(chain.from_iterable(turn.marks.links for turn in self._turns.values())),
+            tuple(chain.from_iterable(turn.marks.codes for turn in self._turns.values())),
+            tuple(chain.from_iterable(turn.marks.asks for turn in self._turns.values())),
+            snapshot.status,
             locality,
             session,
         )
         self._is_new = False
-        return frame
+        return render
 
     @property
     def _length(self) -> int:
@@ -71,8 +71,8 @@ class Transcript:
             yield from turn.pieces
         yield self._tail
 
-    def _changes(self, view: Snapshot, locality: Locality) -> Iterator[Edit]:
-        changed = {turn.key: turn for turn in view.changed}
+    def _changes(self, snapshot: Snapshot, locality: Locality) -> Iterator[Edit]:
+        changed = {turn.key: turn for turn in snapshot.changed}
         context = wording.Context(locality.folder, frozenset(self.own_clients), self.shows_diffs)
         if context != self._context:
             self._context = context
@@ -80,12 +80,12 @@ class Transcript:
                 turn.forget()
         yield from _put(self._header, 0, "", wording.header(locality))
         at = self._header.length
-        yield from self._reorder(view.order, at)
+        yield from self._reorder(snapshot.order, at)
         for key, turn in self._turns.items():
             turn.move(at)
             yield from turn.update(changed.get(key), context)
             at += turn.length
-        above = wording.tail(view.status)
+        above = wording.tail(snapshot.status)
         yield from _put(self._tail, at, "\n\n", above + "\n" + MARK if above else MARK[1:])
 
     def _reorder(self, order: tuple[str, ...], at: int) -> Iterator[Edit]:

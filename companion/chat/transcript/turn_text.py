@@ -34,7 +34,7 @@ class TurnText:
     def __init__(self, key: str, shown: Turn | None = None) -> None:
         self.start = 0
         self.length = 0
-        self.places = TranscriptMarks()
+        self.marks = TranscriptMarks()
         self.shown: Turn | None = shown
         self._key = key
         self._slots: list[_Slot] = []
@@ -91,8 +91,8 @@ class TurnText:
         self._gather()
 
     def _gather(self) -> None:
-        self.places = TranscriptMarks()
-        self.places.add(piece.places for piece in self.pieces)
+        self.marks = TranscriptMarks()
+        self.marks.add(piece.marks for piece in self.pieces)
 
 
 class _Flow:

@@ -76,17 +76,17 @@ def _write_target(writer: Writer, tool: Tool, context: Context) -> None:
     if tool.kind == "execute" and (command := _text(tool.input, "command")):
         writer.write(f"{verb} {flat(command, _SHORT)}")
         return
-    places = tool.places if verb else ()
-    if not places:
+    locations = tool.locations if verb else ()
+    if not locations:
         writer.write(title)
         return
     writer.write(verb)
-    for number, place in enumerate(places[:5]):
+    for number, location in enumerate(locations[:5]):
         writer.write(", " if number else " ")
-        name = relative(place.path, context.folder)
-        writer.link(f"{name}:{place.line}" if place.line else name, place.path, place.line)
-    if len(places) > 5:
-        writer.write(f" and {len(places) - 5} more")
+        name = relative(location.path, context.folder)
+        writer.link(f"{name}:{location.line}" if location.line else name, location.path, location.line)
+    if len(locations) > 5:
+        writer.write(f" and {len(locations) - 5} more")
     if tool.diffs:
         inserted, deleted = map(sum, zip(*(_diff(diff)[:2] for diff in tool.diffs), strict=True))
         writer.write(f" +{inserted} −{deleted}")
@@ -104,7 +104,7 @@ def _details(tool: Tool, context: Context) -> Iterable[str]:
     command = _text(tool.input, "command") if tool.kind == "execute" else ""
     if command:
         yield from whole(f"$ {command}")
-    shown = _SHOWN_ELSEWHERE if command or tool.diffs or tool.places else frozenset({"questions"})
+    shown = _SHOWN_ELSEWHERE if command or tool.diffs or tool.locations else frozenset({"questions"})
     for name, value in tool.input.items():
         if name not in shown and value not in (None, "", False):
             yield from _cut(f"{flat(str(name))}: {value if isinstance(value, str) else _json(value)}")
@@ -164,7 +164,7 @@ def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
     writer.write(f"? Qwen Code asks: {_asked(permission, context)}")
     for line in _proposal(permission, context):
         writer.write(f"\n{INDENT}{line}")
-    writer.places.asks.append(Ask(permission, writer.length))
+    writer.marks.asks.append(Ask(permission, writer.length))
 
 
 def _asked(permission: Permission, context: Context) -> str:

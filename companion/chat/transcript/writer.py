@@ -36,7 +36,7 @@ class Writer:
     """A text that is written from its beginning to its end, with what is where in it."""
 
     def __init__(self, text: str = "") -> None:
-        self.places = TranscriptMarks()
+        self.marks = TranscriptMarks()
         self.length = len(text)
         self._parts = [text]
 
@@ -55,9 +55,9 @@ class Writer:
         start = self.length
         self.write(text)
         if path.strip() and self.length > start:
-            self.places.links.append(Link(start, self.length, path, line))
+            self.marks.links.append(Link(start, self.length, path, line))
 
     def fold(self, key: str, start: int) -> None:
         """Let what has been written from `start` on be folded away."""
         if start < self.length:
-            self.places.folds.append(Fold(key, start, self.length))
+            self.marks.folds.append(Fold(key, start, self.length))

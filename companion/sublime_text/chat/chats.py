@@ -13,8 +13,8 @@ from ...chat.prompt import Draft
 from ..panels import NO_ANSWER, say
 from ..windows import Focus, is_chat, is_visible
 from . import html
-from .kept import give_back
-from .panels import QuestionForm, pick_option
+from .asks import QuestionForm, pick_option
+from .prompt import give_back
 from .view import FOLDER_SETTING, ChatView
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ class ChatViews:
         self._is_enabled = is_enabled
         self._chats: dict[int, ChatView] = {}
 
-    def show(self, window: int, frame: Render) -> bool:
+    def show(self, window: int, render: Render) -> bool:
         """Bring a window's chat up to date. Returns False if it is gone."""
         chat = self._chats.get(window)
         if chat is None or not chat.view.is_valid():
             return False
-        known = {ask.permission.id for ask in chat.frame.asks} if chat.frame else set[str]()
-        chat.show(frame)
-        fresh = next((ask.permission for ask in frame.asks if ask.permission.id not in known), None)
+        known = {ask.permission.id for ask in chat.render.asks} if chat.render else set[str]()
+        chat.show(render)
+        fresh = next((ask.permission for ask in render.asks if ask.permission.id not in known), None)
         if fresh and not is_visible(chat.view):
             say(chat.window, f"Qwen Code asks in the chat: {' '.join(fresh.title.split())}")
         return True
@@ -123,12 +123,12 @@ class ChatViews:
         draft = Draft(draft.text, draft.excerpts, draft.pictures, _unsaved(chat, draft.text))
         if not (draft.text.strip() or draft.excerpts or draft.pictures):
             return
-        if text is None and chat.frame is None:
+        if text is None and chat.render is None:
             say(chat.window, NO_ANSWER)  # and would lose what is sent
             return
         if text is None:
             chat.sent()
-        window, status = chat.window.id(), chat.frame.status if chat.frame else None
+        window, status = chat.window.id(), chat.render.status if chat.render else None
         in_turn = mid_turn and status is not None and status.running is not None
         self._tell(lambda chats: chats.send(window, draft, mid_turn=in_turn))
 
@@ -153,10 +153,10 @@ class ChatViews:
 
     def follow(self, chat: ChatView, point: int, *, links_only: bool = False) -> bool:
         """Do what a place in the transcript is for: open the file that it names, open or fold what begins there."""
-        if link := chat.link_at(point):
+        if link := chat.marks.link_at(point):
             open_link(chat, link)
             return True
-        return not links_only and chat.toggle_fold(point)
+        return not links_only and chat.marks.toggle_fold(point)
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
@@ -169,7 +169,7 @@ class ChatViews:
         return chat
 
     def _look_at_start(self, chat: ChatView) -> None:
-        if self._chats.get(chat.window.id()) is chat and chat.frame is None:
+        if self._chats.get(chat.window.id()) is chat and chat.render is None:
             say(chat.window, NO_ANSWER)
 
     def _adopt_any(self, window: sublime.Window) -> ChatView | None:
@@ -218,7 +218,7 @@ class ChatViews:
 
     def _clicked_on_permission(self, chat: ChatView, what: str, of: str) -> None:
         index, _, number = of.partition(":") if what == "vote" else ("", "", of)
-        asks = chat.frame.asks if chat.frame else ()
+        asks = chat.render.asks if chat.render else ()
         permission = next((ask.permission for ask in asks if ask.permission.id == number), None)
         if permission is None:
             return
@@ -240,14 +240,14 @@ class ChatViews:
 
 def waiting(chat: ChatView) -> Permission | None:
     """The permission that waits longest for an answer."""
-    return chat.frame.asks[0].permission if chat.frame and chat.frame.asks else None
+    return chat.render.asks[0].permission if chat.render and chat.render.asks else None
 
 
 def open_link(chat: ChatView, link: Link) -> None:
     """Open a file that the chat names, at its line; say where it is if it isn't here."""
-    if chat.frame is None:
+    if chat.render is None:
         return
-    where = chat.frame.locality
+    where = chat.render.locality
     folder = where.folder or chat.folder
     path = os.path.join(folder, link.path)
     # To look for a file of another computer is to tell it who the person is.
@@ -266,9 +266,9 @@ def open_link(chat: ChatView, link: Link) -> None:
 
 def show_link(chat: ChatView, point: int) -> None:
     """Offer to open the file that is named at a point, in a popup."""
-    if (link := chat.link_at(point)) is None or chat.frame is None:
+    if (link := chat.marks.link_at(point)) is None or chat.render is None:
         return
-    where = chat.frame.locality
+    where = chat.render.locality
     place = f"{link.path}:{link.line}" if link.line else link.path
     if where.is_local:
         content = html.popup(f"Open {place}", "open")

@@ -172,7 +172,7 @@ class QwenCompanionChatCancelCommand(ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether one runs."""
-        return chat.frame is not None and chat.frame.status.running is not None
+        return chat.render is not None and chat.render.status.running is not None
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon."""

@@ -49,27 +49,27 @@ def name_of(choices: Sequence[Choice], identifier: str) -> str:
     return next((choice.name for choice in choices if choice.id == identifier and choice.name), identifier)
 
 
-def facts(frame: Render) -> list[str]:
+def facts(render: Render) -> list[str]:
     """What the status bar and the chat's bar tell: the model, the mode, how full the context window is."""
-    status = frame.status
+    status = render.status
     found = (name_of(status.models, status.model), name_of(status.modes, status.mode), meter(status.window))
     return [fact for fact in found if fact]
 
 
-def bar(frame: Render, attached: Sequence[str]) -> str:
+def bar(render: Render, attached: Sequence[str]) -> str:
     """What is between the transcript and the prompt; `attached` are the names of what goes with the prompt.
 
     The transcript itself says how the connection is and what is to be known of the host.
     """
-    status, where = frame.status, frame.locality
-    first = [" · ".join(html.escape(fact) for fact in [*facts(frame), where.host] if fact)]
+    status, where = render.status, render.locality
+    first = [" · ".join(html.escape(fact) for fact in [*facts(render), where.host] if fact)]
     if status.running is not None:
         first.append(link("cancel", "■ Cancel", "reject"))
     if status.connection.state != "live":
         first.append(link("reconnect", "↻ Reconnect"))
     lines = [" &nbsp; ".join(filter(None, first))]
     lines += [_waits("waits", queued, "dequeue") for queued in status.queue]
-    lines += [_waits("not sent yet", queued, "unsend") for queued in frame.unsent]
+    lines += [_waits("not sent yet", queued, "unsend") for queued in render.unsent]
     lines += [f"with {html.escape(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
     return page(f'<div class="bar">{"<br>".join(lines)}</div>')
 

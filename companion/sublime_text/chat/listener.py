@@ -1,20 +1,22 @@
-"""What Sublime tells of the chats' views: keys, clicks, carets, and commands that would edit a transcript."""
+"""What Sublime tells of the chats' views: keys, clicks, carets, completions, commands that would edit a transcript."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import sublime
 import sublime_plugin
 
+from ...chat.mentions import mention, open_mention
 from .. import package
 from ..panels import say
 from ..windows import CHAT_SETTING, is_chat
 from .chats import show_link
-from .completions import completions
-from .kept import keep
+from .prompt import keep, open_command
 
 if TYPE_CHECKING:
+    from ..adapter import Adapter
     from .view import ChatView
 
 Args = dict[str, Any] | None
@@ -34,6 +36,14 @@ _OF_LINES = {
     "delete_to_mark",
 }
 """Commands that change more than what is selected. The first line of a prompt begins with the transcript's end."""
+
+_FLAGS = (
+    sublime.AutoCompleteFlags.INHIBIT_WORD_COMPLETIONS
+    | sublime.AutoCompleteFlags.INHIBIT_EXPLICIT_COMPLETIONS
+    | sublime.AutoCompleteFlags.DYNAMIC_COMPLETIONS
+)
+_FILE = (sublime.KindId.NAVIGATION, "f", "File")
+_COMMAND = (sublime.KindId.FUNCTION, "/", "Command")
 
 
 class QwenCompanionChatListener(sublime_plugin.EventListener):
@@ -86,10 +96,10 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
             return
         if args.get("by") == "words":
             adapter = package.adapter()
-            if adapter and (link := chat.link_at(region.begin())):
+            if adapter and (link := chat.marks.link_at(region.begin())):
                 adapter.chats.follow(chat, link.start, links_only=True)
         elif not args.get("by") and region.empty() and len(view.folded_regions()) == chat.folds_before_click:
-            chat.toggle_fold(region.b)  # if the click itself hasn't
+            chat.marks.toggle_fold(region.b)  # if the click itself hasn't
 
     def on_hover(self, view: sublime.View, point: int, hover_zone: sublime.HoverZone) -> None:
         """The mouse rests, on a file's name perhaps."""
@@ -105,7 +115,7 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
             return None
         is_in_prompt = len(locations) == 1 and locations[0] >= chat.text.length
         before = view.substr(sublime.Region(chat.text.length, locations[0])) if is_in_prompt else " "
-        return completions(adapter, chat, before)
+        return _completions(adapter, chat, before)
 
     def on_query_context(
         self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool
@@ -178,8 +188,61 @@ _CONTEXTS = {
     f"{CHAT_SETTING}_prompt": lambda chat: chat.text.is_in_prompt,
     f"{CHAT_SETTING}_transcript": lambda chat: not chat.text.is_in_prompt,
     f"{CHAT_SETTING}_ask": lambda chat: _caret(chat) is not None and chat.attention.is_due,
-    f"{CHAT_SETTING}_running": lambda chat: chat.frame is not None and chat.frame.status.running is not None,
+    f"{CHAT_SETTING}_running": lambda chat: chat.render is not None and chat.render.status.running is not None,
     f"{CHAT_SETTING}_first_line": lambda chat: bool(chat.recall.sent) and _is_level(chat, chat.text.length),
     f"{CHAT_SETTING}_last_line": lambda chat: chat.recall.is_recalling and _is_level(chat, chat.view.size()),
 }
 """Whether a binding applies, by its key."""
+
+
+def _completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.CompletionList:
+    """What can follow the beginning of a prompt; files come when the daemon has told them.
+
+    Where there is nothing of ours there is nothing at all: Enter would take a word in place of sending the prompt.
+    """
+    if open_command(before) is not None:
+        commands = chat.render.status.commands if chat.render else ()
+        items = [
+            _completion(f"/{command.name}", f"/{command.name} ", command.hint, _COMMAND, command.description)
+            for command in commands
+        ]
+        return sublime.CompletionList(items, _FLAGS)
+    if (found := open_mention(before)) is None:
+        return sublime.CompletionList([], _FLAGS)
+    listed, (_, words), window = sublime.CompletionList(), found, chat.window.id()
+
+    def show(paths: Sequence[str]) -> None:
+        listed.set_completions([_completion(path, f"{mention(path)} ", "", _FILE) for path in paths], _FLAGS)
+
+    adapter.ask_later(chat.window, lambda companion: companion.chats.files(window, words), show, lambda _: show(()))
+    return listed
+
+
+def _completion(
+    trigger: str, text: str, annotation: str, kind: tuple[sublime.KindId, str, str], details: str = ""
+) -> sublime.CompletionItem:
+    # What the editor takes for the word before the caret is not what is to be replaced: a path has many words.
+    item = sublime.CompletionItem.command_completion(
+        trigger, "qwen_companion_chat_complete", {"text": text}, annotation, kind
+    )
+    item.details = details.replace("&", "&amp;").replace("<", "&lt;")
+    return item
+
+
+class QwenCompanionChatCompleteCommand(sublime_plugin.TextCommand):
+    """Complete the mention or the slash command before the caret."""
+
+    def run(self, edit: sublime.Edit, text: str) -> None:
+        """`text` replaces what there is of it."""
+        adapter = package.adapter()
+        if adapter is None or (chat := adapter.chats.find(self.view)) is None or not chat.text.is_in_prompt:
+            return
+        caret = self.view.sel()[0].b
+        before = self.view.substr(sublime.Region(chat.text.length, caret))
+        found = open_mention(before) if text.startswith("@") else (0, "")
+        start = chat.text.length + (found[0] if found else len(before))
+        self.view.replace(edit, sublime.Region(start, caret), text)
+
+    def is_visible(self) -> bool:
+        """Not in a menu."""
+        return False

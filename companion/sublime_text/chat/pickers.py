@@ -75,7 +75,7 @@ class QwenCompanionChatModelCommand(_SwitchCommand):
 
     def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
         """The models."""
-        return (chat.frame.status.model, chat.frame.status.models) if chat.frame else ("", ())
+        return (chat.render.status.model, chat.render.status.models) if chat.render else ("", ())
 
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
@@ -90,7 +90,7 @@ class QwenCompanionChatModeCommand(_SwitchCommand):
 
     def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
         """The modes."""
-        return (chat.frame.status.mode, chat.frame.status.modes) if chat.frame else ("", ())
+        return (chat.render.status.mode, chat.render.status.modes) if chat.render else ("", ())
 
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
@@ -247,7 +247,7 @@ def _excerpt(view: sublime.View, region: sublime.Region, uri: str, name: str) ->
 
 def _relative(chat: ChatView, path: str) -> str | None:
     """A file's path in the chat's folder, None if the daemon doesn't have it there."""
-    is_local = chat.frame is None or chat.frame.locality.is_local
+    is_local = chat.render is None or chat.render.locality.is_local
     if not is_local or not chat.folder or not PurePath(path).is_relative_to(chat.folder):
         return None
     return PurePath(path).relative_to(chat.folder).as_posix()

@@ -71,13 +71,13 @@ class ChatText:
         """Whether the carets are all in the prompt, with what is selected."""
         return bool(self.view.sel()) and all(region.begin() >= self.length for region in self.view.sel())
 
-    def apply(self, frame: Render) -> None:
+    def apply(self, render: Render) -> None:
         """Bring the transcript up to date. What the person writes, and the carets in it, stay where they are."""
         before = [region.to_tuple() for region in self.view.sel()]
-        edits = [(edit.start, edit.end, edit.text) for edit in frame.edits]
-        if frame.anew:
+        edits = [(edit.start, edit.end, edit.text) for edit in render.edits]
+        if render.replaces_all:
             edits = [(0, self.length, "".join(text for _, _, text in edits))]
-        end, reaches_prompt = self.length, frame.anew
+        end, reaches_prompt = self.length, render.replaces_all
         for start, stop, text in edits:
             reaches_prompt |= stop >= end
             end += len(text) - (stop - start)

@@ -10,15 +10,13 @@ import sublime
 from ...chat.prompt import Draft
 from ..windows import CHAT_SETTING
 from . import html
-from .attention import Attention
-from .folds import ChatFolds
-from .kept import ATTACHED_SETTING, RECALL_SETTING, attached
-from .phantoms import ChatPhantoms
-from .prompt import Recall
+from .asks import Attention
+from .marks import ChatMarks
+from .prompt import ATTACHED_SETTING, RECALL_SETTING, Recall, attached
 from .text import ChatText
 
 if TYPE_CHECKING:
-    from ...chat.transcript.render import Code, Link, Render
+    from ...chat.transcript.render import Code, Render
 
 TITLE = "Qwen Code"
 TITLE_LENGTH = 60
@@ -32,7 +30,6 @@ FOLDER_SETTING = "qwen_companion.chat_folder"
 SESSION_SETTING = "qwen_companion.chat_session"
 """On a chat's view: the id of its session, to be resumed. Sublime keeps it over restarts."""
 STATUS = "zz_qwen_companion_chat"
-LINKS = "qwen_companion.chat_links"
 _SETTINGS = {
     "word_wrap": True,
     "wrap_width": 0,
@@ -54,12 +51,6 @@ _SETTINGS = {
     "auto_complete": True,
     "auto_complete_triggers": [{"selector": "text, source", "characters": "@/"}],
 }
-_UNDERLINED = (
-    sublime.RegionFlags.DRAW_NO_FILL
-    | sublime.RegionFlags.DRAW_NO_OUTLINE
-    | sublime.RegionFlags.DRAW_SOLID_UNDERLINE
-    | sublime.RegionFlags.NO_UNDO
-)
 
 
 class ChatView:
@@ -71,7 +62,7 @@ class ChatView:
         """`view` is a new one, or one that an earlier instance has left."""
         self.view = view
         self.window = window
-        self.frame: Render | None = None
+        self.render: Render | None = None
         self.folds_before_click = 0
         settings = view.settings()
         settings.update({CHAT_SETTING: True, **_SETTINGS})
@@ -81,9 +72,7 @@ class ChatView:
             view.set_name(TITLE)
         self.text = ChatText(view, damaged)
         self.attention = Attention(self.text)
-        self._folds = ChatFolds(view)
-        self._phantoms = ChatPhantoms(view, act)
-        self._links: tuple[Link, ...] = ()
+        self.marks = ChatMarks(view, act)
         with_prompt: Any = settings.get(ATTACHED_SETTING)
         excerpts, pictures = attached(with_prompt)
         self.excerpts = list(excerpts)
@@ -106,29 +95,23 @@ class ChatView:
         """The names of what goes with the prompt."""
         return [*(excerpt.name for excerpt in self.excerpts), *self.pictures]
 
-    def show(self, frame: Render) -> None:
+    def show(self, render: Render) -> None:
         """Bring the view up to date."""
-        if not frame.anew and (self.frame is None or self.text.is_damaged):
+        if not render.replaces_all and (self.render is None or self.text.is_damaged):
             return  # made for another text; one that begins anew has been asked for
-        changes_text = frame.anew or bool(frame.edits)
+        changes_text = render.replaces_all or bool(render.edits)
         follows = changes_text and self._shows_end()
         scrolled = self.view.viewport_position()
-        concerns_folds = self._folds.look(frame)
-        self.text.apply(frame)
-        if concerns_folds:
-            self._folds.show(frame)
-        self.frame = frame
-        if frame.links != self._links or frame.anew:
-            self._links = frame.links
-            regions = [sublime.Region(link.start, link.end) for link in frame.links]
-            self.view.add_regions(LINKS, regions, "markup.underline.link", flags=_UNDERLINED)
-        self._phantoms.show(frame, self.attached)
+        self.marks.before(render)
+        self.text.apply(render)
+        self.render = render
+        self.marks.show(render, self.attached)
         if follows:
             self.view.show(self.view.size(), False, False, False)
-        elif frame.anew:
+        elif render.replaces_all:
             self.view.set_viewport_position(scrolled, False)
-        self.attention.asked(frame.asks[0] if frame.asks else None)
-        self._tell(frame)
+        self.attention.asked(render.asks[0] if render.asks else None)
+        self._tell(render)
 
     def draft(self, unsaved: dict[str, str]) -> Draft:
         """What the person has written and attached."""
@@ -169,44 +152,35 @@ class ChatView:
         """Show and keep what goes with the prompt."""
         excerpts = [[excerpt.uri, excerpt.name, excerpt.text] for excerpt in self.excerpts]
         self.view.settings().set(ATTACHED_SETTING, {"excerpts": excerpts, "pictures": list(self.pictures)})
-        if self.frame:
-            self._phantoms.show_bar(self.frame, self.attached)
-
-    def link_at(self, point: int) -> Link | None:
-        """The file's name at a point."""
-        return next((link for link in self._links if link.start <= point < link.end), None)
+        if self.render:
+            self.marks.show_bar(self.render, self.attached)
 
     def code_text(self, key: str) -> str | None:
         """The text of a code block."""
-        codes: tuple[Code, ...] = self.frame.codes if self.frame else ()
+        codes: tuple[Code, ...] = self.render.codes if self.render else ()
         found = next((code for code in codes if code.key == key), None)
         return self.view.substr(sublime.Region(found.start, found.end)) if found else None
-
-    def toggle_fold(self, point: int) -> bool:
-        """Open or fold what begins in the line of a point. Returns whether there is something."""
-        return self._folds.toggle(point)
 
     def close(self) -> None:
         """The package is unloaded: the text stays, for the next instance to go on with it."""
         self.attention.asked(None)
         self.text.close()
         if self.view.is_valid():
-            self._phantoms.close()
+            self.marks.close()
             self.view.set_name(self.view.name().removeprefix(ASKS_MARK))
-            self.view.erase_regions(LINKS)
             self.view.erase_status(STATUS)
 
     def _shows_end(self) -> bool:
         return self.view.visible_region().end() >= self.text.length
 
-    def _tell(self, frame: Render) -> None:
+    def _tell(self, render: Render) -> None:
         settings = self.view.settings()
-        if self.session != frame.session:
-            settings.set(SESSION_SETTING, frame.session)
-        title = " ".join(frame.status.title.split())[:TITLE_LENGTH] or TITLE
-        title = f"{ASKS_MARK}{title}" if frame.asks else title
+        if self.session != render.session:
+            settings.set(SESSION_SETTING, render.session)
+        title = " ".join(render.status.title.split())[:TITLE_LENGTH] or TITLE
+        title = f"{ASKS_MARK}{title}" if render.asks else title
         if self.view.name() != title:
             self.view.set_name(title)
-        status = " · ".join(html.facts(frame))
+        status = " · ".join(html.facts(render))
         if self.view.get_status(STATUS) != status:
             self.view.set_status(STATUS, status)

@@ -1,0 +1,186 @@
+"""What a chat's view has over its text: folds, underlined file names, the bar, questions, buttons of code blocks.
+
+What the person opens stays open.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import sublime
+
+from ...chat.transcript.render import MARK
+from . import html
+
+if TYPE_CHECKING:
+    from ...chat.transcript.render import Code, Fold, Link, Render
+
+BAR, ASKS, CODES = "qwen_companion.chat_bar", "qwen_companion.chat_asks", "qwen_companion.chat_codes"
+LINKS = "qwen_companion.chat_links"
+_UNDERLINED = (
+    sublime.RegionFlags.DRAW_NO_FILL
+    | sublime.RegionFlags.DRAW_NO_OUTLINE
+    | sublime.RegionFlags.DRAW_SOLID_UNDERLINE
+    | sublime.RegionFlags.NO_UNDO
+)
+
+
+class ChatMarks:
+    """The marks of a chat's view. `clicked` is called with a link's href."""
+
+    def __init__(self, view: sublime.View, clicked: Callable[[str], None]) -> None:
+        self._view = view
+        self._folds = _Folds(view)
+        self._phantoms = _Phantoms(view, clicked)
+        self._links: tuple[Link, ...] = ()
+        self._must_fold = False
+
+    def before(self, render: Render) -> None:
+        """A frame is about to change the text."""
+        self._must_fold = self._folds.look(render)
+
+    def show(self, render: Render, attached: Sequence[str]) -> None:
+        """The text is that of a frame: bring the marks up to date. `attached` are names for the bar."""
+        if self._must_fold:
+            self._folds.show(render)
+        if render.links != self._links or render.replaces_all:
+            self._links = render.links
+            regions = [sublime.Region(link.start, link.end) for link in render.links]
+            self._view.add_regions(LINKS, regions, "markup.underline.link", flags=_UNDERLINED)
+        self._phantoms.show(render, attached)
+
+    def show_bar(self, render: Render, attached: Sequence[str]) -> None:
+        """Bring the bar alone up to date."""
+        self._phantoms.show_bar(render, attached)
+
+    def link_at(self, point: int) -> Link | None:
+        """The file's name at a point."""
+        return next((link for link in self._links if link.start <= point < link.end), None)
+
+    def toggle_fold(self, point: int) -> bool:
+        """Open or fold what begins in the line of a point. Returns whether there is something."""
+        return self._folds.toggle(point)
+
+    def close(self) -> None:
+        """Take them from the view, except the folds."""
+        self._phantoms.close()
+        self._view.erase_regions(LINKS)
+
+
+class _Folds:
+    """Folds what is new in a view."""
+
+    def __init__(self, view: sublime.View) -> None:
+        self._view = view
+        self._folds: tuple[Fold, ...] = ()
+        self._opened: set[str] = set()
+        """The keys of those that were open when the text was last made anew."""
+        self._closed: set[str] = set()
+        """The keys of those that are folded before a frame is shown: what is replaced there unfolds it."""
+
+    def look(self, render: Render) -> bool:
+        """Before a frame is shown: see what the person has opened. Returns whether `show` has anything to do."""
+        if not render.replaces_all and render.folds == self._folds:
+            end = self._folds[-1].end if self._folds else -1
+            if all(edit.start > end for edit in render.edits):
+                return False  # as when an answer streams in
+        folded = _Folded(self._view)
+        self._closed = {fold.key for fold in self._folds if folded.over(fold)}
+        if render.replaces_all:
+            self._opened |= {fold.key for fold in self._folds}
+            self._opened -= self._closed
+        return True
+
+    def show(self, render: Render) -> None:
+        """After it: fold what is new, and what has grown or was grown by the text behind it."""
+        known = set[str]() if render.replaces_all else {fold.key for fold in self._folds}
+        self._folds = render.folds
+        folded = _Folded(self._view)
+        wrong: list[sublime.Region] = []
+        wanted: list[sublime.Region] = []
+        for fold in render.folds:
+            region, there = _region(fold), folded.over(fold)
+            if fold.key in known:
+                if fold.key in self._closed and there != region:
+                    if there:
+                        wrong.append(there)
+                    wanted.append(region)
+            elif fold.key not in self._opened:
+                wanted.append(region)
+        if wrong:
+            # Folds inside one another would have to be opened one by one.
+            self._view.unfold(wrong)
+        if wanted:
+            self._view.fold(wanted)
+
+    def toggle(self, point: int) -> bool:
+        """Open or fold what begins in the line of a point. Returns whether there is something."""
+        line, folded = self._view.line(point), _Folded(self._view)
+        found = [fold for fold in self._folds if line.begin() <= fold.start <= line.end()]
+        open_them = [region for fold in found if (region := folded.over(fold))]
+        if open_them:
+            self._view.unfold(open_them)
+        elif found:
+            self._view.fold([_region(fold) for fold in found])
+        return bool(found)
+
+
+class _Folded:
+    """What is folded in a view now."""
+
+    def __init__(self, view: sublime.View) -> None:
+        self._regions = sorted(view.folded_regions())
+        self._starts = [region.begin() for region in self._regions]
+
+    def over(self, fold: Fold) -> sublime.Region | None:
+        """The region that is folded where a fold is, as it should be or not."""
+        at = bisect_right(self._starts, fold.start)
+        for region in self._regions[max(0, at - 1) : at + 1]:
+            if region.begin() < fold.end and fold.start < region.end():
+                return region
+        return None
+
+
+def _region(fold: Fold) -> sublime.Region:
+    return sublime.Region(fold.start, fold.end)
+
+
+class _Phantoms:
+    """The phantoms of a chat's view. `clicked` is called with a link's href."""
+
+    def __init__(self, view: sublime.View, clicked: Callable[[str], None]) -> None:
+        for key in (BAR, ASKS, CODES):
+            view.erase_phantoms(key)  # those of an instance that could not tidy up
+        # The sets erase their phantoms when they are collected.
+        self._bar, self._asks, self._codes = (sublime.PhantomSet(view, key) for key in (BAR, ASKS, CODES))
+        self._clicked = clicked
+        self._shown_asks: object = None
+        self._shown_codes: tuple[Code, ...] = ()
+
+    def show(self, render: Render, attached: Sequence[str]) -> None:
+        """Bring them up to date."""
+        self.show_bar(render, attached)
+        if render.asks != self._shown_asks:
+            self._shown_asks = render.asks
+            asks = [(ask.at, html.ask(ask, is_first=at == 0)) for at, ask in enumerate(render.asks)]
+            self._asks.update([self._phantom(at, content, sublime.PhantomLayout.BLOCK) for at, content in asks])
+        if render.codes != self._shown_codes:
+            self._shown_codes = render.codes
+            # Behind the fence above the first line.
+            codes = [(max(0, code.start - 1), html.code(code)) for code in render.codes]
+            self._codes.update([self._phantom(at, content, sublime.PhantomLayout.INLINE) for at, content in codes])
+
+    def show_bar(self, render: Render, attached: Sequence[str]) -> None:
+        """Bring the bar up to date, and to its place."""
+        at = max(0, render.length - len(MARK))
+        self._bar.update([self._phantom(at, html.bar(render, attached), sublime.PhantomLayout.BLOCK)])
+
+    def close(self) -> None:
+        """Take them from the view."""
+        for phantoms in (self._bar, self._asks, self._codes):
+            phantoms.update([])
+
+    def _phantom(self, at: int, content: str, layout: sublime.PhantomLayout) -> sublime.Phantom:
+        return sublime.Phantom(sublime.Region(at), content, layout, self._clicked)
