@@ -1,8 +1,8 @@
-"""The libraries that the package needs: whether they fit, how they are loaded, and how they are repaired.
+"""The libraries that the package needs: whether they fit, how they are loaded and how they are repaired.
 
-It may import the standard library alone: it runs before a library is there, and says what is wrong with one. Begin at
-`guard.py`, which compares what is installed with `bounds.py`; `lazy.py` keeps the SDK from loading what a server never
-uses, and `repair.py` has Package Control install some anew.
+It imports the standard library alone, since it runs before any library is there and names the one that is wrong. Start
+with `guard`, which compares the installed versions with `bounds`. `lazy` keeps the SDK from loading modules that a server
+never uses, and `repair` makes Package Control reinstall the libraries that are wrong.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The libraries in Sublime Text: what a person reads of them, and how Package Control is asked to install them.
+"""The libraries in Sublime Text: messages about them, and requests to Package Control to install them.
 
-It may import `companion.libraries` and the panels. Begin at `libraries.py`.
+It may import `companion.libraries` and the panels. Start with `libraries`; `package_control` calls Package Control, and
+`commands` has the commands.
 """
