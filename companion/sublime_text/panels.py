@@ -36,7 +36,7 @@ def choose(
             sublime.set_timeout(choices[index][2])
 
     flags = sublime.QuickPanelFlags.KEEP_OPEN_ON_FOCUS_LOST if stays else sublime.QuickPanelFlags.NONE
-    window.show_quick_panel(items, chosen, flags, selected, placeholder=placeholder)
+    window.show_quick_panel(items, chosen, flags=flags, selected_index=selected, placeholder=placeholder)
 
 
 def say(window: sublime.Window, message: str) -> None:
