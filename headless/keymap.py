@@ -13,7 +13,7 @@ from headless.paths import platform, platform_title
 from headless.syntaxes import syntax_by_path
 
 if TYPE_CHECKING:
-    from headless.app import Application
+    from headless.editor import Editor
     from headless.window import ViewState
 
 _MODIFIERS = ("ctrl", "alt", "shift", "super")
@@ -38,7 +38,7 @@ def normalized(key: str, mac: bool) -> str:
     return "+".join([*held, parts[-1]])
 
 
-def bindings(app: Application) -> list[dict[str, Any]]:
+def bindings(app: Editor) -> list[dict[str, Any]]:
     """All bindings; a later one goes before an earlier one."""
     files = ["Default.sublime-keymap", f"Default ({platform_title()}).sublime-keymap"]
     found: list[dict[str, Any]] = []
@@ -50,7 +50,7 @@ def bindings(app: Application) -> list[dict[str, Any]]:
     return found
 
 
-def press(app: Application, view: ViewState, keys: list[str]) -> str | None:
+def press(app: Editor, view: ViewState, keys: list[str]) -> str | None:
     """Run what the keys are bound to; returns the command's name, None if nothing is bound.
 
     A single character that is not bound is typed.
@@ -81,12 +81,12 @@ def _character(key: str) -> str | None:
     return text if len(text) == 1 else None
 
 
-def matches(app: Application, view: ViewState, contexts: list[dict[str, Any]]) -> bool:
+def matches(app: Editor, view: ViewState, contexts: list[dict[str, Any]]) -> bool:
     """Whether all contexts of a binding hold."""
     return all(_holds(app, view, context) for context in contexts)
 
 
-def _holds(app: Application, view: ViewState, context: dict[str, Any]) -> bool:
+def _holds(app: Editor, view: ViewState, context: dict[str, Any]) -> bool:
     key = str(context["key"])
     operator = OPERATORS[context.get("operator", "equal")]
     operand = context.get("operand", True)
@@ -104,7 +104,7 @@ def _holds(app: Application, view: ViewState, context: dict[str, Any]) -> bool:
     return bool(hits) and (all(hits) if match_all else any(hits))
 
 
-def _values(app: Application, view: ViewState, key: str) -> list[Any] | None:
+def _values(app: Editor, view: ViewState, key: str) -> list[Any] | None:
     """The values of a built-in context key: one, or one for each selected region."""
     if key.startswith("setting."):
         name = key.removeprefix("setting.")

@@ -72,7 +72,7 @@ def test_a_package_loads_and_its_resources_can_be_read(app: Application, view: A
     # As the editor's own importer: a module in a zip has no files beside it for importlib.resources.
     data = importlib.resources.files("Sample.inner").joinpath("data.txt")
     if sample.suffix:
-        with pytest.raises(OSError):  # noqa: PT011
+        with pytest.raises(OSError):
             data.read_text()
     else:
         assert data.read_text() == "in the package"
