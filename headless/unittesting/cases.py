@@ -54,6 +54,8 @@ class DeferrableTestCase(unittest.TestCase):
             own = cls.__dict__.get(name)
             if isinstance(own, classmethod):
                 setattr(cls, name, _driven(own.__func__))
+        if "doCleanups" in cls.__dict__:
+            cls.doCleanups = _driven_cleanups(cls.__dict__["doCleanups"])  # type: ignore[method-assign]
 
     def _callSetUp(self) -> Any:
         self._drive(self.setUp())
@@ -108,6 +110,16 @@ class DeferrableTestCase(unittest.TestCase):
 
 def _driven(function: Callable[[Any], Any]) -> classmethod[Any, [], tuple[()]]:
     return classmethod(lambda cls: cls._drive(function(cls)))
+
+
+def _driven_cleanups(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def run(self: Any) -> Any:
+        # What goes wrong there is an error of the test, and must not end the run.
+        with self._outcome.testPartExecutor(self) if self._outcome else contextlib.nullcontext():
+            self._drive(function(self))
+        return ()
+
+    return run
 
 
 class AsyncTestCase(DeferrableTestCase):

@@ -54,7 +54,7 @@ def _wait_for(wanted: Any) -> Any:
 
 def _poll(condition: Callable[[], Any], period: float, timeout: float, message: str) -> Any:
     deadline = time.monotonic() + timeout
-    _turn_for(0)
+    _turn_for(period)
     while not (value := condition()):
         if time.monotonic() > deadline:
             raise TimeoutError(f"{message} within {timeout:.2f} seconds")
