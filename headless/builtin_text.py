@@ -44,6 +44,16 @@ def _indent(view: ViewState, point: int) -> str:
 
 
 @text_command
+def insert_snippet(app: Editor, view: ViewState, contents: str = "", name: str = "") -> None:
+    """Put a snippet in the place of what is selected, and select its first field; `name` is that of a resource."""
+    if name:
+        text = app.packages.read(name).decode("utf-8")
+        found = re.search(r"<content>(?:<!\[CDATA\[)?(.*?)(?:\]\]>)?</content>", text, re.DOTALL)
+        contents = found[1].removeprefix("\n").removesuffix("\n") if found else ""
+    completions.put_snippet(app, view, contents, [(min(span), max(span)) for span in view.selection], "insert_snippet")
+
+
+@text_command
 def auto_complete(app: Editor, view: ViewState, **_: Any) -> None:
     """Ask for completions and show them."""
     completions.ask(app, view)

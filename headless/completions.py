@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headless import classify, jsonc, scopes
+from headless import classify, jsonc, scopes, snippets
 from headless.api.flags import AutoCompleteFlags, CompletionFormat, CompletionItemFlags
 from headless.api.items import CompletionItem, CompletionList
+from headless.changes import Span
 from headless.syntaxes import syntax_by_path
 from headless.window import Completions
 
@@ -78,12 +79,32 @@ def commit(app: Editor, view: ViewState, index: int = 0) -> None:
     text = "" if is_command else item.completion or item.trigger
     if typed or text:
         spans = [(max(0, caret - typed), caret) for caret in carets]
-        app.change_text(view, "commit_completion", [(span, text) for span in spans])
-        view.select([(max(span), max(span)) for span in view.selection])
-        app.tell_selection(view)
+        if item.completion_format == CompletionFormat.SNIPPET:
+            put_snippet(app, view, text, spans, "commit_completion")
+        else:
+            app.change_text(view, "commit_completion", [(span, text) for span in spans])
+            view.select([(max(span), max(span)) for span in view.selection])
+            app.tell_selection(view)
     if is_command:
         name, _, args = item.completion.partition(" ")
         app.commands.run(name, jsonc.loads(args) if args else None, view, view.window)
+
+
+def put_snippet(app: Editor, view: ViewState, contents: str, spans: list[Span], command: str) -> None:
+    """Put a snippet in the place of each span, as one step, and select the first field of each."""
+    selected: list[Span] = []
+    with app.editing(view, command, {"contents": contents}) as edit:
+        for begin, end in sorted(spans, reverse=True):
+            line = view.buffer.text[view.buffer.line_span(begin)[0] : begin]
+            indent = line[: len(line) - len(line.lstrip())]
+            snippet = snippets.parse(snippets.indented(contents, indent))
+            size = len(view.buffer)
+            app.edits.change(view, edit, begin, end, snippet.text)
+            moved = len(view.buffer) - size
+            selected = [(a + moved, b + moved) for a, b in selected]
+            selected += [(begin + a, begin + b) for a, b in snippet.first()]
+        view.select(selected)
+    app.tell_selection(view)
 
 
 def _overlap(before: str, trigger: str) -> int:

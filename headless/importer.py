@@ -7,7 +7,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import CodeType, ModuleType
 
 from headless.packages import FolderSource, Package, Source, ZipSource
@@ -89,7 +89,7 @@ class PackageFinder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         """The spec of a package or of a module in it."""
         top, _, rest = fullname.partition(".")
-        package = self._packages.get(top)
+        package = self._package(top)
         if package is None:
             return None
         if not rest:
@@ -98,6 +98,9 @@ class PackageFinder(importlib.abc.MetaPathFinder):
             return spec
         spec = self._module_spec(package.sources, fullname, rest.replace(".", "/"))
         return spec or self._folder_spec(fullname)
+
+    def _package(self, name: str) -> Package | None:
+        return self._packages.get(name)
 
     def _folder_spec(self, fullname: str) -> importlib.machinery.ModuleSpec | None:
         for name, source in self._folders.items():
@@ -135,6 +138,23 @@ class PackageFinder(importlib.abc.MetaPathFinder):
             loader=loader,
             submodule_search_locations=search,
         )
+
+
+class UnloadedFinder(PackageFinder):
+    """Finds the modules of packages that are there but have not been loaded; other modules of their names go first."""
+
+    def __init__(self, unloaded: Callable[[str], Package | None]) -> None:
+        super().__init__()
+        self._unloaded = unloaded
+        sys.meta_path.append(self)
+
+    def _package(self, name: str) -> Package | None:
+        return self._unloaded(name)
+
+    def close(self) -> None:
+        """Find nothing any more."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
 
 
 def _search_path(source: Source, path: str) -> str:

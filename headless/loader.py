@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from headless.hooks import EVENT_LISTENER, TEXT_CHANGE_LISTENER, VIEW_EVENT_LISTENER
-from headless.importer import PackageFinder
+from headless.importer import PackageFinder, UnloadedFinder
 from headless.loop import report_exception
 from headless.packages import Package, open_source
 
@@ -34,6 +34,7 @@ class PackageLoader:
     def __init__(self, app: Editor) -> None:
         self._app = app
         self._finder = PackageFinder()
+        self._unloaded = UnloadedFinder(app.packages.get)
         self._plugins: dict[str, Plugin] = {}
         self._packages: dict[str, Package] = {}
 
@@ -87,7 +88,8 @@ class PackageLoader:
 
     def forget_modules(self) -> None:
         """For tests: take the packages' modules out of `sys.modules`."""
-        for name in list(self._packages):
+        self._unloaded.close()
+        for name in [*self._packages, "Default"]:
             self._finder.remove(name)
             _forget(name)
 

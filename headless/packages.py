@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from headless.loop import report_exception
 from headless.paths import Paths
 
+DEFAULT_PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "default")
+"""The editor's own package, as far as other packages import it."""
 _IGNORED_FOLDERS = {".git", ".hg", ".svn", ".venv", "__pycache__", "node_modules"}
 
 
@@ -133,6 +135,7 @@ class Packages:
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
         self._by_name: dict[str, Package] = {}
+        self.add("Default", FolderSource(DEFAULT_PACKAGE))
         self.add("User", FolderSource(paths.user))
 
     def add(self, name: str, source: Source) -> Package:
@@ -149,17 +152,31 @@ class Packages:
         self._by_name.pop(name, None)
 
     def get(self, name: str) -> Package | None:
-        """The package of this name."""
-        return self._by_name.get(name)
+        """The package of this name: an added one, or one that lies in one of the editor's folders."""
+        if name in self._by_name:
+            return self._by_name[name]
+        folder = os.path.join(self._paths.packages, name)
+        if os.path.isdir(folder):
+            return Package(name, [FolderSource(folder)])
+        archive = os.path.join(self._paths.installed_packages, name + ".sublime-package")
+        return Package(name, [ZipSource(archive)]) if os.path.isfile(archive) else None
 
     def ordered(self) -> list[Package]:
-        """All packages by name, User behind the others."""
-        return [self._by_name[name] for name in sorted(self._by_name, key=_user_last)]
+        """All packages by name, Default before the others and User behind them."""
+        names = set(self._by_name)
+        names.update(entry.name for entry in os.scandir(self._paths.packages) if entry.is_dir())
+        names.update(
+            entry.name.removesuffix(".sublime-package")
+            for entry in os.scandir(self._paths.installed_packages)
+            if entry.name.endswith(".sublime-package")
+        )
+        found = (self.get(name) for name in sorted(names, key=_order))
+        return [package for package in found if package is not None]
 
     def _locate(self, resource: str) -> tuple[Source, str]:
         root, _, rest = resource.partition("/")
         name, _, path = rest.partition("/")
-        package = self._by_name.get(name)
+        package = self.get(name)
         source = package.find(path) if root == "Packages" and package and path else None
         if source is None:
             raise FileNotFoundError(f"resource not found: {resource}")
@@ -205,5 +222,5 @@ class Packages:
         return texts
 
 
-def _user_last(name: str) -> tuple[bool, str]:
-    return name == "User", name
+def _order(name: str) -> tuple[bool, bool, str]:
+    return name == "User", name != "Default", name

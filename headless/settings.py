@@ -13,8 +13,10 @@ from headless.files import FileStamp, replace_file
 from headless.loop import report_exception
 
 DEFAULT_PREFERENCES: dict[str, Any] = {
+    "auto_complete": True,
     "auto_indent": True,
     "auto_match_enabled": True,
+    "binary_file_patterns": ["*.jpg", "*.jpeg", "*.png", "*.gif", "*.ttf", "*.tga", "*.dds", "*.ico", "*.eot", "*.pdf"],
     "caret_style": "smooth",
     "close_windows_when_empty": False,
     "color_scheme": "Mariana.sublime-color-scheme",
@@ -23,11 +25,14 @@ DEFAULT_PREFERENCES: dict[str, Any] = {
     "detect_indentation": True,
     "ensure_newline_at_eof_on_save": False,
     "fallback_encoding": "Western (Windows 1252)",
+    "file_exclude_patterns": ["*.pyc", "*.pyo", "*.exe", "*.dll", "*.obj", "*.o", "*.a", "*.lib", "*.so", ".DS_Store"],
+    "folder_exclude_patterns": [".svn", ".git", ".hg", "CVS", ".Trash", ".Trash-*"],
     "font_face": "",
     "font_size": 10,
     "gutter": True,
     "hot_exit": True,
     "ignored_packages": [],
+    "index_exclude_patterns": ["*.log"],
     "is_widget": False,
     "line_numbers": True,
     "mini_diff": True,

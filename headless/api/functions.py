@@ -17,6 +17,7 @@ from headless.host import app, locked, not_offered
 
 if TYPE_CHECKING:
     from headless.api.items import Syntax
+    from headless.api.sheet import Buffer
     from headless.api.window import Window
 
 VERSION = "4215"
@@ -269,6 +270,12 @@ def active_window() -> Window:
 def windows() -> list[Window]:
     """All windows."""
     return [app().window_handle(window) for window in app().windows]
+
+
+@locked
+def _buffers() -> list[Buffer]:
+    """All buffers; not documented, but packages use it."""
+    return [app().buffer_handle(buffer) for buffer in app().listeners.buffers()]
 
 
 def get_macro() -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import os
 import ssl
 import sys
 
-NAMES = ("sublime_types", "sublime", "sublime_plugin")
+NAMES = ("sublime_types", "sublime_api", "sublime", "sublime_plugin")
 
 
 def install() -> None:

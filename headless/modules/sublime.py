@@ -15,6 +15,7 @@ from headless.api.command_text import (
     html_format_command as html_format_command,
 )
 from headless.api.functions import FileTooLargeError as FileTooLargeError
+from headless.api.functions import _buffers as _buffers
 from headless.api.items import (
     CompletionItem as CompletionItem,
 )

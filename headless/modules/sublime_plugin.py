@@ -36,6 +36,11 @@ def find_view_event_listener(view: _view.View, cls: type[_T]) -> _T | None:
     return next((each for each in attached if type(each) is cls), None)
 
 
+def check_view_event_listeners(view: _view.View) -> None:
+    """Make or remove a view's own listeners as `is_applicable` says."""
+    _host.app().listeners.attach(_host.app().view(view.view_id))
+
+
 class CommandInputHandler(Generic[_T]):
     """Asks for one argument of a command."""
 

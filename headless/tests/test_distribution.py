@@ -56,7 +56,7 @@ def test_the_layers_name_every_module():
     found = set()
     for file in FOLDER.rglob("*.py"):
         parts = file.relative_to(FOLDER.parent).with_suffix("").parts
-        if parts[1] not in ("tests", "build") and parts[-1] != "__init__":
+        if parts[1] not in ("tests", "default") and parts[-1] != "__init__":
             name = ".".join(parts)
             found.add(next((n for n in named if name == n or name.startswith(n + ".")), f"{name} in no layer"))
     assert found == named

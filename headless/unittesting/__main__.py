@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import importlib
+import json
 import os
 import shutil
 import sys
 import tempfile
 import threading
 import unittest
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from headless import modules
 from headless.app import Application
@@ -26,9 +28,15 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(prog="headless-sublime test", description="Run a package's tests.")
     result.add_argument("--package", default=".", help="the package's folder or zip")
     result.add_argument("--name", help="the package's name (default: from its path)")
+    result.add_argument("--also", action="append", default=[], metavar="PATH", help="a further package, loaded before")
     result.add_argument("--tests", default="tests", help="the folder of the tests")
     result.add_argument("--pattern", default="test*.py", help="which of its files have tests")
     result.add_argument("-k", action="append", default=[], help="only tests whose names match")
+    result.add_argument(
+        "--packages", action="append", default=[], metavar="FOLDER", help="copy its packages, but do not load them"
+    )
+    result.add_argument("--loose", action="store_true", help="copy the package into the Packages folder first")
+    result.add_argument("--report", metavar="FILE", help="write the outcome of each test there, as JSON")
     result.add_argument("-f", "--failfast", action="store_true", help="stop at the first failure")
     return result
 
@@ -61,35 +69,116 @@ def tests_package(package: str, tests: str) -> str:
     return inside.replace(os.sep, ".")
 
 
+class BrokenModule(unittest.TestCase):
+    """Stands for a module of tests that can't be imported: one test, which fails."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        super().__init__("fail_to_import")
+        self._name = name
+        self._error = error
+
+    def id(self) -> str:
+        """The name of the module."""
+        return self._name
+
+    def __str__(self) -> str:
+        return self._name
+
+    def fail_to_import(self) -> None:
+        """Raise what the import has raised."""
+        raise self._error
+
+
 def collect(prefix: str, folder: str, pattern: str, names: list[str]) -> unittest.TestSuite:
-    """The tests of the folder's modules, imported as modules of the package."""
+    """The tests of the folder's modules and of its sub-folders', imported as modules of the package."""
     loader = unittest.TestLoader()
     if names:
         loader.testNamePatterns = [name if "*" in name else f"*{name}*" for name in names]
     suite = unittest.TestSuite()
-    for file in sorted(os.listdir(folder)):
-        if fnmatch.fnmatch(file, pattern) and file.endswith(".py"):
-            module = importlib.import_module(f"{prefix}.{file[:-3]}")
-            suite.addTests(loader.loadTestsFromModule(module))
+    for name in sorted(_modules(folder, pattern)):
+        try:
+            suite.addTests(loader.loadTestsFromModule(importlib.import_module(f"{prefix}.{name}")))
+        except Exception as error:
+            suite.addTest(BrokenModule(f"{prefix}.{name}", error))
     return suite
+
+
+def _modules(folder: str, pattern: str) -> Iterator[str]:
+    """The dotted names, below `folder`, of the modules whose files match `pattern`."""
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [each for each in folders if not each.startswith((".", "__"))]
+        for file in files:
+            if fnmatch.fnmatch(file, pattern) and file.endswith(".py"):
+                yield os.path.relpath(os.path.join(parent, file), folder)[:-3].replace(os.sep, ".")
+
+
+class Result(unittest.TextTestResult):
+    """Also keeps the outcome of each test, by its id."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.outcomes: dict[str, str] = {}
+
+    def addSuccess(self, test: unittest.TestCase) -> None:
+        super().addSuccess(test)
+        self.outcomes.setdefault(test.id(), "passed")
+
+    def addError(self, test: unittest.TestCase, err: Any) -> None:
+        super().addError(test, err)
+        self.outcomes[test.id()] = "error"
+
+    def addFailure(self, test: unittest.TestCase, err: Any) -> None:
+        super().addFailure(test, err)
+        self.outcomes[test.id()] = "failed"
+
+    def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.outcomes[test.id()] = "failed"
+
+    def addSkip(self, test: unittest.TestCase, reason: str) -> None:
+        super().addSkip(test, reason)
+        self.outcomes[test.id()] = "skipped"
+
+    def addExpectedFailure(self, test: unittest.TestCase, err: Any) -> None:
+        super().addExpectedFailure(test, err)
+        self.outcomes[test.id()] = "passed"
+
+    def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:
+        super().addUnexpectedSuccess(test)
+        self.outcomes[test.id()] = "failed"
 
 
 def run(options: argparse.Namespace) -> int:
     """Start the editor with the package, run the tests, and leave; the exit code."""
     modules.install()
-    sys.modules["unittesting"] = cases
+    cases.install()
     app = Application()
     app.new_window()
-    app.loader.add(options.package, options.name)
-    name = options.name or os.path.basename(os.path.abspath(options.package)).split(".")[0]
-    prefix = f"{name}.{tests_package(options.package, options.tests)}"
-    app.loader.add_folder(prefix, os.path.abspath(options.tests))
+    for folder in options.packages:
+        shutil.copytree(folder, app.paths.packages, dirs_exist_ok=True)
+    for path in options.also:
+        app.loader.add(path)
+    package, tests = options.package, options.tests
+    name = options.name or os.path.basename(os.path.abspath(package)).split(".")[0]
+    inside = tests_package(package, tests)
+    if options.loose:
+        shutil.copytree(package, os.path.join(app.paths.packages, name), ignore=shutil.ignore_patterns(".git"))
+        package = os.path.join(app.paths.packages, name)
+        tests = os.path.join(package, *inside.split("."))
+    broken = app.loader.add(package, name)
+    # Again: the package UnitTesting puts its own there, whose cases want its own runner.
+    cases.install()
+    app.loader.add_folder(f"{name}.{inside}", os.path.abspath(tests))
     app.start()
     app.loop.turn(0.05)
-    suite = collect(prefix, options.tests, options.pattern, options.k)
-    runner = unittest.TextTestRunner(verbosity=2, failfast=options.failfast)
+    suite = collect(f"{name}.{inside}", tests, options.pattern, options.k)
+    runner = unittest.TextTestRunner(verbosity=2, failfast=options.failfast, resultclass=Result)
     result = runner.run(suite)
     app.shut_down()
+    if options.report:
+        with open(options.report, "w", encoding="utf-8") as file:
+            json.dump({"not loaded": broken, "tests": result.outcomes}, file, indent=1)
     if not result.testsRun:
         print("no test has run", file=sys.stderr)
     return 0 if result.wasSuccessful() and result.testsRun else FAILED

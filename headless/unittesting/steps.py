@@ -54,13 +54,12 @@ def _wait_for(wanted: Any) -> Any:
 
 def _poll(condition: Callable[[], Any], period: float, timeout: float, message: str) -> Any:
     deadline = time.monotonic() + timeout
-    while True:
-        _turn_for(period)
-        value = condition()
-        if value:
-            return value
+    _turn_for(period)
+    while not (value := condition()):
         if time.monotonic() > deadline:
             raise TimeoutError(f"{message} within {timeout:.2f} seconds")
+        _turn_for(period)
+    return value
 
 
 def _turn_for(seconds: float) -> None:
