@@ -8,6 +8,8 @@ import pytest
 
 from companion import __version__
 
+from .control import UnavailableError, archive
+
 
 def _release(root: Path, folder: Path, *options: str) -> Path:
     command = [sys.executable, "-m", "scripts.release", __version__, "--worktree", *options, folder]
@@ -26,3 +28,14 @@ def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def offline(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with all libraries."""
     return _release(root, tmp_path_factory.mktemp("offline") / "dist", "--offline")
+
+
+@pytest.fixture(scope="session")
+def control(root: Path) -> Path:
+    """Package Control."""
+    if sys.version_info < (3, 14):
+        pytest.skip("Package Control runs on Sublime Text's Python, 3.14; this one is older")
+    try:
+        return archive(root / ".cache")
+    except UnavailableError as error:
+        pytest.skip(str(error))

@@ -1,0 +1,66 @@
+"""What the headless editor leaves to its caller: loads what is in Installed Packages, and follows its changes.
+
+A package of tests. `AS_PLATFORM` has the editor say that it runs on another one ("windows-arm64"); `LOAD_ONLY` names the
+only package to load.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import sublime
+import sublime_plugin
+
+from headless.host import app
+
+PERIOD = 50
+"""Milliseconds between looks."""
+SUFFIX = ".sublime-package"
+
+if "AS_PLATFORM" in os.environ:
+    _system, _, _machine = os.environ["AS_PLATFORM"].partition("-")
+    sublime.platform = lambda: _system  # type: ignore[assignment]
+    sublime.arch = lambda: _machine  # type: ignore[assignment]
+
+_loaded: dict[str, tuple[int, int]] = {}
+
+
+def plugin_loaded() -> None:
+    app().loader.add(os.environ["DEFAULT_PACKAGE"])
+    _follow()
+
+
+def _follow() -> None:
+    wanted = _installed()
+    for name in [name for name, stamp in _loaded.items() if wanted.get(name) != stamp]:
+        del _loaded[name]
+        app().loader.remove(name)
+    for name, stamp in wanted.items():
+        if name not in _loaded:
+            _loaded[name] = stamp
+            app().loader.add(os.path.join(sublime.installed_packages_path(), name + SUFFIX))
+    sublime.set_timeout(_follow, PERIOD)
+
+
+def _installed() -> dict[str, tuple[int, int]]:
+    """The packages that are there and not disabled, with what tells one version of a file from the next."""
+    ignored = sublime.load_settings("Preferences.sublime-settings").get("ignored_packages") or []
+    found: dict[str, tuple[int, int]] = {}
+    for entry in sorted(os.scandir(sublime.installed_packages_path()), key=lambda entry: entry.name):
+        name = entry.name.removesuffix(SUFFIX)
+        only: Any = os.environ.get("LOAD_ONLY")
+        if name != entry.name and name not in ignored and only in (None, name):
+            told = entry.stat()
+            found[name] = told.st_mtime_ns, told.st_size
+    return found
+
+
+class WatcherEnvironmentCommand(sublime_plugin.ApplicationCommand):
+    """Write the process's variables into a file."""
+
+    def run(self, path: str) -> None:
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            json.dump(dict(os.environ), file)
+        os.replace(path + ".new", path)
