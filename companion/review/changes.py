@@ -1,9 +1,9 @@
 """Line differences between two texts, and undoing or making a single one of them.
 
-A text is the list of its pieces between line feeds, so the last piece has no ending and a text that ends with a line
-feed has an empty last piece: whether the last line feed is there is a difference like any other, and joining the
-pieces gives the text to the byte. Lines count from 0; ranges are half-open; characters are code points, as Sublime
-Text's points are. Functions take a text or its pieces (`lines_of`), which saves those who call several the splitting.
+A text is split at its line feeds. The last piece has no ending, so a text that ends with a line feed has an empty last
+piece. A missing last line feed is therefore a difference like any other, and joining the pieces gives the same text
+back. Lines count from 0; ranges are half-open; characters are code points, as Sublime Text's points are. Functions
+take a text or its pieces (`lines_of`): a caller of several functions splits the text once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Text = str | Sequence[str]
 Side = Literal["old", "new"]
 Range = tuple[int, int]
 
-# One unit of effort is a line that is looked at, or a pair of equal lines that is: at most 0.3 µs.
+# One unit of effort is one line, or one pair of equal lines, that is examined. It takes at most 0.3 µs.
 _EFFORT = 1_000_000
 _EFFORT_PER_LINE = 8
 _MAX_PARTED = 20  # changed lines above a block
@@ -42,7 +42,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Filler:
-    """`side` needs `lines` blank lines after its line `after` to be level with the other; -1 is above its first."""
+    """`side` needs `lines` blank lines below its line `after` to stay level with the other side.
+
+    -1 means above the first line.
+    """
 
     side: Side
     after: int
@@ -51,7 +54,7 @@ class Filler:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How much is changed: lines, and the changes that they are in."""
+    """How many lines and changes there are."""
 
     inserted: int
     deleted: int
@@ -64,7 +67,7 @@ def lines_of(text: Text) -> Sequence[str]:
 
 
 def changes(old: Text, new: Text) -> list[Change]:
-    """What differs, from the top: between two changes there is at least one line that is equal on both sides."""
+    """The differences, from the top. At least one line that is equal on both sides is between two changes."""
     if old == new:
         return []
     old, new = lines_of(old), lines_of(new)
@@ -80,7 +83,7 @@ def tally(found: Sequence[Change], old: Text, new: Text) -> Tally:
 
 
 def change_at(found: Sequence[Change], line: int, side: Side = "new") -> Change | None:
-    """The change at a line of one side: the one that holds it; else one whose lines are missing before or after it."""
+    """The change at a line of one side: the one that contains it, else one with lines missing beside it."""
     missing: Change | None = None
     for change in found:
         start, end = _range(change, side)
@@ -92,7 +95,7 @@ def change_at(found: Sequence[Change], line: int, side: Side = "new") -> Change 
 
 
 def revert_edit(old: Text, new: Text, change: Change) -> Edit:
-    """The edit of the new text that undoes one of `changes(old, new)`. Texts that changed since need new changes."""
+    """The edit of the new text that undoes one of `changes(old, new)`. The texts must not have changed since."""
     return restore_edit(new, old, change.mirrored)
 
 
@@ -104,7 +107,7 @@ def revert(old: Text, new: Text, change: Change) -> str:
 def restore_edit(old: Text, new: Text, change: Change) -> Edit:
     """The edit of the old text that makes one of `changes(old, new)`.
 
-    With the text as it is now as the old one and the proposal as the new one, it brings back what was reverted.
+    With the current text as the old one and the proposal as the new one, it restores what was reverted.
     """
     lines = lines_of(old)
     text = "\n".join(lines_of(new)[change.new_start : change.new_end])
@@ -124,7 +127,7 @@ def restore(old: Text, new: Text, change: Change) -> str:
 
 
 def fillers(found: Sequence[Change]) -> list[Filler]:
-    """The blank lines that keep both sides level, from the top: at most one filler for each change, on one side."""
+    """The blank lines that keep both sides level, from the top. A change has at most one filler, on one side."""
     filled: list[Filler] = []
     for change in found:
         lines = change.inserted - change.deleted
@@ -136,9 +139,10 @@ def fillers(found: Sequence[Change]) -> list[Filler]:
 
 
 def paired_lines(old: Text, new: Text, change: Change) -> list[tuple[int, int]]:
-    """Lines of a change that became one another: (line of old, line of new), rising on both sides.
+    """The pairs of corresponding lines in a change: (old line, new line), ascending on both sides.
 
-    As many old as new lines are paired one by one; else those that are alike. A very large change has no pairs.
+    If there are as many old lines as new ones, they are paired in order. Otherwise similar lines are paired. A very
+    large change has no pairs.
     """
     if change.deleted == change.inserted <= _MAX_PAIRED:
         return [(change.old_start + i, change.new_start + i) for i in range(change.deleted)]
@@ -146,7 +150,7 @@ def paired_lines(old: Text, new: Text, change: Change) -> list[tuple[int, int]]:
         return []
     olds = [Words(line) for line in lines_of(old)[change.old_start : change.old_end]]
     news = [Words(line) for line in lines_of(new)[change.new_start : change.new_end]]
-    # best[i][j]: the most likeness that the lines from i and from j on can have together.
+    # best[i][j]: the highest total likeness of pairs among the lines from i and from j on.
     likeness = [[one.likeness(other) for other in news] for one in olds]
     best = [[0.0] * (len(news) + 1) for _ in range(len(olds) + 1)]
     for i in reversed(range(len(olds))):

@@ -1,7 +1,7 @@
-"""What differs between two sequences, of lines or of words.
+"""The differences between two sequences of lines or words.
 
-What occurs once on both sides is an anchor, and what lies between the anchors is compared by itself, the smallest part
-first. The effort is limited: where it ends, what is left of a part is one change.
+An item that occurs exactly once on both sides is an anchor. The parts between the anchors are compared separately, the
+smallest first. The effort is limited: when it is used up, the rest of a part becomes one change.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from heapq import heappop, heappush
 from itertools import count
 
-# With more pairs of equal lines than this, a part is first searched for groups of lines that occur once.
+# In a part with more pairs of equal lines than this, groups of lines that occur once are tried first.
 _MANY_PAIRS = 5_000
 _GROUPS = (4, 16, 64)  # lines
 
@@ -23,7 +23,7 @@ _GROUPS = (4, 16, 64)  # lines
 class Change:
     """The lines `old_start` to `old_end` of the old text became the lines `new_start` to `new_end` of the new one.
 
-    One of the ranges may be empty, and then lies before its line.
+    One of the ranges may be empty: then lines are missing above its line.
     """
 
     old_start: int
@@ -33,12 +33,12 @@ class Change:
 
     @property
     def deleted(self) -> int:
-        """How many lines of the old text are gone."""
+        """The number of lines that are gone from the old text."""
         return self.old_end - self.old_start
 
     @property
     def inserted(self) -> int:
-        """How many lines of the new text were not there."""
+        """The number of lines that are new in the new text."""
         return self.new_end - self.new_start
 
     @property
@@ -47,7 +47,7 @@ class Change:
         return Change(self.new_start, self.new_end, self.old_start, self.old_end)
 
     def shifted(self, lines: int) -> Change:
-        """The change so many lines further down on both sides."""
+        """The same change, moved down by a number of lines on both sides."""
         return Change(self.old_start + lines, self.old_end + lines, self.new_start + lines, self.new_end + lines)
 
 
@@ -61,10 +61,10 @@ def unchanged(found: Sequence[Change], old: Sequence[str], new: Sequence[str]) -
 
 
 def compare(old: Sequence[str], new: Sequence[str], effort: int) -> list[Change]:
-    """What differs, from the top. One unit of effort is an item, or a pair of equal ones, that is looked at."""
+    """The differences, from the top. One unit of effort is one item, or one pair of equal items, that is examined."""
     a, b = _numbered(old, new)
     found: list[Change] = []
-    # What isn't compared yet, by its size: one part that costs too much shall not use up the effort for all others.
+    # The parts still to compare, by size: one expensive part must not use up the effort for all the others.
     parts = [(0, 0, len(a), 0, len(b))]
     while parts:
         _, a_start, a_end, b_start, b_end = heappop(parts)
@@ -91,13 +91,13 @@ def compare(old: Sequence[str], new: Sequence[str], effort: int) -> list[Change]
 
 
 def _numbered(a: Iterable[Hashable], b: Iterable[Hashable]) -> tuple[list[int], list[int]]:
-    """Equal numbers for what is equal: they are compared and hashed faster."""
+    """A number for each item, the same for equal items. Numbers are compared and hashed faster."""
     numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
     return [numbers[line] for line in a], [numbers[line] for line in b]
 
 
 def _anchors(a: list[int], b: list[int], effort: int) -> tuple[list[tuple[int, int]], int]:
-    """Positions of lines that belong together, rising on both sides, and the effort that it took to find them."""
+    """The positions of corresponding lines, ascending on both sides, and the effort used to find them."""
     size = len(a) + len(b)
     if size > effort or set(a).isdisjoint(b):
         return [], min(size, effort)
@@ -120,7 +120,7 @@ def _anchors(a: list[int], b: list[int], effort: int) -> tuple[list[tuple[int, i
 
 
 def _fours(groups: list[int], width: int) -> Iterator[tuple[int, ...]]:
-    """Groups of four groups of that width, one from each position on."""
+    """Groups of four groups of that width, one starting at each position."""
     return zip(*(groups[i * width :] for i in range(4)), strict=False)
 
 
@@ -131,7 +131,7 @@ def _once_in_both(a: list[int], b: list[int]) -> list[tuple[int, int]]:
 
 
 def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The most pairs, of those that rise in their first number, that rise in their second as well."""
+    """The longest run of pairs that ascends in both numbers. The pairs are given in the order of their first number."""
     lowest: list[int] = []  # by length: the lowest second number that such a run of pairs ends with
     ends: list[int] = []  # and which pair that is
     before: list[int] = []  # for each pair, the one before it in its run

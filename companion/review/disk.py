@@ -1,4 +1,4 @@
-"""A file as it is on disk, for a diff to show. Every function here asks the disk, so none is for an event loop."""
+"""A file on disk, as a diff shows it. Every function here reads from the disk, so none may run on an event loop."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from .source_text import SourceText
 
 Stamp = tuple[int, int, int] | None
-"""What changes when a file is written: its inode, its size, its time in nanoseconds. None: no file is to be seen."""
+"""What changes when a file is written: its inode, its size and its time in nanoseconds. None: there is no file."""
 
 
 @dataclass(frozen=True)
 class DiskFile:
-    """The text of a file. `is_text` is False for binary content, and for bytes of no encoding that is known."""
+    """The text of a file. `is_text` is False for binary content and for unknown encodings."""
 
     source: SourceText = field(default_factory=lambda: SourceText(""))
     exists: bool = False
@@ -23,7 +23,7 @@ class DiskFile:
 
 
 def stamp(path: str) -> Stamp:
-    """The stamp of the file at a path. As long as it stays the same, so does the file."""
+    """The stamp of the file at a path. It stays the same as long as the file does."""
     try:
         return _stamp(os.stat(path))
     except OSError:
@@ -31,7 +31,7 @@ def stamp(path: str) -> Stamp:
 
 
 def read_file(path: str) -> DiskFile:
-    """Read a file; there need not be one. Raises OSError if it can't be read."""
+    """Read a file, which need not exist. Raises OSError if it can't be read."""
     try:
         with open(path, "rb") as file:
             seen = _stamp(os.fstat(file.fileno()))
@@ -46,7 +46,7 @@ def _stamp(found: os.stat_result) -> Stamp:
 
 
 def _decoded(data: bytes) -> tuple[str, bool]:
-    """UTF-8 or, by its mark, UTF-16; else Windows-1252, which Sublime falls back to as well."""
+    """UTF-8, or UTF-16 if it has a byte order mark; otherwise Windows-1252, which is Sublime's fallback too."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return _lenient(data, "utf-16")
     try:

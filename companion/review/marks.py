@@ -1,7 +1,7 @@
-"""What a diff marks: the changes between two texts, in the points of their views.
+"""The marks of a diff: the changes between two texts, as points of their views.
 
-A point counts characters from the start of a text, as Sublime's do; ranges are half-open. Pure and thread-safe: it is
-computed off the UI thread, which then only draws.
+A point counts characters from the start of a text, as in Sublime Text; ranges are half-open. The module is pure and
+thread-safe: marks are computed off the UI thread, which only draws them.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from .words import word_changes
 
 Points = tuple[int, int]
 Filler = tuple[int, int]
-"""A point, and how many blank lines go below its line, so that both sides are level.
+"""A point, and the number of blank lines to show below its line to keep both sides level.
 
-There may be 50,000. Plain tuples of numbers are nothing to the garbage collector; as many other objects would make it
-look through all objects of the editor's plugins, for 100 ms.
+There may be 50,000. The garbage collector ignores plain tuples of numbers. As many objects of another kind would make
+it examine all objects of the editor's plugins, which takes 100 ms.
 """
 
 MAX_WORDS = 2_000
-"""Changed lines whose words are marked; in a text with more, lines are."""
+"""With more changed lines than this, only lines are marked and no words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The marks of one side. The ranges of `lines` are those of the changes, one for each, empty where it has none."""
+    """The marks of one side. `lines` has one range for each change, which is empty if this side has no lines of it."""
 
     lines: list[Points]
     words: list[Points]
@@ -46,7 +46,7 @@ class Marks:
 
 
 def marks(original: str, proposal: str) -> Marks:
-    """Compare two texts that have line feeds alone."""
+    """Compare two texts whose only line endings are line feeds."""
     with no_collection():
         return _marks(original, proposal)
 

@@ -1,4 +1,4 @@
-"""What a review asks of an editor."""
+"""What the reviews need from an editor."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class ReviewViews(Messages, Protocol):
         ...
 
     def show_marks(self, review: Review, marks: Marks, version: int) -> None:
-        """Mark the changes of a proposal that has been edited, if it still is at this version."""
+        """Mark the changes of an edited proposal, if it is still at this version."""
         ...
 
     def edit_review(self, review: Review, edit: Edit, version: int) -> None:
-        """Edit the proposal, if it still is at this version."""
+        """Edit the proposal, if it is still at this version."""
         ...
 
     def review_changed_on_disk(self, review: Review) -> None:
-        """Warn: the file is no longer what the diff shows."""
+        """Warn that the file is no longer what the diff shows."""
         ...
 
     async def review_text(self, review: Review) -> str | None:
-        """The proposal as it stands in its view, with plain line feeds."""
+        """The current text of the proposal's view, with plain line feeds."""
         ...
 
     def dismiss_review(self, review: Review) -> None:
@@ -40,5 +40,5 @@ class ReviewViews(Messages, Protocol):
         ...
 
     def orphan_review(self, review: Review) -> None:
-        """Mark the diff: nobody waits for it any more. Its views stay until the person closes them."""
+        """Mark the diff as one that nobody waits for. Its views stay until the person closes them."""
         ...

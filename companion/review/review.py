@@ -1,4 +1,4 @@
-"""One proposed change: what was asked, by whom, and how it stands."""
+"""One proposed change: what is proposed, by whom, and its state."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .source_text import SourceText
 class Request:
     """A chat asks before it changes a file (companion-spec.md F3).
 
-    The person alone answers; the chat's daemon takes a yes or a no, but no other text.
+    Only the person answers. The chat's daemon accepts a yes or a no, but no edited text.
     """
 
     old: str
-    """What the file holds now, as the daemon says."""
+    """The current content of the file, according to the daemon."""
     is_here: bool = True
-    """Whether the file is on this machine. If it isn't, none is read."""
+    """Whether the file is on this machine. If not, no file is read."""
 
 
 class Owner(Protocol):
-    """The session or the chat that opened a diff, and alone hears of its outcome."""
+    """The session or the chat that opened a diff. Nobody else is told the outcome."""
 
     @property
     def window(self) -> int:
@@ -45,7 +45,7 @@ class Owner(Protocol):
 
 @dataclass(eq=False)
 class Review:
-    """One proposed change. `file_path` is the very string that openDiff got, and is said back as it is."""
+    """One proposed change. `file_path` is exactly the string that openDiff got, and is sent back unchanged."""
 
     owner: Owner
     file_path: str
@@ -54,11 +54,11 @@ class Review:
     disk: DiskFile = field(default_factory=DiskFile)
     """The file as the diff shows it."""
     is_shown: bool = False
-    """The file has been read and the diff is, or is about to be, on the screen."""
+    """The file has been read, and the diff is on the screen or about to be."""
     orphaned: bool = False
     """The session is gone: nobody waits for the outcome."""
     request: Request | None = None
-    """What a chat asks; None for a CLI's proposal, which the person may edit."""
+    """The request of a chat; None for a proposal of a CLI, which the person may edit."""
 
     @property
     def is_editable(self) -> bool:

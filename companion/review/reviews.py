@@ -1,7 +1,7 @@
 """Reviews: one proposed change each, from openDiff to its single outcome (design.md, "A review").
 
-All of this happens on the companion thread, which alone decides: whatever comes first is the outcome, and what
-comes after it finds no open review.
+All of this happens on the companion thread, which decides alone: the first answer is the outcome, and later answers
+find no open review.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 WRITE_LIMIT = 10.0
 """Seconds within which a CLI has to write what was accepted."""
 WRITE_LOOK = 0.25
-"""Seconds between two looks at whether it has."""
+"""Seconds between two checks whether it has."""
 
 EMPTY_REFUSED = (
     "An empty file can't be accepted: {cli} would write its own proposal instead. "
@@ -36,7 +36,7 @@ EMPTY_REFUSED = (
 )
 
 
-NOT_EDITABLE = "{cli} writes {name} as it proposes: accept or reject the whole."
+NOT_EDITABLE = "{cli} writes {name} exactly as proposed. Accept or reject the whole change."
 
 
 class Reviews:
@@ -55,9 +55,9 @@ class Reviews:
         return iter(list(self._open.values()))
 
     def open(self, owner: Owner, file_path: str, content: str, request: Request | None = None) -> Review:
-        """A CLI or a chat proposes a change. An open one of the same owner and path is superseded, silently."""
+        """A CLI or a chat proposes a change. It silently supersedes an open one of the same owner and path."""
         if old := self._open.pop((owner, file_path), None):
-            self._background(self._close_views(old, "was proposed anew"))
+            self._background(self._close_views(old, "was replaced by a new proposal"))
         review = self._open[owner, file_path] = Review(owner, file_path, SourceText(content), request=request)
         logger.debug("%s opens a diff of %s", owner.cli, file_path)
         self.on_change()
@@ -65,7 +65,7 @@ class Reviews:
         return review
 
     def find(self, number: int) -> Review | None:
-        """The open review of that number."""
+        """The open review with this number."""
         return next((review for review in self if review.number == number), None)
 
     def accept(self, number: int, text: str) -> None:
@@ -82,7 +82,7 @@ class Reviews:
         if not content and review.proposed.source:
             self._editor.say(EMPTY_REFUSED.format(cli=review.owner.cli), review.owner.window)
         elif review.orphaned:
-            self._editor.say(f"{review.owner.cli} is gone, so nobody writes {review.name}.", review.owner.window)
+            self._editor.say(f"{review.owner.cli} has disconnected and can't write {review.name}.", review.owner.window)
         else:
             self._accept(review, content)
             self._editor.dismiss_review(review)
@@ -101,16 +101,16 @@ class Reviews:
                 self._reject(review)
 
     def reject_all(self) -> None:
-        """The companion stops: a CLI that is left waiting would never show a diff again (qwen-ide.md §6)."""
+        """The companion stops. A CLI that is left waiting would never show a diff again (qwen-ide.md §6)."""
         for review in self:
             self._reject(review)
 
     async def close(self, owner: Owner, file_path: str, *, is_answered: bool = False) -> str | None:
-        """The CLI closes a diff, most often because the person has answered in the terminal.
+        """The CLI closes a diff, usually because the person has answered in the terminal.
 
-        Returns the final text, None if no such diff is open. Nothing is notified. Text that the person has edited is
-        kept, unless the CLI takes it for the answer (`is_answered`): Qwen Code 0.15 and later write their own proposal
-        after a "yes" in the terminal (qwen-ide.md §6).
+        Returns the final text, or None if no such diff is open. No notification is sent. Edited text is kept in a tab,
+        unless the CLI uses it as the answer (`is_answered`): Qwen Code 0.15 and later write their own proposal after a
+        "yes" in the terminal (qwen-ide.md §6).
         """
         review = self._open.pop((owner, file_path), None)
         logger.debug("%s closes its diff of %s", owner.cli, file_path)
@@ -121,7 +121,7 @@ class Reviews:
         return await self._close_views(review, "was answered in the terminal", keep=keep)
 
     def withdraw(self, owner: Owner) -> None:
-        """The owner needs no answer any more: its diffs close, and nobody is told."""
+        """The owner no longer needs an answer: close its diffs without a notification."""
         for review in self:
             if review.owner is owner:
                 self._settle(review)
@@ -135,25 +135,25 @@ class Reviews:
                 self._editor.orphan_review(review)
 
     def compare(self, number: int, text: str, version: int) -> None:
-        """The proposal has been edited: mark its changes anew."""
+        """The proposal has been edited: mark its changes again."""
         if (review := self.find(number)) and self._is_comparable(review, text):
             self._background(self._compare(review, text, version))
 
     def revert(self, number: int, text: str, line: int, version: int) -> None:
-        """Take the original's lines for the change at a line of the proposal, which counts from 0."""
+        """Undo the change at a line of the proposal, counted from 0."""
         if review := self._editable(number):
             self._background(self._edit(review, "new", text, line, version))
 
     def restore(self, number: int, text: str, line: int, version: int) -> None:
-        """Take the proposal's own lines again, as the CLI proposed them, for the change at a line."""
+        """Make the change at a line again, as the CLI proposed it."""
         if review := self._editable(number):
             self._background(self._edit(review, "old", text, line, version))
 
     async def look(self) -> None:
-        """See whether the files of open reviews have changed on disk.
+        """Check whether the files of open reviews have changed on disk.
 
-        One that is what was proposed needs no answer any more: a CLI that applies changes without asking may open
-        diffs all the same, and wait for them (peers.md §4).
+        A file that already matches the proposal needs no answer: a CLI that applies changes without asking may open
+        diffs nevertheless, and wait for them (peers.md §4).
         """
         for review in self:
             is_watched = review.is_shown and review.is_here
@@ -180,7 +180,7 @@ class Reviews:
                 await self._editor.show_review(review, found)
         except Exception:
             logger.exception("Can't show the diff of %s", review.name)
-            then = ": answer in the chat" if review.request else ", so it is rejected"
+            then = ". Answer in the chat" if review.request else " and was rejected"
             self._editor.say(f"The diff of {review.name} could not be shown{then}.", review.owner.window)
             if self.find(review.number) is review:
                 if review.request:
@@ -189,14 +189,14 @@ class Reviews:
                     self._reject(review)
 
     async def _before(self, review: Review) -> DiskFile:
-        """The file as the diff shows it."""
+        """The file that the diff shows."""
         if review.request is None:
             return await asyncio.to_thread(read_file, review.file_path)
         seen = await asyncio.to_thread(stamp, review.file_path) if review.is_here else None
         return DiskFile(SourceText(review.request.old), exists=bool(review.request.old or seen), stamp=seen)
 
     def _editable(self, number: int) -> Review | None:
-        """The open review of that number; if it can't be edited, the person hears why."""
+        """The open review with this number. None, and a message, if it can't be edited."""
         review = self.find(number)
         if review and not review.is_editable:
             self._editor.mention(NOT_EDITABLE.format(cli=review.owner.cli, name=review.name), review.owner.window)
@@ -223,18 +223,18 @@ class Reviews:
 
     def _is_comparable(self, review: Review, text: str) -> bool:
         limits = self.settings_of(review.owner.window)
-        # The limits are those of a file. A proposal for it may well be longer.
+        # The limits apply to the file. Its proposal may be longer.
         return review.disk.is_text and all(
             len(side) <= times * limits.max_marked_bytes and side.count("\n") <= times * limits.max_marked_lines
             for side, times in ((review.original, 1), (text, 2))
         )
 
     async def _done_on_disk(self, review: Review) -> None:
-        """The file is what was proposed: accept, keeping what the person has made of the proposal."""
+        """The file already matches the proposal: accept, and keep what the person has edited."""
         self._settle(review)
         review.owner.notify(_accepted(review, review.proposed.source))
-        self._editor.mention(f"{review.name} is already as {review.owner.cli} proposes.", review.owner.window)
-        await self._close_views(review, "is done: the file holds the proposal")
+        self._editor.mention(f"{review.name} already matches the proposal of {review.owner.cli}.", review.owner.window)
+        await self._close_views(review, "was closed because the file already matches the proposal")
 
     def _accept(self, review: Review, content: str) -> None:
         self._settle(review)
@@ -243,7 +243,7 @@ class Reviews:
         self._background(self._await_write(review, content, before))
 
     async def _await_write(self, review: Review, content: str, before: object) -> None:
-        """A CLI that has stopped in between leaves the person without the file and without the text."""
+        """If the CLI has stopped meanwhile, the person would have neither the file nor the text."""
         for _ in range(int(WRITE_LIMIT / WRITE_LOOK)):
             if await asyncio.to_thread(stamp, review.file_path) not in (None, before):
                 break
@@ -271,7 +271,7 @@ class Reviews:
         try:
             shown = await self._editor.review_text(review)
         except TimeoutError:
-            # The editor is busy. What it will show then is of no use, but may hold edits.
+            # The editor is busy. The diff that it shows later is obsolete, but may contain edits.
             self._editor.orphan_review(review)
             return review.proposed.source
         self._editor.dismiss_review(review)
@@ -289,7 +289,7 @@ def _change_at(before: str, after: str, line: int, side: Literal["old", "new"]) 
 
 
 def _differs(disk: DiskFile, review: Review) -> bool:
-    """Whether a file is no longer what the diff shows. A daemon says nothing of the ends of the lines."""
+    """Whether a file differs from what the diff shows. A daemon does not tell the line endings."""
     if review.request:
         return disk.source.shown != review.original
     return disk.source != review.disk.source

@@ -1,4 +1,4 @@
-"""Text between a file and an editor's view, which knows only line feeds: what is not edited comes back to the byte."""
+"""Text on its way from a file to a view, which only has line feeds, and back. Unedited text stays byte for byte."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _ENDING = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True)
 class SourceText:
-    """A text with its line endings and its byte order mark, and how a view shows it."""
+    """A text with its line endings and its byte order mark."""
 
     source: str
 
     @cached_property
     def shown(self) -> str:
-        """The text as a view holds it: no byte order mark, every line ending a line feed."""
+        """The text as a view has it: no byte order mark, and only line feeds."""
         return self.source.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n")
 
     def restore(self, edited: str, file: SourceText | None = None) -> str:
-        """The text for an edited view. Lines that weren't edited keep their endings, and so does the mark.
+        """The text for an edited view. Unedited lines keep their endings, and the byte order mark is kept.
 
-        So do those of the file itself that were put back, if the file has no other endings than this text. What has
-        become the file again is the file, to the byte.
+        Lines that were reverted to those of the `file` keep the file's endings, if this text has such endings too. A
+        text that equals the file again is returned byte for byte as the file.
         """
         shown = self.shown
         if edited == shown:
@@ -46,13 +46,13 @@ class SourceText:
 
 
 def _with_endings(sources: list[tuple[str, list[str]]], edited: str) -> str:
-    """Texts as shown, each with its endings; what the last one knows of a line counts."""
+    """Give `edited` the endings of the `sources`, (text, endings) each. A later source takes precedence."""
     endings = sources[-1][1]
     usual = Counter(endings).most_common(1)[0][0]
     if len(set(endings)) == 1:
         return edited.replace("\n", usual)
     new = edited.split("\n")
-    # The last piece has no ending; the others have theirs, changed lines the usual one.
+    # The last piece has no ending. Changed lines get the most frequent one.
     restored = [usual] * (len(new) - 1)
     for shown, endings in sources:
         old = shown.split("\n")
@@ -62,5 +62,5 @@ def _with_endings(sources: list[tuple[str, list[str]]], edited: str) -> str:
                     restored[new_at + i] = endings[old_at + i]
     for at in range(1, len(restored)):
         if restored[at] == "\n" and restored[at - 1] == "\r" and not new[at]:
-            restored[at] = "\r\n"  # else the two would read as one
+            restored[at] = "\r\n"  # otherwise the two would be read as one
     return "".join(line + ending for line, ending in zip(new, [*restored, ""], strict=True))

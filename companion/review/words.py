@@ -1,4 +1,4 @@
-"""The words of lines: which of them differ between two lines, and how much two lines are alike."""
+"""The words of lines: which ones differ between two lines, and how similar two lines are."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Range = tuple[int, int]
 _EFFORT = 20_000
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 LONG_LINE = 1_000
-"""Characters. Of a longer line the ends alone are compared."""
-_SIMILAR = 0.5  # of the characters that are no blanks
+"""Characters. Of longer lines only the beginnings and the ends are compared."""
+_SIMILAR = 0.5  # of the characters that are not whitespace
 
 
 class Words:
-    """The words of a line, to tell how much of them another line has."""
+    """The words of a line, to compare it with others."""
 
     def __init__(self, line: str) -> None:
         line = line[:LONG_LINE]
@@ -26,7 +26,7 @@ class Words:
         self._weight = _weight(line)
 
     def likeness(self, other: Words) -> float:
-        """From `_SIMILAR` to 1; 0 for lines that are less alike."""
+        """From `_SIMILAR` to 1, or 0 for lines that are less similar."""
         total = self._weight + other._weight
         if 2 * min(self._weight, other._weight) < _SIMILAR * total or not total:
             return 0
@@ -35,9 +35,9 @@ class Words:
 
 
 def word_changes(old_line: str, new_line: str) -> tuple[list[Range], list[Range]]:
-    """The words that differ between two lines: ranges of columns in the old one, and in the new one.
+    """The words that differ between two lines: ranges of columns in the old line, and in the new line.
 
-    Both are empty if the lines have too little in common: then all of both lines is the change.
+    Both lists are empty if the lines have too little in common: then the whole lines are the change.
     """
     long = max(len(old_line), len(new_line)) > LONG_LINE
     weigh = len if long else _weight
@@ -64,7 +64,7 @@ def _weight(text: str) -> int:
 
 
 def _same_words(old_line: str, new_line: str) -> list[tuple[int, int, int]]:
-    """What both lines have: (column in old, column in new, length)."""
+    """The parts that both lines have: (column in old, column in new, length)."""
     old, new = _TOKEN.findall(old_line), _TOKEN.findall(new_line)
     found = compare(old, new, _EFFORT)
     old_columns, new_columns = ([0, *accumulate(map(len, tokens))] for tokens in (old, new))
@@ -72,7 +72,7 @@ def _same_words(old_line: str, new_line: str) -> list[tuple[int, int, int]]:
         (old_columns[i], new_columns[j], old_columns[i + length] - old_columns[i])
         for i, j, length in unchanged(found, old, new)
     ]
-    # A blank between two changed words would only break the mark in two.
+    # Unchanged whitespace between two changed words would split the mark.
     return [
         (i, j, length)
         for i, j, length in same
@@ -89,7 +89,7 @@ def _same_ends(old: str, new: str) -> list[tuple[int, int, int]]:
 
 
 def common_head(old: str, new: str) -> int:
-    """How many characters both lines start with."""
+    """The number of characters that both lines start with."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2

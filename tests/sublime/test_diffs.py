@@ -44,7 +44,7 @@ class TestDiffs(CompanionCase):
         yield lambda: self.cli.outcomes
         self.assertEqual(self.cli.outcomes[0][1]["content"], PROPOSAL + "greet('you')\n")
 
-    def test_an_unedited_proposal_comes_back_to_the_byte(self) -> Steps:
+    def test_an_unedited_proposal_comes_back_byte_for_byte(self) -> Steps:
         for content in ("a\r\nb\r\n", "a\r\nb\nc\rd", "\ufeffa\n", "a\tb", "\t\n\n", "😀\u2028é\x0c\n", "no end", "\n"):
             yield from self.open_diff(content)
             before = len(self.cli.outcomes)

@@ -275,10 +275,10 @@ class TestStaleTabs(CompanionCase):
         yield from self.open_diff(PROPOSAL)
         self.set_limit("server.sessions", "STREAM_GONE_LIMIT", 0.1)
         self.cli.close()
-        yield {"condition": lambda: "is gone" in self.screen.header(self.proposal), "timeout": 10_000}
-        self.assertIn("Qwen Code is gone", self.screen.header(self.proposal))
+        yield {"condition": lambda: "has disconnected" in self.screen.header(self.proposal), "timeout": 10_000}
+        self.assertIn("Qwen Code has disconnected", self.screen.header(self.proposal))
         self.proposal.run_command("qwen_companion_accept_diff")
-        yield lambda: self.screen.said("Qwen Code is gone", "app.py")
+        yield lambda: self.screen.said("Qwen Code has disconnected", "app.py")
         self.assertTrue(self.proposal.is_valid())
         self.assertEqual(text_of(self.proposal), PROPOSAL)
         received = list(self.cli.received)
@@ -293,10 +293,10 @@ class TestStaleTabs(CompanionCase):
         yield from self.open_diff(PROPOSAL)
         self.set_limit("server.sessions", "STREAM_GONE_LIMIT", 0.1)
         self.cli.close()
-        yield {"condition": lambda: "is gone" in self.screen.header(self.proposal), "timeout": 10_000}
+        yield {"condition": lambda: "has disconnected" in self.screen.header(self.proposal), "timeout": 10_000}
         self.proposal.run_command("append", {"characters": "# mine\n"})
         yield 500
-        self.assertIn("is gone", self.screen.header(self.proposal))
+        self.assertIn("has disconnected", self.screen.header(self.proposal))
 
 
 class TestProposals(CompanionCase):

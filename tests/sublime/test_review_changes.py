@@ -168,7 +168,7 @@ class TestReverting(ChangesCase):
         self.proposal.run_command("undo")
         self.assertEqual(text_of(self.proposal), PROPOSAL)
 
-    def test_with_every_change_reverted_the_accepted_text_is_the_file_to_the_byte(self) -> Steps:
+    def test_with_every_change_reverted_the_accepted_text_is_the_file_byte_for_byte(self) -> Steps:
         """Issue 3: reverting every change gives the original."""
         yield from self.open_changes()
         for _ in ROWS:
@@ -274,11 +274,11 @@ class TestMarks(ChangesCase):
         """Issue 3: without fillers and links, the diff says what it lacks; a revert by key is there all the same."""
         self.set_limit("sublime_text.diff.marks", "MAX_DECORATED", 2)
         yield from self.open_changes()
-        lacks = "Too many changes for a link at each and blank lines that keep the sides level."
+        lacks = "Too many changes: no links and no alignment."
         self.assertIn(lacks, self.screen.header(self.proposal))
         self.assertEqual(self.screen.annotations(self.proposal), [])
         self.command("toggle_diff_layout")
-        self.assertIn("Too many changes for a link at each.", self.screen.header(self.proposal))
+        self.assertIn("Too many changes: no links.", self.screen.header(self.proposal))
         self.command("toggle_diff_layout")
         self.put_caret(ROWS[1])
         self.command("revert_change")

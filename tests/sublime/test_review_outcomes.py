@@ -129,7 +129,7 @@ class TestDoneOnDisk(CompanionCase):
         yield lambda: self.cli.outcomes
         expected = [("ide/diffAccepted", {"filePath": str(self.file), "content": FILE})]
         self.assertEqual(self.cli.outcomes, expected)
-        yield lambda: self.screen.said("app.py is already as Qwen Code proposes")
+        yield lambda: self.screen.said("app.py already matches the proposal of Qwen Code")
         self.assertEqual(self.window.views(), before)
 
     def test_a_diff_closes_by_itself_once_the_file_holds_the_proposal(self) -> Steps:
@@ -167,13 +167,13 @@ class TestWarnings(CompanionCase):
     """What the header warns of."""
 
     def test_a_file_that_changes_on_disk_is_warned_of(self) -> Steps:
-        """Issue 3: when it changed on disk since; the diff stays as it is."""
+        """Issue 3: when it changed on disk; the diff stays as it is."""
         self.set_limit("companion", "TICK", 0.1)
         yield from self.open_diff(PROPOSAL)
         yield lambda: self.screen.header(self.original)
         self.assertNotIn("⚠", self.screen.header(self.original))
         self.file.write_text("something = 'else'\n")
-        yield lambda: "changed on disk since" in self.screen.header(self.original)
+        yield lambda: "changed on disk" in self.screen.header(self.original)
         self.assertEqual((text_of(self.original), self.cli.outcomes), (FILE, []))
 
     def test_a_file_that_is_only_touched_is_not_warned_of(self) -> Steps:

@@ -44,7 +44,7 @@ class TestRequest(ChangesCase):
         self.assertEqual(text_of(self.proposal), "before\n" + PROPOSAL)
         header = self.screen.header(self.proposal)
         self.assertIn("✓ Accept ✗ Reject", header)
-        self.assertIn("Qwen Code: +3 −3 in 3 changes written as it is, not to be edited", header)
+        self.assertIn("Qwen Code: +3 −3 in 3 changes read-only", header)
         yield 0
 
     def test_it_is_gone_through_and_has_nothing_to_revert(self) -> Steps:
@@ -55,7 +55,7 @@ class TestRequest(ChangesCase):
             found.append(self.row())
         self.assertEqual(found, [row + 1 for row in ROWS])
         self.command("revert_change")
-        why = "QwenCompanion: Qwen Code writes app.py as it proposes: accept or reject the whole."
+        why = "QwenCompanion: Qwen Code writes app.py exactly as proposed. Accept or reject the whole change."
         yield lambda: why in self.screen.messages
         self.command("restore_change")
         yield lambda: self.screen.messages.count(why) == 2

@@ -1,4 +1,4 @@
-"""Diffs of every kind of text: what is shown, and what comes back to the byte (issue 3)."""
+"""Diffs of every kind of text: what is shown, and what comes back, byte for byte (issue 3)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ NOT_MARKED = "changes are not marked"
 CHANGES = "qwen_companion.changes"
 
 
-class TestToTheByte(CompanionCase):
-    """Reverting every change gives the original to the byte, restoring every one the proposal."""
+class TestBytes(CompanionCase):
+    """Reverting every change gives the original byte for byte, restoring every one the proposal."""
 
     def setUp(self) -> Steps:
         yield from super().setUp()
@@ -88,7 +88,7 @@ class TestTabs(CompanionCase):
     """The person's way to indent never gets into a text."""
 
     def test_tabs_stay_tabs_where_the_person_types_blanks(self) -> Steps:
-        """D3, to the byte: a view translates what is put into it if the setting says so."""
+        """D3, byte for byte: a view converts inserted tabs if the setting says so."""
         self.file.write_text("all:\n\tmake it\n\ttest it\n")
         yield lambda: "make" in text_of(self.view)
         self.view.settings().set("translate_tabs_to_spaces", True)
@@ -191,7 +191,7 @@ class TestKinds(CompanionCase):
         for encoding, mark in (("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff")):
             yield from self._assert_shown("naïve – 😀\n", encoding, mark)
 
-    def test_a_proposal_of_5_mb_comes_back_to_the_byte(self) -> Steps:
+    def test_a_proposal_of_5_mb_comes_back_byte_for_byte(self) -> Steps:
         """Issue 3: 100,000 lines of 5 MB, and gemini-cli #7570: large files hit a limit."""
         line = "%06d: the quick brown fox jumps over it all\r\n"
         original = "".join(line % number for number in range(110_000))

@@ -112,7 +112,7 @@ def test_edited_text_comes_back_with_the_proposals_line_endings(running: Running
     "name",
     ["a.txt", "./a.txt", "sub/../a.txt", "a//b.txt", "é😀 .txt", "e\u0301.txt", "a\\b.txt", " a ", "a.txt/", "%41"],
 )
-def test_the_path_is_echoed_to_the_byte(running: Running, cli: Cli, stream: Stream, project: Path, name: str):
+def test_the_path_is_echoed_byte_for_byte(running: Running, cli: Cli, stream: Stream, project: Path, name: str):
     """D3, D4: it is the CLI's key; a tidied one would be ignored."""
     path = f"{project}/{name}"
     cli.open_diff(path, "new\n")
@@ -398,7 +398,7 @@ class TestOnDisk:
         assert [text for _, _, text, _ in until(lambda: running.editor.kept)] == ["mine\n"]
         until(lambda: not running.editor.diffs)
 
-    def test_a_file_that_changes_below_its_diff_is_warned_of(self, running: Running, cli: Cli, path: str):
+    def test_a_file_that_changes_while_its_diff_is_open_is_warned_of(self, running: Running, cli: Cli, path: str):
         """D1: the left side is no longer what is there."""
         cli.open_diff(path, "new\n")
         diff = running.diff(path)

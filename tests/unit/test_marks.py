@@ -7,7 +7,7 @@ import gc
 from companion.review.marks import marks
 
 
-def test_marks_are_nothing_to_the_garbage_collector():
+def test_the_garbage_collector_does_not_track_marks():
     """Issue 3, figures: with 50,000 new objects to look at it would look through all, and hold the UI thread."""
     old = [f"line {number}" for number in range(6_000)]
     new = [line if number % 3 else f"{line}\nnew" for number, line in enumerate(old)]

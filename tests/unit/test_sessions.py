@@ -270,7 +270,7 @@ class TestEnd:
         assert cli.ask("tools/list").status_code == 404
         assert cli.get().status_code == 404
         running.do(lambda companion: companion.reviews.accept(diff.review.number, "new\n"))
-        assert ("Qwen Code is gone, so nobody writes a.txt.", 1) in running.editor.said
+        assert ("Qwen Code has disconnected and can't write a.txt.", 1) in running.editor.said
         assert running.editor.diffs
         running.do(lambda companion: companion.reviews.reject(diff.review.number))
         assert not running.editor.diffs

@@ -42,7 +42,7 @@ def lines(text: str) -> list[str]:
 @example("\r")
 @example("a\r\nb\rc\nd")
 def test_unedited_text_comes_back_as_it_was(text: str):
-    """D3: a proposal that the person did not edit is what the CLI wrote, to the byte."""
+    """D3: a proposal that the person did not edit is what the CLI wrote, byte for byte."""
     source = SourceText(text)
     assert source.restore(source.shown) == text
 
@@ -94,7 +94,7 @@ def test_a_text_of_one_kind_of_ending_stays_of_that_kind(before: list[str], endi
 @given(TEXTS, TEXTS)
 @example("a\nB\nc\n", "a\r\nb\r\nc\r\n")
 @example("a\r\nB\r\n", BOM + "a\nb\n")
-def test_a_proposal_that_has_become_the_file_again_is_the_file_to_the_byte(proposed: str, file: str):
+def test_a_proposal_that_has_become_the_file_again_is_the_file_byte_for_byte(proposed: str, file: str):
     """Issue 3: reverting every change gives the original, for any two texts."""
     proposal, original = SourceText(proposed), SourceText(file)
     expected = proposed if proposal.shown == original.shown else file

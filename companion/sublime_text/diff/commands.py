@@ -1,4 +1,4 @@
-"""The package's commands."""
+"""The commands of diffs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class QwenCompanionEditDiffCommand(sublime_plugin.TextCommand):
-    """Replace a part of a view by a text, as it is."""
+    """Replace a part of a view with a text, unchanged."""
 
     def run(self, edit: sublime.Edit, start: int, end: int, text: str) -> None:
         """`start` and `end` are points; `text` has plain line feeds."""
@@ -28,12 +28,12 @@ class QwenCompanionEditDiffCommand(sublime_plugin.TextCommand):
             settings.set("translate_tabs_to_spaces", True)
 
     def is_visible(self) -> bool:
-        """Not in a menu."""
+        """It is not shown in menus."""
         return False
 
 
 class _DiffCommand(sublime_plugin.TextCommand):
-    """A command on a diff: that of its view, else the only one of the window."""
+    """A command on a diff: the one that the view belongs to, else the only one of the window."""
 
     def is_enabled(self) -> bool:
         """Whether it is clear which diff is meant."""
@@ -41,17 +41,17 @@ class _DiffCommand(sublime_plugin.TextCommand):
         return adapter is not None and adapter.diffs.meant(self.view) is not None
 
     def run(self, edit: sublime.Edit) -> None:
-        """Do it."""
+        """Run the command on the diff."""
         if (adapter := package.adapter()) and (diff := adapter.diffs.meant(self.view)):
             self.on_diff(adapter.diffs, diff)
 
     def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
-        """What the command does."""
+        """Run the command on a diff."""
         raise NotImplementedError
 
 
 class QwenCompanionAcceptDiffCommand(_DiffCommand):
-    """Accept the proposed change, with what was edited in it."""
+    """Accept the proposed change with the person's edits."""
 
     def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
         """Tell the CLI, which writes the file."""
@@ -70,7 +70,7 @@ class QwenCompanionNextChangeCommand(_DiffCommand):
     """Go to the next change."""
 
     def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
-        """Move the caret of the proposal."""
+        """Move the proposal's caret."""
         diff.go(1)
 
 
@@ -78,31 +78,31 @@ class QwenCompanionPreviousChangeCommand(_DiffCommand):
     """Go to the previous change."""
 
     def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
-        """Move the caret of the proposal."""
+        """Move the proposal's caret."""
         diff.go(-1)
 
 
 class QwenCompanionRevertChangeCommand(_DiffCommand):
-    """Undo the change at the caret of the proposal."""
+    """Undo the change at the proposal's caret."""
 
     def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
-        """Take the lines of the file on disk."""
+        """Use the lines of the file on disk."""
         diffs.revert(diff)
 
 
 class QwenCompanionRestoreChangeCommand(_DiffCommand):
-    """Make the change at the caret of the proposal again."""
+    """Restore the change at the proposal's caret."""
 
     def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
-        """Take the lines that the CLI proposed."""
+        """Use the lines that the CLI proposed."""
         diffs.restore(diff)
 
 
 class QwenCompanionToggleDiffLayoutCommand(_DiffCommand):
-    """Show the diff inline in place of side by side, or back."""
+    """Switch a diff between side by side and inline."""
 
     def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
-        """The proposal's text and its undo history stay."""
+        """Keep the proposal's text and its undo history."""
         diff.toggle_layout()
 
 
@@ -122,7 +122,7 @@ class QwenCompanionAcceptAllCommand(_WindowDiffsCommand):
     """Accept every diff of the window."""
 
     def run(self) -> None:
-        """Accept each as it stands."""
+        """Accept each with its current text."""
         if adapter := package.adapter():
             for diff in self._diffs():
                 adapter.diffs.accept(diff)
@@ -139,10 +139,10 @@ class QwenCompanionRejectAllCommand(_WindowDiffsCommand):
 
 
 class QwenCompanionPendingDiffsCommand(_WindowDiffsCommand):
-    """Pick one of the window's diffs from a list."""
+    """Choose one of the window's diffs from a list."""
 
     def run(self) -> None:
-        """Show the list, and the picked diff."""
+        """Show the list, then the chosen diff."""
         diffs = self._diffs()
         items = [_item(diff) for diff in diffs]
         self.window.show_quick_panel(items, lambda index: self._picked(diffs[index]) if index >= 0 else None)

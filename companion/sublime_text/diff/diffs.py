@@ -1,4 +1,4 @@
-"""The diffs on the screen, in every window: what the person does with them, and what the companion says of them."""
+"""The diffs on the screen, in every window."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from ...review.reviews import Reviews
 
 QUIET = 150
-"""Milliseconds without an edit before the changes are marked anew."""
+"""Milliseconds without an edit before the changes are marked again."""
 
 
 class Diffs:
-    """Opens and closes diffs, and knows which one a view belongs to. Lives on the UI thread.
+    """Opens and closes diffs, and knows which one a view belongs to. Used on the UI thread only.
 
-    `tell` runs something with the reviews on the companion thread, which alone decides.
+    `tell` runs a function with the reviews on the companion thread, which decides alone.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Diffs:
         self._open: dict[int, DiffView] = {}
 
     def open(self, review: Review, marks: Marks | None) -> None:
-        """Show a review in its session's window. The focus stays where it is, unless the diff covers that."""
+        """Show a review in its session's window. The focus stays where it is, unless the diff covers that view."""
         window = find_window(review.owner.window)
         if window is None:
             self._tell(lambda reviews: reviews.reject(review.number))
@@ -56,24 +56,24 @@ class Diffs:
         self._focus.give(window, focus if focus and is_visible(focus) else diff.proposal)
 
     def text(self, review: Review) -> str | None:
-        """The text of a review's proposal; None if it isn't on the screen."""
+        """The text of a review's proposal, or None if it isn't open."""
         diff = self._open.get(review.number)
         return diff.text() if diff else None
 
     def show_marks(self, review: Review, marks: Marks, version: int) -> None:
-        """Mark the changes of a proposal, if it hasn't been edited further."""
+        """Mark the changes of a proposal, unless it has been edited since."""
         diff = self._open.get(review.number)
         if diff and diff.proposal.is_valid() and diff.proposal.change_count() == version:
             diff.show_marks(marks)
 
     def apply(self, review: Review, edit: Edit, version: int) -> None:
-        """Edit a proposal, if it hasn't been edited further."""
+        """Edit a proposal, unless it has been edited since."""
         diff = self._open.get(review.number)
         if diff and diff.proposal.is_valid() and diff.proposal.change_count() == version:
             diff.apply(edit)
 
     def close(self, review: Review) -> None:
-        """A review has its outcome: close its views and give the focus back."""
+        """A review has its outcome: close its views and restore the focus."""
         diff = self._open.pop(review.number, None)
         if diff is None:
             return
@@ -86,12 +86,12 @@ class Diffs:
         after.restore()
 
     def changed_on_disk(self, review: Review) -> None:
-        """The file isn't what the diff shows any more."""
+        """The file differs from what the diff shows."""
         if diff := self._open.get(review.number):
             diff.warn_changed_on_disk()
 
     def orphan(self, review: Review) -> None:
-        """Nobody waits for a review any more."""
+        """Nobody waits for this review."""
         if diff := self._open.get(review.number):
             diff.orphan()
 
@@ -100,11 +100,11 @@ class Diffs:
         return next((diff for diff in self._open.values() if view in (diff.original, diff.proposal)), None)
 
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
-        """The diffs of a window, in the order in which they were opened."""
+        """The diffs of a window, in the order of their opening."""
         return [diff for diff in self._open.values() if diff.window == window]
 
     def meant(self, view: sublime.View) -> DiffView | None:
-        """The diff that a command means: that of the view, else the only one of the window."""
+        """The diff that a command refers to: the one of the view, else the only one of the window."""
         if found := self.find(view):
             return found
         in_window = self.in_window(view.window())
@@ -125,16 +125,16 @@ class Diffs:
         self._at_line(diff, line, lambda reviews, *where: reviews.revert(*where))
 
     def restore(self, diff: DiffView) -> None:
-        """Make the change at the caret again, as it was proposed."""
+        """Restore the change at the caret as it was proposed."""
         self._at_line(diff, None, lambda reviews, *where: reviews.restore(*where))
 
     def show(self, diff: DiffView) -> None:
-        """Bring a diff to the screen, and the focus to its proposal."""
+        """Show a diff and focus its proposal."""
         diff.show()
         diff.window.focus_view(diff.proposal)
 
     def edited(self, view: sublime.View) -> None:
-        """A view was edited; if it is a proposal, its marks follow after a moment of quiet."""
+        """A view was edited. The marks of a proposal are updated after a short pause."""
         diff = self.find(view) if self._open else None
         if diff and view == diff.proposal:
             version = view.change_count()
@@ -143,19 +143,19 @@ class Diffs:
             other.file_edited(view)
 
     def view_closed(self, view: sublime.View) -> None:
-        """A view was closed; closing the proposal rejects it."""
+        """A view was closed. Closing the proposal rejects it."""
         diff = self.find(view)
         if diff and view == diff.proposal:
             self.reject(diff)
 
     def clear_leftovers(self, window: sublime.Window) -> list[str]:
-        """Sublime has restored a window's views: no diff of before goes on. The names of those left to the person."""
+        """Sublime has restored a window's views. Close those of old diffs; the result names the tabs that were kept."""
         live = {view.buffer_id() for diff in self._open.values() for view in diff.views}
         left = [view for view in window.views() if _is_of_diff(view) and view.buffer_id() not in live]
         return [name for view in left for name in [view.name()] if clear(view)]
 
     def close_all(self) -> None:
-        """The package is unloaded: its diffs go, but for those that the person has edited."""
+        """The package is unloaded: close its diffs, except those that the person has edited."""
         for diff in self._open.values():
             if diff.text() in (None, diff.review.shown):
                 diff.close()

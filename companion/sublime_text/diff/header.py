@@ -1,4 +1,4 @@
-"""The line at the top of each side of a diff: what it is, what is to be known of it, and what can be done."""
+"""The line at the top of each side of a diff: a title, warnings and actions."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Header:
     """The header of one view. `clicked` is called with a link's href."""
 
     def __init__(self, view: sublime.View, clicked: Callable[[str], None]) -> None:
-        # The set erases its phantoms when it is collected.
+        # A PhantomSet erases its phantoms when it is garbage-collected.
         self._phantoms = sublime.PhantomSet(view, _KEY)
         self._clicked = clicked
 
     def show(self, content: str) -> None:
-        """Show minihtml, on one line so that both sides stay level."""
+        """Show minihtml on one line, so that both sides stay level."""
         text = f'<body id="qwen-companion-header"><style>{_STYLE}</style><div>{content}</div></body>'
         self._phantoms.update([sublime.Phantom(sublime.Region(0), text, sublime.PhantomLayout.BLOCK, self._clicked)])
 
@@ -57,10 +57,10 @@ def proposal_header(cli: str, counts: Tally | None, note: str = "", *, is_editab
         inserted = f'<span class="inserted">+{counts.inserted}</span>'
         what = f'{inserted} <span class="deleted">−{counts.deleted}</span> in {changes}'
     said = f' &nbsp; <span class="warning">{html.escape(note)}</span>' if note else ""
-    fixed = "" if is_editable else ' &nbsp; <span class="quiet">written as it is, not to be edited</span>'
+    fixed = "" if is_editable else ' &nbsp; <span class="quiet">read-only</span>'
     return f"{ANSWERS} &nbsp; {html.escape(cli)}: {what}{fixed}{said}"
 
 
 def orphaned_header(cli: str) -> str:
-    """The content over a proposal that nobody waits for any more."""
-    return f'<span class="warning">{html.escape(cli)} is gone and waits for no answer. Close this view.</span>'
+    """The content over a proposal that nobody waits for."""
+    return f'<span class="warning">{html.escape(cli)} has disconnected and waits for no answer. Close this tab.</span>'

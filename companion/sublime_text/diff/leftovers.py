@@ -1,4 +1,4 @@
-"""Views of diffs that are left over: Sublime keeps scratch tabs, with their texts and settings, over a restart."""
+"""Tabs of old diffs: Sublime restores scratch tabs with their texts and settings after a restart."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sublime
 from ..windows import DIFF_SETTING
 
 SHOWN_SETTING = "qwen_companion.shown"
-"""On the views of a diff: a fingerprint of the text that was put into it. Without it nothing tells what was edited."""
+"""On the views of a diff: a fingerprint of their initial text. Without it, edits can't be detected."""
 
 
 def remember(view: sublime.View, text: str) -> None:
-    """Keep what a view of a diff shows, for `clear`. Off the UI thread, for a large text takes a while."""
+    """Record what a view of a diff shows, for `clear`. This is done off the UI thread: a large text takes a while."""
 
     def put() -> None:
         fingerprint = _fingerprint(text)
@@ -24,7 +24,7 @@ def remember(view: sublime.View, text: str) -> None:
 
 
 def clear(view: sublime.View) -> bool:
-    """Close a view of a diff that is no more, or leave it to the person if its text is theirs. Whether it was left."""
+    """Close a view of an old diff, or keep it as an ordinary tab if the person has edited it. True if it was kept."""
     text = view.substr(sublime.Region(0, view.size()))
     if view.file_name() is None and view.settings().get(SHOWN_SETTING) == _fingerprint(text):
         view.set_scratch(True)
@@ -35,7 +35,7 @@ def clear(view: sublime.View) -> bool:
 
 
 def let_go(view: sublime.View) -> None:
-    """Make a view of a diff one like any other."""
+    """Turn a view of a diff into an ordinary one."""
     view.set_read_only(False)
     for name in (DIFF_SETTING, SHOWN_SETTING):
         view.settings().erase(name)

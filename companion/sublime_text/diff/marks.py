@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from ...review.marks import Filler, Points, Side
 
 CHANGES = "qwen_companion.changes"
-"""Key of the regions of the changes; those that are too many for one turn go on under ….1, ….2 and so on."""
+"""Key of the regions of the changes. If there are many, further keys have the suffixes .1, .2 and so on."""
 AT_ONCE = 4_000
-"""Regions that are added at once."""
+"""The number of regions that are added at once."""
 WORDS = "qwen_companion.words"
 FILLERS = "qwen_companion.fillers"
 
 MAX_DECORATED = 2_000
-"""Changes with fillers and links. A diff of more is read as a whole, and thousands of phantoms make an editor slow."""
+"""With more changes than this there are no fillers and links: thousands of phantoms make an editor slow."""
 
 _FILLER = (
     "<body><style>"
@@ -44,7 +44,7 @@ def are_few(side: Side) -> bool:
 class SideMarks:
     """The marks of one side. `clicked` is called with the href of a change's link; without it there are no links.
 
-    With `marks_gaps` a change is marked where lines are missing as well, by an empty region.
+    With `marks_gaps`, a change without lines on this side is marked by an empty region.
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class SideMarks:
         self._fillers: list[int] = []
 
     def steps(self, side: Side, *, inline: bool) -> list[Callable[[], None]]:
-        """What draws the marks, in parts that each take the UI thread a moment only.
+        """The steps that draw the marks. Each is short, so that the UI thread stays responsive.
 
-        In an inline diff, Sublime itself draws the lines and needs no fillers.
+        In an inline diff, Sublime draws the lines itself and needs no fillers.
         """
         few = are_few(side)
         lines = side.lines if self._marks_gaps else [points for points in side.lines if points[0] < points[1]]
@@ -84,7 +84,7 @@ class SideMarks:
         ]
 
     def clear(self) -> None:
-        """Take all marks away."""
+        """Remove all marks."""
         self._erase_lines(0)
         self._view.erase_regions(WORDS)
         self._erase_fillers()
@@ -125,7 +125,7 @@ class SideMarks:
 
 
 def change_regions(view: sublime.View) -> list[sublime.Region]:
-    """Where a proposal's changes are now, in order; empty regions where lines are missing."""
+    """The current regions of a proposal's changes, in order. A region is empty where lines are missing."""
     found: list[sublime.Region] = []
     part = 0
     while regions := view.get_regions(_key(part)):

@@ -1,4 +1,4 @@
-"""Scrolls the two sides of a diff together. Sublime tells no scrolling, so this looks again and again."""
+"""Scrolls the two sides of a diff together. Sublime has no event for scrolling, so this polls."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable
 import sublime
 
 INTERVAL = 25
-"""Milliseconds between two looks while the diff is on the screen."""
+"""Milliseconds between two polls while the diff is on the screen."""
 HIDDEN_INTERVAL = 250
-"""Milliseconds between two looks while it is not."""
+"""Milliseconds between two polls while it is not."""
 
 
 class ScrollTogether:
-    """Keeps two views level, from now on until one of them is closed.
+    """Keeps two views level until one of them is closed.
 
-    `across` tells the height on the other view that is level with one of the first (0) or the second (1).
+    `across` maps a vertical position of the first (0) or the second (1) view to the corresponding one of the other.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class ScrollTogether:
         self._look_later()
 
     def close(self) -> None:
-        """Let go of the views."""
+        """Stop."""
         self._wanted = False
 
     def _look_later(self) -> None:

@@ -1,4 +1,4 @@
-"""Work on the UI thread, in parts: between two of them the editor draws and takes keys."""
+"""Long work on the UI thread, in steps: between two of them the editor draws and handles keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sublime
 
 
 def in_steps(steps: Sequence[Callable[[], object]], is_wanted: Callable[[], bool]) -> None:
-    """Run the first step now and each further one on a turn of its own, as long as they are wanted."""
+    """Run the first step now and each further one on a later turn, as long as they are wanted."""
     if steps and is_wanted():
         steps[0]()
         if steps[1:]:

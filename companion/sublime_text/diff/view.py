@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 Layout = Literal["side_by_side", "inline"]
 
 PATH_SETTING = "qwen_companion.file_path"
-"""On the views of a diff: the path as the CLI says it."""
+"""On the views of a diff: the path exactly as the CLI sent it."""
 CHUNK = 500_000
-"""Characters that go into a view at once."""
+"""The number of characters that are inserted into a view at once."""
 
 
 class DiffView:
     """The views of a review: the proposal, editable unless a chat asks, and, side by side with it, the file on disk.
 
-    `act` is called with what the person clicks: accept, reject, next, previous, or revert:INDEX of a change.
+    `act` is called with the href that the person clicks: accept, reject, next, previous, or revert:INDEX of a change.
     """
 
     def __init__(
@@ -74,51 +74,51 @@ class DiffView:
 
     @property
     def views(self) -> list[sublime.View]:
-        """The views that are open, the original first."""
+        """The open views, the original first."""
         return [view for view in (self.original, self.proposal) if view and view.is_valid()]
 
     @property
     def counts(self) -> Tally | None:
-        """How much is changed, as far as it is known."""
+        """The number of changes and lines, if known."""
         return self._marks.tally if self._marks else None
 
     @property
     def is_shown(self) -> bool:
-        """Whether the person sees it."""
+        """Whether it is on the screen."""
         return any(is_visible(view) for view in self.views)
 
     def show(self, beside: sublime.View | None = None) -> None:
-        """Select the views side by side, next to a view of the same group that has to stay."""
+        """Select the views side by side, next to a view of the same group that has to stay visible."""
         views = [*([beside] if beside else []), *self.views]
         show_in_group(self.window, self.group, [sheet for view in views if (sheet := view.sheet())])
 
     def text(self) -> str | None:
-        """The proposal as it stands; None if its view is closed."""
+        """The current text of the proposal, or None if its view is closed."""
         if not self.proposal.is_valid():
             return None
         return self.proposal.substr(sublime.Region(0, self.proposal.size())) if self._is_filled else self.review.shown
 
     def needs_marks(self, version: int) -> bool:
-        """Whether the proposal is at a version whose marks nobody has asked for: those of the filled view are there."""
+        """Whether the marks of this version of the proposal are still to be computed."""
         return self.proposal.is_valid() and self.proposal.change_count() == version != self._filled_version
 
     def show_marks(self, marks: Marks | None) -> None:
-        """Mark the changes, None where the texts can't be compared."""
+        """Mark the changes. None means that the texts can't be compared."""
         self._marks = marks
         self._draw()
 
     def apply(self, edit: Edit) -> None:
-        """Edit the proposal, as one step of its undo history, and put the caret where the change can be undone."""
+        """Edit the proposal as one undo step, and put the caret where the edit can be undone."""
         args = {"start": edit.start, "end": edit.end, "text": edit.text}
         self.proposal.run_command("qwen_companion_edit_diff", args)
         caret = edit.start + len(edit.text)
         if edit.text.endswith("\n") and not (edit.text == "\n" and caret == self.proposal.size()):
-            caret -= 1  # into the last of these lines
+            caret -= 1  # into the last inserted line
         self.proposal.sel().clear()
         self.proposal.sel().add(caret)
 
     def go(self, step: Literal[1, -1]) -> None:
-        """Go to the next or the previous change from the caret, and from the last to the first."""
+        """Go to the next or the previous change from the caret, and wrap around at the end."""
         starts = [region.begin() for region in change_regions(self.proposal)]
         if not starts:
             return
@@ -131,7 +131,7 @@ class DiffView:
         self.proposal.show_at_center(target)
 
     def line_of_change(self, index: int) -> int | None:
-        """The line at which a change is now, from 0."""
+        """The current line of a change, from 0."""
         regions = change_regions(self.proposal)
         return self.proposal.rowcol(regions[index].begin())[0] if index < len(regions) else None
 
@@ -141,16 +141,16 @@ class DiffView:
         self._show_headers()
 
     def file_edited(self, view: sublime.View) -> None:
-        """A view of a file was edited; if it is this diff's file, there may be something to warn of."""
+        """A view of a file was edited. If it is the file of this diff, update the warnings."""
         if self._is_filled and view in self._views_of_file() and self._warned != self._warnings():
             self._show_headers()
 
     def orphan(self) -> None:
-        """Say that nobody waits for the outcome any more."""
+        """Say that nobody waits for the outcome."""
         self._show_headers()
 
     def toggle_layout(self) -> None:
-        """From side by side to inline or back; the proposal's view, its text and its undo history stay."""
+        """Switch between side by side and inline. The proposal's view, text and undo history stay."""
         inline = self.layout == "side_by_side"
         self.layout = "inline" if inline else "side_by_side"
         if inline:
@@ -170,17 +170,14 @@ class DiffView:
         self.window.focus_view(self.proposal)
 
     def take_over(self, closing: DiffView) -> None:
-        """Another diff is about to close. What it covered is what this one covers, if it covers that one.
-
-        So it is with what had the focus.
-        """
+        """Another diff is about to close. If this one covers it, this one takes over what to restore later."""
         if any(sheet in self._before.sheets for view in closing.views if (sheet := view.sheet())):
             self._before = closing._before
         if self.focus_before.view in closing.views:
             self.focus_before = closing.focus_before
 
     def close(self) -> None:
-        """Close the views, and show in their group what was there before if they were seen."""
+        """Close the views. If they were visible, show again what their group showed before."""
         self._end_scrolling()
         was_shown = self.is_shown
         for view in self.views:
@@ -189,7 +186,7 @@ class DiffView:
             self._before.restore()
 
     def release(self) -> None:
-        """Leave the proposal to the person, as a view like any other, and close the original."""
+        """Leave the proposal to the person as an ordinary view, and close the original."""
         self._end_scrolling()
         if self.original:
             self.original.close()
@@ -204,7 +201,7 @@ class DiffView:
         settings = view.settings()
         settings.set(DIFF_SETTING, side)
         settings.set(PATH_SETTING, self.review.file_path)
-        settings.set("word_wrap", False)  # a wrapped line would put the sides out of level
+        settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
         syntax = self._like.syntax() if self._like else None
         if syntax := syntax or sublime.find_syntax_for_file(self.review.file_path, self.review.shown[:1000]):
             view.assign_syntax(syntax)
@@ -221,7 +218,7 @@ class DiffView:
         def filled() -> None:
             view.set_read_only(True)
             self._is_original_filled = True
-            if self.original == view:  # later than the proposal, perhaps
+            if self.original == view:  # it may be filled later than the proposal
                 self._draw()
 
         self._fill(view, self.review.original, filled)
@@ -247,7 +244,7 @@ class DiffView:
 
     def _filled(self) -> None:
         self._is_filled = True
-        if self.proposal.size() == len(self.review.shown):  # else the person was faster
+        if self.proposal.size() == len(self.review.shown):  # otherwise the person has edited it already
             self._filled_version = self.proposal.change_count()
         self.proposal.set_read_only(not self.review.is_editable)
         self.proposal.set_reference_document(self.review.original)
@@ -299,13 +296,13 @@ class DiffView:
 
     def _note(self) -> str:
         if self._marks is None:
-            return "Too large or no text: changes are not marked."
+            return "Too large or not a text: changes are not marked."
         if are_few(self._marks.proposal):
             return ""
-        missing = ["a link at each"] if self.review.is_editable else []
+        missing = ["links"] if self.review.is_editable else []
         if self.layout == "side_by_side":
-            missing.append("blank lines that keep the sides level")
-        return f"Too many changes for {' and '.join(missing)}." if missing else ""
+            missing.append("alignment")
+        return f"Too many changes: no {' and no '.join(missing)}." if missing else ""
 
     def _warnings(self) -> list[str]:
         warnings: list[str] = []
@@ -315,14 +312,14 @@ class DiffView:
         if folders and not any(_is_below(self.review.file_path, folder) for folder in folders):
             warnings.append("outside this window's folders")
         if self._is_changed_on_disk:
-            warnings.append("changed on disk since")
+            warnings.append("changed on disk")
         return warnings
 
     def _views_of_file(self) -> list[sublime.View]:
         return views_of_file(self.review.file_path) if self.review.is_here else []
 
     def _across(self, side: int, y: float) -> float:
-        """The height on the other side that belongs beside one of the original (0) or the proposal (1)."""
+        """The vertical position on the other side that corresponds to one of the original (0) or the proposal (1)."""
         marks, original = self._marks, self.original
         if marks is None or original is None or are_few(marks.proposal):
             return y
