@@ -241,7 +241,11 @@ class QwenCompanionChatCompleteCommand(sublime_plugin.TextCommand):
         before = self.view.substr(sublime.Region(chat.text.length, caret))
         found = open_mention(before) if text.startswith("@") else (0, "")
         start = chat.text.length + (found[0] if found else len(before))
-        self.view.replace(edit, sublime.Region(start, caret), text)
+        # `replace` of an empty region selects what it inserts, so the next key would delete it.
+        self.view.erase(edit, sublime.Region(start, caret))
+        self.view.insert(edit, start, text)
+        self.view.sel().clear()
+        self.view.sel().add(start + len(text))
 
     def is_visible(self) -> bool:
         """Not in a menu."""
