@@ -1,7 +1,7 @@
-"""The chats of the windows: one for each, with its daemon, its session and what the person does with it.
+"""The chats of all windows, at most one for each, and what the person does with them.
 
-Lives on the companion thread, every method included. What goes wrong is said through the editor, never raised, but for
-the methods that return something: those raise a DaemonError whose words are for the person.
+Everything here runs on the companion thread. Failures are shown through the editor, never raised, except by
+the methods that return something: those raise a DaemonError with a message for the person.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Chats:
             chat.configured(is_changed=settings != before)
 
     def open(self, window: int, folder: str, session: str = "") -> None:
-        """Connect a window's chat, or draw it anew if it has one already; `session` is one to resume."""
+        """Connect a window's chat, or draw it again if it has one already. `session` is the id of one to resume."""
         self._made(window).open(folder, session)
 
     def close(self, window: int) -> None:
@@ -76,7 +76,7 @@ class Chats:
             self._editor.return_draft(window, draft, str(NotConnectedError()))
 
     def questions(self, window: int) -> int:
-        """How many permissions wait in a window's chat that no diff shows."""
+        """How many permissions wait in a window's chat without a diff that shows them."""
         chat = self._windows.get(window)
         return chat.questions if chat else 0
 
@@ -99,7 +99,7 @@ class Chats:
                 draft = chat.outbox.draft_of(prompt, text)
                 self._editor.return_draft(window, draft, "It was removed from the queue.")
             else:
-                self._editor.mention("This prompt waits no more.", window)
+                self._editor.mention("This prompt is no longer in the queue.", window)
 
         self._do(window, dequeue)
 
@@ -116,7 +116,7 @@ class Chats:
         self._do(window, lambda chat: chat.answer(permission, option, answers))
 
     def switch_model(self, window: int, model: str) -> None:
-        """Have another model answer."""
+        """Switch the model."""
 
         async def switch(chat: WindowChat) -> None:
             client, session = chat.connected
@@ -136,7 +136,7 @@ class Chats:
         self._do(window, switch)
 
     def reconnect(self, window: int) -> None:
-        """Connect anew, also if it is connected: with the settings as they are now, resuming the session."""
+        """Connect again, even if connected, with the current settings. The session is resumed."""
         if chat := self._windows.get(window):
             chat.reconnect()
 
@@ -224,7 +224,7 @@ class Chats:
 
     @staticmethod
     def end_inherited(left: Mapping[str, Any]) -> None:
-        """End what nobody has taken: the private daemon. From any thread; blocks for a moment."""
+        """End the private daemon that no instance has taken over. Call it from any thread; it blocks for a moment."""
         if daemon := handed_over(left):
             launch.stop_now(daemon)
 

@@ -1,7 +1,7 @@
 """The connection of a window's chat: it reaches the daemon, reads a session's events, and tries again when that fails.
 
-The reader waits for nobody: each event goes into the conversation at once, and whoever shows it takes a snapshot when
-there is time. A slow screen costs no memory but that of the conversation.
+The reader never waits for the screen: each event goes into the conversation at once, and the screen gets a snapshot
+when it is ready. A slow screen needs no more memory than the conversation.
 """
 
 from __future__ import annotations

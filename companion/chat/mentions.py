@@ -1,6 +1,6 @@
-"""Mentions of files in what a person writes: `@path`, with blanks and backslashes in the path escaped by a backslash.
+"""Mentions of files in a prompt: `@path`, with blanks and backslashes in the path escaped by a backslash.
 
-Where a path ends is known only by asking which files there are: in many languages no blank follows it. Pure.
+Only a look at the files shows where a path ends: in many languages no blank follows it. Pure.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from itertools import islice
 MAX_MENTIONS = 50
 """Paths behind an @ that are looked up; those after them stay text."""
 MAX_ENDS = 8
-"""The nearest places where a path may end, of those that are tried."""
+"""How many of the nearest possible ends of a path are tried."""
 MAX_PATH = 1000
 """Characters of a path that is looked up."""
 
 _INSIDE = r"[A-Za-z0-9_./\\@]"
-"""Before an @ that begins no mention: e-mail addresses, and paths that have one in them."""
+"""Before an @ that begins no mention, as in e-mail addresses and in paths."""
 _MENTION = re.compile(rf"(?<!{_INSIDE})@(?=((?:\\.|[^\s\\]){{1,{MAX_PATH}}}))")
 _OPEN = re.compile(rf"(?<!{_INSIDE})@((?:\\.|(?<={_INSIDE})@|[^\s\\@])*)$")
 _PUNCTUATION = ",:;!?)]}'\"。，、；：！？）」』】》〉”’…"  # noqa: RUF001 - they are meant
 _END = re.compile(rf"(?<!\\)(?:(?=\.*(?:[{re.escape(_PUNCTUATION)}]|\Z))|(?<=[!-~])(?=[^ -~]))")
-"""Punctuation, or what follows on a letter of another script, as in "@a.py吧"."""
+"""Punctuation, or a change of script, as in "@a.py吧"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class Mention:
 
 
 def mentions(text: str) -> list[Mention]:
-    """What may be mentions in a text, in their order. One may lie within what follows another."""
+    """Possible mentions in a text, in order. They may overlap."""
     return [_mention(found[1], found.start()) for found in islice(_MENTION.finditer(text), MAX_MENTIONS)]
 
 
 def open_mention(before: str) -> tuple[int, str] | None:
-    """Where the mention begins that is being written at the end of a text, and the path so far."""
+    """Where an incomplete mention at the end of a text begins, and its path so far."""
     found = _OPEN.search(before)
     return (found.start(), _unescaped(found[1])) if found else None
 

@@ -1,4 +1,4 @@
-"""What a person sends into a chat: in order, once it is connected; and back to the person if it can't be sent."""
+"""Sends a person's prompts in order, once the chat is connected. What can't be sent goes back to the prompt."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_INJECTED = 16_000
 MAX_REMEMBERED = 20
 """How many of the latest drafts are remembered, for one that comes back from the queue."""
 QUICK = 0.3
-"""Seconds in which a draft goes out that needs not be shown before."""
+"""Seconds after which a draft that is still unsent is shown."""
 
 MAX_PICTURE = 8 * 1024 * 1024
 """Bytes."""
@@ -40,7 +40,7 @@ _PICTURES = {
 
 @dataclass(eq=False, slots=True)
 class _Waiting:
-    """A draft that has not gone out yet."""
+    """A draft that was not sent yet."""
 
     draft: Draft
     is_slow: bool = False
@@ -52,8 +52,8 @@ class _Waiting:
 class Outbox:
     """The drafts of one chat.
 
-    `connected` waits for the connection; it raises a DaemonError if that can't be had. `background` runs what sends,
-    `changed` is called when `unsent` is another.
+    `connected` waits for the connection and raises a DaemonError if there is none. `background` runs the sending,
+    `changed` is called when `unsent` has changed.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Outbox:
 
     @property
     def unsent(self) -> tuple[Queued, ...]:
-        """What has been waiting for some time and has not gone out, the oldest first."""
+        """What has been waiting for some time, the oldest first."""
         return tuple(Queued(key, _shown(each.draft)) for key, each in self._waiting.items() if each.is_slow)
 
     def send(self, draft: Draft, *, mid_turn: bool) -> None:
@@ -85,7 +85,7 @@ class Outbox:
         asyncio.get_running_loop().call_later(QUICK, self._look_at, key)
 
     def take(self) -> list[Draft]:
-        """What has not gone out yet, the oldest first. It is the taker's from now on."""
+        """What was not sent yet, the oldest first. It belongs to the caller from now on."""
         taken, self._waiting = list(self._waiting.values()), {}
         for waiting in taken:
             if waiting.task:
@@ -94,7 +94,7 @@ class Outbox:
         return [waiting.draft for waiting in taken]
 
     def take_one(self, key: str) -> Draft | None:
-        """One of those that are unsent, which is the taker's from now on; None if it has gone out, or is going."""
+        """Take one of the unsent drafts; None if it was sent or is being sent."""
         waiting = self._waiting.get(key)
         if waiting is None or waiting.is_going:
             return None
@@ -104,7 +104,7 @@ class Outbox:
         return waiting.draft
 
     def draft_of(self, queued: str, text: str) -> Draft:
-        """What the person has sent that waits in the daemon's queue."""
+        """The draft of a prompt that waits in the daemon's queue."""
         return self._sent.get(queued) or Draft(text)
 
     async def _deliver(self, key: str, waiting: _Waiting, *, mid_turn: bool) -> None:
@@ -152,7 +152,7 @@ async def _inject(client: Client, session: Session, content: list[Block]) -> str
 
 
 def _shown(draft: Draft) -> str:
-    """A draft in the words that it has."""
+    """A draft as a line of text."""
     attached = (*(excerpt.name for excerpt in draft.excerpts), *map(os.path.basename, draft.pictures))
     return draft.text if draft.text.strip() else ", ".join(attached)
 

@@ -1,7 +1,7 @@
-"""Permissions through diffs: what a person accepts or rejects in a diff is the vote on what a chat asks.
+"""Permissions as diffs: accepting or rejecting a diff is the vote on the permission that a chat asks for.
 
 Nothing here answers by itself: a vote comes from a diff that the person has accepted, rejected or closed, or from the
-chat. A permission that somebody else has answered takes its diffs away.
+chat. When another client answers a permission, its diffs close.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Approvals:
         self.reviews = reviews
         self.background = background
         self.on_change: Callable[[], object] = lambda: None
-        """Called when another number of questions waits."""
+        """Called when the number of waiting questions has changed."""
         self._waiting: dict[str, _Approval] = {}
 
     def update(self, snapshot: Snapshot) -> None:
-        """Open the diffs of what is asked now, and close those of what is answered."""
+        """Open the diffs of new permissions, and close those of answered ones."""
         asked = {permission.id: permission for permission in snapshot.status.permissions}
         before = self.questions
         for identifier in [identifier for identifier in self._waiting if identifier not in asked]:
@@ -86,7 +86,7 @@ class Approvals:
 
     @property
     def questions(self) -> int:
-        """How many permissions wait that no diff shows."""
+        """How many permissions wait without a diff that shows them."""
         shown: set[object] = {review.owner for review in self.reviews}
         return sum(approval.is_question(shown) for approval in self._waiting.values())
 
@@ -120,7 +120,7 @@ class _Approval:
         self.permission = permission
         self._approvals = approvals
         self._open: list[_Owner] = []
-        """The owners of the diffs that the person has still to look at."""
+        """The owners of the diffs that wait for an answer."""
         self._has_diffs = False
 
     def show(self) -> None:
@@ -135,7 +135,7 @@ class _Approval:
                 reviews.open(owner, chat.path(owner.diff.path), owner.diff.new, request)
 
     def is_question(self, shown: set[object]) -> bool:
-        """Whether it waits with no diff to answer it by; `shown` are the owners of those on the screen."""
+        """Whether it waits without a diff; `shown` are the owners of the diffs on the screen."""
         is_voted_on = self._has_diffs and self._approvals.chat.has_answered(self.permission.id)
         return not is_voted_on and shown.isdisjoint(self._open)
 
@@ -175,7 +175,7 @@ class _Approval:
 
 
 class _Owner:
-    """Owns one diff of a permission, and hears what the person says to it."""
+    """Owns one diff of a permission, and is notified of its outcome."""
 
     def __init__(self, approval: _Approval, window: int, diff: Diff) -> None:
         self.diff = diff

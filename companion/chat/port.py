@@ -1,4 +1,4 @@
-"""What a chat asks of an editor."""
+"""The port to an editor that shows chats."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class ChatScreen(Messages, Protocol):
     """The chats on the screen, called on the companion thread."""
 
     async def show_chat(self, window: int, render: Render) -> bool:
-        """Bring a window's chat up to date. Returns False if the window shows none.
+        """Update a window's chat. Returns False if the window shows none.
 
-        It is awaited before the next frame is made, so that a busy editor gets fewer of them.
+        It is awaited before the next render, so that a busy editor gets fewer of them.
         """
         ...
 
     def return_draft(self, window: int, draft: Draft, why: str) -> None:
-        """Put what the person has written back into the chat's prompt, and say why."""
+        """Put a draft back into the chat's prompt, and say why."""
         ...

@@ -1,7 +1,6 @@
-"""The chat of one window: its conversation is read and shown, what the person writes is sent.
+"""The chat of one window: reads and shows its conversation, and sends what the person writes.
 
-Two tasks work while it is open: one reaches the daemon and reads (`contact`), one shows. What the person does comes
-from `chats`.
+Two tasks run while it is open: `connection` reads, and one here shows. What the person does comes from `chats`.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ FRAMES_PER_SECOND = 30
 
 
 class WindowChat:
-    """A window's chat and its private daemon, which goes on when the chat's view is closed."""
+    """A window's chat and its private daemon, which keeps running when the chat's view is closed."""
 
     def __init__(
         self,
@@ -87,7 +86,7 @@ class WindowChat:
 
     @property
     def questions(self) -> int:
-        """How many permissions wait that no diff shows."""
+        """How many permissions wait without a diff that shows them."""
         return self._approvals.questions
 
     @property
@@ -153,7 +152,7 @@ class WindowChat:
         self.begin(session)
         drafts, self._inherited = self._inherited, []
         for draft in drafts:
-            self._give_back(draft, "It was not sent before the package was loaded anew.")
+            self._give_back(draft, "It was not sent before the package was reloaded.")
 
     def begin(self, session: str = "") -> None:
         """Show a session; without one, begin a new conversation."""
@@ -180,14 +179,14 @@ class WindowChat:
         self._is_open = False
 
     def reconnect(self) -> None:
-        """Begin all the way anew: the settings, the private daemon, the connection. The session is resumed."""
+        """Start over: settings, private daemon, connection. The session is resumed."""
         self._connection.private.may_restart = True
         if self._conversation.status.connection.state != "connecting":
             self._conversation.set_connection(ConnectionStatus("connecting"))
             self._connection.again()
 
     def configured(self, *, is_changed: bool) -> None:
-        """The settings of the chat are there. They are taken when it connects, but for its end."""
+        """The chat's settings were read. They apply at the next connection; a chat that is switched off ends now."""
         if not self._settings().enabled:
             if self._is_open:
                 self._connection.again()

@@ -1,4 +1,4 @@
-"""The agent protocol's own objects: what `update`, `toolCall` and `options` say, whatever carries them.
+"""The agent protocol's own objects: `update`, `toolCall` and `options`, independent of the transport.
 
 `qwen serve` sends them inside its events, `qwen --acp` and other agents as JSON-RPC on stdio (qwen-serve.md §5.2, §6,
 §9). What an object holds beyond these models is left out; an object that doesn't fit its model is `Unsupported`.
@@ -15,12 +15,12 @@ from pydantic.alias_generators import to_camel
 M = TypeVar("M", bound="Wire")
 
 MAX_DEPTH = 100
-"""Levels of what a tool is given and gives; comparing or writing many more would be more than a thread can do."""
+"""Levels of nesting of a tool's input and output. Deeper values would exhaust the recursion limit."""
 _TOO_DEEP = "(nested too deeply to be shown)"
 
 
 class Wire(BaseModel):
-    """A part of a message. Names are camelCase on the wire; what is null there is as good as missing."""
+    """A part of a message. Names are camelCase on the wire; null counts as missing."""
 
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, frozen=True)
 
@@ -60,7 +60,7 @@ Text = Annotated[str, BeforeValidator(_text)]
 
 
 class Unknown(Wire):
-    """Something of a kind that isn't known here: for the log, not for the person."""
+    """An object of an unknown kind: for the log, not for the person."""
 
     kind: str
     keys: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Unknown(Wire):
 
 
 class Unsupported(Wire):
-    """Something that the person should see and that can't be shown: a notice says so."""
+    """Something that should be shown but can't be: a notice says so."""
 
     what: str
     """What it was, in words that end a sentence: "a permission request that can't be read"."""
@@ -185,7 +185,7 @@ class ToolUpdate(Wire):
 
 
 class ToolStart(ToolUpdate):
-    """The first word of a tool call; its arguments may still be on their way."""
+    """The first event of a tool call. Its arguments may still be missing."""
 
 
 # What an agent says
@@ -215,7 +215,7 @@ class AnswerChunk(Chunk):
 
 
 class ThoughtChunk(Chunk):
-    """A piece of what the model thinks aloud."""
+    """A piece of the model's thoughts."""
 
 
 class PlanEntry(Wire):
@@ -308,7 +308,7 @@ _UPDATES: Mapping[str, tuple[type[Wire], str]] = {
 
 
 def read_update(value: object) -> Update:
-    """What an `update` object says."""
+    """Read an `update` object."""
     fields = _object(value)
     kind = fields.get("sessionUpdate")
     if not isinstance(kind, str) or kind not in _UPDATES:
@@ -321,7 +321,7 @@ def read_update(value: object) -> Update:
 
 
 class PermissionOption(Wire):
-    """One way to answer. Which is which is told by its kind, never by its id or its name."""
+    """One way to answer. Its kind says what it means, never its id or its name."""
 
     option_id: str
     name: str
@@ -346,7 +346,7 @@ class Question(Wire):
 
 
 class PermissionRequest(Wire):
-    """The agent wants to know whether it may, or asks questions. It waits for the answer."""
+    """The agent asks for a permission, or asks questions, and waits for the answer."""
 
     request_id: str
     tool_call: ToolUpdate
@@ -355,7 +355,7 @@ class PermissionRequest(Wire):
 
 
 def read_permission(request_id: str, tool_call: object, options: object) -> PermissionRequest | Unsupported:
-    """What a request for a permission asks. `request_id` is the transport's."""
+    """Read a permission request. `request_id` is the transport's."""
     what = "a question that can't be read: answer it in another client"
     call = _object(tool_call)
     fields: dict[str, Any] = {"requestId": request_id, "toolCall": call, "options": options}
@@ -376,7 +376,7 @@ class Outcome(Wire):
 
 
 def read(model: type[M], fields: Mapping[str, object], what: str) -> M | Unsupported:
-    """An object of the wire; `what` names it in a notice if it doesn't fit."""
+    """Read an object of the wire; `what` names it in a notice if it doesn't fit the model."""
     try:
         return model.model_validate({name: value for name, value in fields.items() if value is not None})
     except ValidationError:

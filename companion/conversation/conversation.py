@@ -1,4 +1,4 @@
-"""A chat's state: events go in, what is to be shown comes out. Pure: it knows neither the network nor an editor."""
+"""A chat's state: events go in, snapshots come out. Pure: it knows neither the network nor an editor."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ START = "start"
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far the events have been read: the id of the last one and the bus that counts so. They belong together."""
+    """How far the events have been read: the id of the last one, and the bus that it belongs to."""
 
     epoch: str
     id: int
@@ -41,7 +41,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A conversation as the daemon hands it out whole, and from where on its events go on."""
+    """A whole conversation as the daemon gives it, and the cursor from which its events continue."""
 
     envelopes: tuple[Envelope, ...]
     cursor: Cursor
@@ -52,7 +52,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a session can switch to, and what it has."""
+    """The models and modes of a session, and the current ones."""
 
     model: str
     mode: str
@@ -61,13 +61,13 @@ class Choices:
 
 
 class Conversation:
-    """One session's conversation. Of one thread; what `look` gives may go to any."""
+    """One session's conversation. Not thread-safe; snapshots may go to any thread."""
 
     def __init__(self) -> None:
         self.cursor: Cursor | None = None
-        """Where the events go on; None until that is known."""
+        """Where the events continue; None until that is known."""
         self.on_change: Callable[[], object] = lambda: None
-        """Called at the first change after a look, not at each one."""
+        """Called at the first change after a snapshot, not at each one."""
         self._revision = 0
         self._looked = 0
         self._turns: dict[str, TurnBuilder] = {}
@@ -99,43 +99,43 @@ class Conversation:
         return tuple(turn.show() for turn in self._turns.values())
 
     def look(self) -> Snapshot:
-        """What there is, and what has changed since the look before."""
+        """A snapshot with the turns that have changed since the last one."""
         changed = tuple(turn.show() for turn in self._turns.values() if turn.key in self._dirty)
         self._dirty.clear()
         self._looked = self._revision
         return Snapshot(self._revision, tuple(self._turns), changed, self.status)
 
     def look_at_all(self) -> Snapshot:
-        """What there is, with every turn: for a view that has just opened."""
+        """A snapshot with every turn."""
         self._dirty.update(self._turns)
         return self.look()
 
     # Changing
 
     def set_connection(self, connection: ConnectionStatus) -> None:
-        """Say how the chat stands with its daemon."""
+        """Set the state of the chat's connection."""
         self._set(connection=connection)
 
     def set_choices(self, choices: Choices) -> None:
-        """Say what the session can switch to, and what it has."""
+        """Set the models and modes of the session, and the current ones."""
         model, mode = choices.model or self._status.model, choices.mode or self._status.mode
         self._set(model=model, mode=mode, models=choices.models, modes=choices.modes)
 
     def set_context_window(self, window: ContextWindow) -> None:
-        """Say how full the context window is; the history doesn't tell."""
+        """Set how full the context window is; the history doesn't have it."""
         self._set(window=window)
 
     def begin(self, epoch: str) -> bool:
-        """Events of a bus are about to come. Returns whether they go on from the cursor; if not, rebuild first."""
+        """Events of a bus are about to come. Returns whether they continue from the cursor; if not, rebuild first."""
         if self.cursor is None:
             self.cursor = Cursor(epoch, 0)
         return self.cursor.epoch == epoch
 
     def apply(self, envelope: Envelope) -> bool:
-        """Take an event in; one that was taken before changes nothing.
+        """Apply an event. One that was applied before changes nothing.
 
         Returns:
-            Whether the conversation is whole: False if events are missing before this one, which isn't taken then.
+            False if events are missing before this one, which isn't applied then.
         """
         if envelope.id is not None and self.cursor is not None:
             if envelope.id <= self.cursor.id:
@@ -147,7 +147,7 @@ class Conversation:
         return True
 
     def rebuild(self, history: History) -> None:
-        """Begin anew with what the daemon says the conversation is. Nobody sees it half done."""
+        """Replace everything by the daemon's history, in one step."""
         before = dict(self._turns)
         self._turns.clear()
         self._queue.clear()
@@ -162,13 +162,13 @@ class Conversation:
         self._changed()
 
     def interrupt(self) -> None:
-        """The session is over, and with it what runs. A rebuild comes before any other event."""
+        """End what runs, because the session is over. A rebuild comes before any other event."""
         for turn in self._turns.values():
             if turn.state == "running":
                 self._end(turn, "interrupted")
 
     def _end_as_seen(self, before: dict[str, TurnBuilder], *, is_running: bool) -> None:
-        """End the turns of a history from disk, which has no ends, as they were seen to end."""
+        """End the turns of a history from disk, which lacks their ends, the way the events ended them."""
         last, latest = next(reversed(self._turns.values()), None), next(reversed(before.values()), None)
         for turn in self._turns.values():
             seen = before.get(turn.key)
@@ -180,13 +180,13 @@ class Conversation:
             if seen and seen.state != "running":
                 self._end(turn, seen.state, seen.stop_reason, seen.error)
             else:
-                # What was seen running hasn't come to an end.
+                # A turn that was running has no end.
                 self._end(turn, "interrupted" if seen and turn is last else "done")
 
     def _take(self, envelope: Envelope) -> None:
         self._TAKES[type(envelope.event)](self, envelope, envelope.event)
 
-    # What is said
+    # Messages
 
     def _user_chunk(self, envelope: Envelope, chunk: agent.UserChunk) -> None:
         self._chunk(envelope, "user", chunk)
@@ -206,7 +206,7 @@ class Conversation:
             case agent.LinkContent(uri=uri, name=name):
                 turn, name = self._changing(envelope), name or _name(uri)
                 if speaker == "user":
-                    # The person has mentioned it here, in the middle of the words.
+                    # The person has mentioned it at this point of the text.
                     turn.say(speaker, f"@{name}", parent)
                 turn.attach(speaker, Attachment(uri, name), parent)
             case agent.ResourceContent(resource=resource):
@@ -264,7 +264,7 @@ class Conversation:
     # The turn's course
 
     def _completed(self, envelope: Envelope, completed: events.TurnCompleted) -> None:
-        # A prompt that is removed before its turn has nothing to show.
+        # A prompt that is removed before its turn has no turn.
         if turn := self._turns.get(envelope.prompt or ""):
             reason = completed.stop_reason
             self._end(turn, "cancelled" if reason == "cancelled" else "done", reason)
@@ -281,7 +281,7 @@ class Conversation:
 
     def _cancel_requested(self, envelope: Envelope, cancel: events.CancelRequested) -> None:
         turn = self._turns.get(envelope.prompt or "")
-        # With a reason it is nobody's wish: an error follows.
+        # With a reason, no person has asked for it: an error follows.
         if turn and turn.state == "running" and not cancel.reason:
             turn.cancelling = True
             self._touch(turn)
@@ -333,16 +333,16 @@ class Conversation:
         self._set(suggestion=suggestion.suggestion)
 
     def _passed(self, _frame: Envelope, _event: object) -> None:
-        """It is for the connection, or of no interest."""
+        """Ignore an event that is for the connection, or of no interest."""
 
     # Keeping
 
     def _changing(self, envelope: Envelope) -> TurnBuilder:
-        """The turn that an event changes: its prompt's; the last one for an event that names no prompt."""
+        """The turn that an event changes: its prompt's, or the last one for an event that names no prompt."""
         key = envelope.prompt or next(reversed(self._turns), START)
         turn = self._turns.get(key)
         if turn is None:
-            # What comes without a prompt waits for no end.
+            # What comes without a prompt never ends.
             turn = self._turns[key] = TurnBuilder(key, envelope.client, "running" if envelope.prompt else "done")
             self._set(suggestion="")
         self._touch(turn)

@@ -1,4 +1,4 @@
-"""The daemon's events: what a frame of the stream says (qwen-serve.md §5), around the agent's own objects."""
+"""The daemon's events (qwen-serve.md §5): an envelope around the agent's own objects."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ class TurnFailed(Wire):
 
 
 class CancelRequested(Wire):
-    """Somebody wants the turn to end; it hasn't yet."""
+    """Somebody has asked the turn to end; it hasn't ended yet."""
 
     reason: Text = ""
 
 
 class PromptQueued(Wire):
-    """A prompt waits for the turn that runs."""
+    """A prompt waits for the running turn to end."""
 
     prompt_id: str
     text: Text = ""
 
 
 class PromptStarted(Wire):
-    """A prompt that waited has its turn."""
+    """A queued prompt has started."""
 
     prompt_id: str
 
 
 class PromptDequeued(Wire):
-    """A prompt that waited is through, or has been removed."""
+    """A queued prompt is done, or has been removed."""
 
     prompt_id: str
     state: Text = ""
@@ -68,7 +68,7 @@ class MessagesInjected(Wire):
 
 
 class PermissionResolved(Wire):
-    """A question is answered, here or elsewhere."""
+    """A permission request is answered, here or elsewhere."""
 
     request_id: str
     outcome: Outcome
@@ -79,7 +79,7 @@ class PermissionResolved(Wire):
 
 
 class ModelSwitched(Wire):
-    """Another model answers from now on."""
+    """The model has changed."""
 
     model_id: str
 
@@ -92,7 +92,7 @@ class ModelSwitchFailed(Wire):
 
 
 class ApprovalModeChanged(Wire):
-    """The mode has changed, by whomever."""
+    """The approval mode has changed."""
 
     next: str
 
@@ -131,11 +131,11 @@ class SettingChanged(Wire):
 
 
 class RecordingDegraded(Wire):
-    """The session can't be written to disk any more."""
+    """The session can no longer be written to disk."""
 
 
 class Rewound(Wire):
-    """The conversation has been taken back to an earlier turn."""
+    """The conversation was rewound to an earlier turn."""
 
 
 class ShellStarted(Wire):
@@ -152,7 +152,7 @@ class ShellEnded(Wire):
 
 
 class Suggestion(Wire):
-    """What the person might want to ask next."""
+    """A suggestion for the next prompt."""
 
     suggestion: str
 
@@ -161,7 +161,7 @@ class Suggestion(Wire):
 
 
 class ResyncRequired(Wire):
-    """Events are missing: what is shown must be built anew."""
+    """Events are missing: the conversation must be rebuilt."""
 
     reason: Text = ""
 
@@ -175,7 +175,7 @@ class HistoryTruncated(Wire):
 
 
 class SlowClientWarning(Wire):
-    """The daemon's queue for us fills."""
+    """The daemon's queue for this client is nearly full."""
 
 
 class ClientEvicted(Wire):
@@ -185,13 +185,13 @@ class ClientEvicted(Wire):
 
 
 class StreamFailed(Wire):
-    """The daemon ends the stream on account of an error."""
+    """The daemon ends the stream because of an error."""
 
     error: Text = ""
 
 
 class Aside(Wire):
-    """Something that is known and of no interest to the conversation, for example that a skill has changed."""
+    """A known event of no interest to the conversation, for example that a skill has changed."""
 
     type: str
 
@@ -291,7 +291,7 @@ class Envelope:
 
 
 def read_envelope(data: str | Mapping[str, Any]) -> Envelope:
-    """What the data of a server-sent event say, or one entry of a session's history. Never raises."""
+    """Read the data of a server-sent event, or one entry of a session's history. Never raises."""
     try:
         fields: object = json.loads(data) if isinstance(data, str) else data
     except (ValueError, RecursionError):
@@ -305,7 +305,7 @@ def read_envelope(data: str | Mapping[str, Any]) -> Envelope:
     prompt: object = envelope.get("promptId")
     event = _event(envelope.get("type"), about)
     if not isinstance(prompt, str):
-        # History that was read from disk has it with the prompt itself; that of 0.21.2 knows only the prompt's record.
+        # A history from disk has it on the prompt itself; that of 0.21.2 has only the prompt's record id.
         if isinstance(event, agent.UserChunk):
             prompt = event.meta.prompt_id or event.meta.record_id
         else:

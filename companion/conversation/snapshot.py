@@ -1,4 +1,4 @@
-"""What a chat shows: immutable values, so that another thread may keep and read them. Standard library alone."""
+"""What a chat shows, as immutable values that another thread may keep. Standard library alone."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What somebody said without a break."""
+    """A message without a break."""
 
     speaker: Speaker
     text: str
-    """It only ever grows, so a view can append what is new."""
+    """It only grows, so that a screen can append the new part."""
     attachments: tuple[Attachment, ...] = ()
     parent: str | None = None
-    """The tool call whose agent says it; None for the main one."""
+    """The tool call of the sub-agent that says it; None for the main agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Tool:
     permissions: tuple[Permission, ...] = ()
     """What was asked about it, in that order; several may be open."""
     parent: str | None = None
-    """The tool call whose agent makes it."""
+    """The tool call of the sub-agent that makes it."""
 
 
 Item = Message | Tool | Notice
@@ -189,11 +189,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionStatus:
-    """How the chat stands with its daemon."""
+    """The state of a chat's connection to its daemon."""
 
     state: ConnectionState
     message: str = ""
-    """Why it isn't live: a sentence and what to do."""
+    """Why it isn't live: a sentence and a remedy."""
     retry_in: float | None = None
     """Seconds from one try to the next while it waits."""
 
@@ -221,12 +221,12 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A look at the conversation: what is there, and what has changed since the look before."""
+    """The conversation at one moment, with the turns that have changed since the snapshot before."""
 
     revision: int
     """Grows with every change."""
     order: tuple[str, ...]
-    """The keys of all turns. One that was there and is no more is to be removed."""
+    """The keys of all turns in order. A turn whose key is gone is to be removed."""
     changed: tuple[Turn, ...]
     """The turns that are new or have changed."""
     status: Status
@@ -234,7 +234,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Locality:
-    """Where all of it happens (F6): files, commands and keys are those of the daemon's machine."""
+    """Where a chat's files, commands and keys are (F6): on the daemon's machine."""
 
     host: str = ""
     """In words for the person: “this computer”, or a host's name."""

@@ -1,4 +1,4 @@
-"""A turn while it is built: messages that grow, tool calls that change, permissions that are asked and answered."""
+"""Builds a turn from events: messages grow, tool calls change, permissions are asked and answered."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .snapshot import (
 
 @dataclass(slots=True)
 class _Said:
-    """A message that grows. Its text is joined only when somebody looks."""
+    """A message that grows. Its text is joined only for a snapshot."""
 
     speaker: Speaker
     parent: str | None
@@ -71,7 +71,7 @@ class TurnBuilder:
 
     @property
     def asked(self) -> str:
-        """The text that the turn began with; empty if nobody has asked anything."""
+        """The text that the turn began with; empty if there was no prompt."""
         first = self._items[0] if self._items else None
         return first.show().text if isinstance(first, _Said) and first.speaker == "user" else ""
 
@@ -80,7 +80,7 @@ class TurnBuilder:
         self._items.append(Notice(text))
 
     def say(self, speaker: Speaker, text: str, parent: str | None = None) -> None:
-        """Go on with what a speaker says; a message in between makes it a new one."""
+        """Append to the last message if it is this speaker's; otherwise begin a new one."""
         said = self._said(speaker, parent)
         said.pieces.append(text)
         said.shown = None
@@ -92,7 +92,7 @@ class TurnBuilder:
         said.shown = None
 
     def tool(self, update: agent.ToolUpdate) -> None:
-        """Take in the news of a tool call."""
+        """Apply an update of a tool call."""
         tool = self._tools.get(update.tool_call_id)
         if tool is None:
             tool = Tool(update.tool_call_id, "", "", "other", "pending")
@@ -100,7 +100,7 @@ class TurnBuilder:
         self._tools[tool.id] = _merged(tool, update)
 
     def ask(self, request: agent.PermissionRequest) -> Permission:
-        """Have a tool call wait for an answer."""
+        """Make a tool call wait for an answer."""
         asked = request.tool_call
         before = self._tools.get(asked.tool_call_id)
         if before and before.status in {"completed", "failed"}:
@@ -155,7 +155,7 @@ class TurnBuilder:
 
 
 def _merged(tool: Tool, update: agent.ToolUpdate) -> Tool:
-    """A tool call with its news."""
+    """A tool call with an update applied."""
     text, diffs = (tool.text, tool.diffs) if update.content is None else _shown(update.content)
     locations = update.locations
     return replace(
@@ -169,7 +169,7 @@ def _merged(tool: Tool, update: agent.ToolUpdate) -> Tool:
         locations=tool.locations
         if locations is None
         else tuple(Location(location.path, location.line) for location in locations),
-        # The first word of a call has an empty input: the arguments are still on their way.
+        # The first event of a call has an empty input: its arguments come later.
         input=update.raw_input or tool.input,
         output=tool.output if update.raw_output is None else update.raw_output,
         parent=update.meta.parent_tool_call_id or tool.parent,

@@ -17,7 +17,7 @@ TOKEN_VARIABLE = "QWEN_SERVER_TOKEN"  # noqa: S105 - a name
 
 @final
 class Token:
-    """A bearer token. It shows itself only to who asks for it by name: no log, message or traceback has it."""
+    """A bearer token. Only `reveal` gives its value, so no log, message or traceback has it."""
 
     __slots__ = ("_value",)
 
@@ -72,7 +72,7 @@ def starts_own(*, managed: bool, url: str | None, environment: Mapping[str, str]
 
 
 def resolve(*, url: str | None, token: str | None, environment: Mapping[str, str]) -> Address:
-    """The daemon to use where none is started. An empty text says as little as none.
+    """The daemon to use where none is started. An empty text counts as none.
 
     Raises:
         InvalidAddressError: the address can't be used.
@@ -80,7 +80,7 @@ def resolve(*, url: str | None, token: str | None, environment: Mapping[str, str
     url = _named(url, environment) or DEFAULT_URL
     token = (token or "").strip() or environment.get(TOKEN_VARIABLE, "").strip()
     if not (token.isascii() and token.isprintable()):
-        raise InvalidAddressError("The daemon's token holds characters that no header can carry.", "Set it anew.")
+        raise InvalidAddressError("The daemon's token holds characters that no header can carry.", "Set another one.")
     return Address(_checked(url), Token(token) if token else None)
 
 

@@ -46,7 +46,7 @@ class Capabilities(Wire):
     """What the daemon is and can do."""
 
     version: Text = Field(default="", alias="qwenCodeVersion")
-    """For the person; what it can do is told by the features."""
+    """For the person. The features say what the daemon can do."""
     features: frozenset[str]
     workspace_cwd: str
     workspaces: tuple[_Workspace, ...] = ()
@@ -81,7 +81,7 @@ class Session(Wire):
     id: str = Field(alias="sessionId")
     folder: str = Field(default="", alias="workspaceCwd")
     client_id: str = ""
-    """Who we are in it."""
+    """Our client id in it."""
     attached: bool = False
     """Whether it was there before."""
 

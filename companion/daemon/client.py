@@ -1,6 +1,6 @@
-"""The daemon's routes: one method for each, answers as plain values, refusals as errors that say what to do.
+"""The daemon's routes: one method for each. Answers are plain values, refusals are errors that say what to do.
 
-Of the companion thread. A client holds no session: what a route needs of one is its `Session`.
+Runs on the companion thread. A client holds no session; each route gets its `Session` as an argument.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Client:
     # The daemon
 
     async def connect(self, folder: str) -> str:
-        """Ask what the daemon can do, and whether it works in a folder. Returns the folder as the daemon calls it.
+        """Read the daemon's capabilities, and check that it serves a folder. Returns the folder as the daemon calls it.
 
         Raises:
             DaemonError: it doesn't answer, is none, lacks something needed, or works elsewhere.
@@ -190,7 +190,7 @@ class Client:
         )
 
     async def detach(self, session: Session) -> None:
-        """Take leave of a session. The last one to do so closes it if it is idle; its history stays."""
+        """Detach from a session. The daemon closes an idle one when its last client detaches; its history stays."""
         with contextlib.suppress(SessionGoneError):
             await self._transport.json("POST", _path(session, "detach"), {}, session)
 
@@ -198,7 +198,7 @@ class Client:
 
     @contextlib.asynccontextmanager
     async def events(self, session: Session, cursor: Cursor | None) -> AsyncGenerator[EventStream]:
-        """The events of a session from a cursor on; without one, from the first that the daemon still has.
+        """The events of a session after a cursor; without one, from the first that the daemon still has.
 
         Raises:
             StreamLostError: the connection has gone, or nothing came for 45 s.
@@ -212,13 +212,13 @@ class Client:
             yield stream
 
     async def prompt(self, session: Session, blocks: Sequence[Block]) -> str:
-        """Send a prompt; it waits in the queue if a turn runs. Returns its id, which its turn's events carry."""
+        """Send a prompt, which is queued while a turn runs. Returns its id, which the events of its turn carry."""
         answer = await self._transport.json("POST", _path(session, "prompt"), {"prompt": list(blocks)}, session)
         return str(answer.get("promptId", ""))
 
     async def inject(self, session: Session, message: str) -> str | None:
         """Send a message into the turn that runs. Returns its id, which the queue has; None if no turn runs."""
-        # 0.21.2 takes them, too, but doesn't show them, and forgets those that the turn has no more time for.
+        # 0.21.2 takes them too, but doesn't show them, and drops those that come too late for the turn.
         self._need(_MID_TURN)
         answer = await self._transport.json("POST", _path(session, "mid-turn-message"), {"message": message}, session)
         return str(answer.get("messageId", "")) if answer.get("accepted") is True else None
@@ -232,7 +232,7 @@ class Client:
         ]
 
     async def dequeue(self, session: Session, prompt: str) -> bool:
-        """Remove a prompt that waits, be it for the turn that runs. Returns False if it doesn't."""
+        """Remove a queued prompt or a message for the running turn. Returns False if it isn't queued."""
         for kind, feature in _QUEUES.items():
             if self.has(feature):
                 route = _path(session, f"{kind}/{quote(prompt, safe='')}")
@@ -247,7 +247,7 @@ class Client:
     async def vote(
         self, session: Session, request: str, option: str | None, answers: Mapping[str, str] | None = None
     ) -> None:
-        """Answer a permission request with the id of an option, or with None for "cancelled".
+        """Answer a permission request with the id of an option; None cancels it.
 
         Raises:
             AlreadyAnsweredError: it is settled: somebody was faster.
@@ -266,7 +266,7 @@ class Client:
             raise
 
     async def switch_model(self, session: Session, model: str) -> None:
-        """Have another model answer. The daemon makes it the user's default, too."""
+        """Switch the model. The daemon makes it the user's default too."""
         self._need("session_set_model")
         await self._transport.json("POST", _path(session, "model"), {"modelId": model}, session)
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a daemon: one class for each case, with a sentence for the person and what to do about it.
+"""What can go wrong with a daemon: one class for each case, with a sentence and a remedy for the person.
 
 No message holds a token, nor anything that the daemon wrote beyond its own `error` text.
 """
@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 
 class DaemonError(Exception):
-    """Something with the daemon isn't as it must be. `str()` is the whole message, a sentence and a remedy."""
+    """A failure that has to do with the daemon. `str()` is the whole message, a sentence and a remedy."""
 
     remedy = ""
     """What the person can do, a sentence."""
     final = True
-    """Whether trying again is of no use until somebody changes something."""
+    """Whether trying again can't help until somebody changes something."""
 
     def __init__(self, sentence: str, remedy: str | None = None) -> None:
         self.sentence = sentence
@@ -31,7 +31,7 @@ class InvalidAddressError(DaemonError):
 
 
 class UnreachableError(DaemonError):
-    """Nobody listens at the address, or the network says no."""
+    """Nothing listens at the address, or the network refuses."""
 
     remedy = "Start `qwen serve` there, or correct the address in the settings."
     final = False
@@ -176,7 +176,7 @@ class NodeTooOldError(DaemonError):
 
 
 class StartFailedError(DaemonError):
-    """The daemon ended before it listened."""
+    """The daemon ended before it listened on its port."""
 
     remedy = "Run `qwen serve` in a terminal to see more."
 
@@ -203,7 +203,7 @@ class DaemonEndedError(DaemonError):
 
 
 class DisabledError(DaemonError):
-    """The chat is off, as it is unless the person wants it."""
+    """The chat is off, which is the default."""
 
     remedy = "Set “daemon.enabled” to true in the settings, then reconnect."
 
@@ -212,7 +212,7 @@ class DisabledError(DaemonError):
 
 
 class NotConnectedError(DaemonError):
-    """The person wants something that only a connected chat can do."""
+    """The person has asked for something that needs a connected chat."""
 
     remedy = "Wait until it is, or reconnect."
 
@@ -221,4 +221,4 @@ class NotConnectedError(DaemonError):
 
 
 class UnsendableError(DaemonError):
-    """What the person has written can't be sent like this."""
+    """The draft can't be sent as it is."""

@@ -1,4 +1,4 @@
-"""Where all of it happens (F6), in words: nothing here implies that this editor's files or keys are available there."""
+"""Where a chat's files, commands and keys are (F6), in words. Nothing here implies that they are this editor's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 
 
 def where(address: Address, capabilities: Capabilities | None, folder: str, *, is_private: bool) -> Locality:
-    """The daemon's place in a few words; `folder` as the daemon calls it."""
+    """The daemon's locality; `folder` as the daemon calls it."""
     host = urlsplit(address.url).hostname or ""
     return Locality(
         host="this computer" if address.is_loopback else host,
@@ -47,7 +47,7 @@ async def page(client: Client, locality: Locality) -> str:
 
 
 def text(locality: Locality, url: str, told: Mapping[str, Mapping[str, Any]]) -> str:
-    """The page, from what each route has told; an empty answer is one that the daemon doesn't have."""
+    """The page, from each route's answer; an empty one stands for a route that the daemon doesn't have."""
     kind = "a private one of this window, which ends with it" if locality.is_private else "one that was there before"
     same = "" if locality.is_local else " Nothing of this computer is available to it."
     lines = [
@@ -99,7 +99,7 @@ def _environment(answer: Mapping[str, Any]) -> list[str]:
     lines: list[str] = []
     for cell in objects(answer.get("cells")):
         kind, name = _word(cell, "kind"), _word(cell, "name")
-        # What a variable holds is nobody's business here, whatever the daemon says of it.
+        # The value of a variable is never shown, even if the daemon sends it.
         value = "" if kind == "env_var" else _word(cell, "value")
         state = "set" if cell.get("present") is True else "not set" if cell.get("present") is False else ""
         lines.append(_item(name or kind, value or state, _word(cell, "status", "ok", "disabled")))

@@ -1,4 +1,4 @@
-"""Which error an answer means that is no success (qwen-serve.md §3, §4)."""
+"""Turns an unsuccessful answer into an error (qwen-serve.md §3, §4)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ MAX_REASON = 300
 
 
 def refusal(status: int, headers: Mapping[str, str], content: bytes, address: Address, *, known: bool) -> DaemonError:
-    """The error that an answer means. `known` says whether what answers has shown itself a daemon before."""
+    """The error for an answer. `known` says whether the address has answered as a daemon before."""
     body = _object(content)
     if body is None and status not in {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}:
-        # Express's page for a path that it doesn't know, or somebody else's page.
+        # Express's page for an unknown path, or the page of another server.
         if known and status == HTTPStatus.NOT_FOUND:
             return MissingFeatureError("route for it")
         return NotADaemonError(address.url)
@@ -78,7 +78,7 @@ def _object(content: bytes) -> dict[str, Any] | None:
 
 
 def _reason(body: Mapping[str, Any], address: Address) -> str:
-    """The daemon's own words. The agent's errors have theirs one level deeper."""
+    """The daemon's own message. The agent's errors have theirs one level deeper."""
     data: object = body.get("data")
     details: object = cast("dict[str, Any]", data).get("details") if isinstance(data, dict) else None
     words = details if isinstance(details, str) else body.get("error")

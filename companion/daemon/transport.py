@@ -1,6 +1,6 @@
-"""The way to a daemon: requests with limits in time and size, and every failure as an error that says what to do.
+"""Requests to a daemon, with limits in time and size. Every failure is an error that says what to do.
 
-Of the companion thread.
+Runs on the companion thread.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ANSWER_LIMIT = 30.0
 SILENCE_LIMIT = 45.0
 """Seconds without a byte of the events: the daemon's heart beats every 15."""
 MAX_BODY = 10 * 1024 * 1024
-"""Bytes of a request; the daemon takes no more."""
+"""Bytes of a request; the daemon's limit."""
 SLOWEST = 64 * 1024
 """Bytes of a request that go out in a second, at least."""
 MAX_ANSWER = 64 * 1024 * 1024
@@ -48,11 +48,11 @@ class EventStream:
 
 
 class Transport:
-    """Asks one daemon whatever it is told to ask. Close it."""
+    """Sends requests to one daemon. Must be closed."""
 
     def __init__(self, address: Address) -> None:
         self.is_known = False
-        """Whether what answers has shown itself a daemon."""
+        """Whether the address has answered as a daemon."""
         self._address = address
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         if address.token:
@@ -61,7 +61,7 @@ class Transport:
             base_url=address.url,
             headers=headers,
             timeout=httpx2.Timeout(ANSWER_LIMIT, connect=CONNECT_LIMIT),
-            # A proxy has no business between us and this machine.
+            # Requests to this machine never go through a proxy.
             trust_env=not address.is_loopback,
         )
 
@@ -71,7 +71,7 @@ class Transport:
 
     @contextlib.asynccontextmanager
     async def stream(self, route: str, headers: Mapping[str, str], session: Session) -> AsyncGenerator[EventStream]:
-        """The events that a route tells.
+        """The events that a route streams.
 
         Raises:
             StreamLostError: the connection has gone, or nothing came for 45 s.
@@ -102,7 +102,7 @@ class Transport:
         *,
         limit: float = ANSWER_LIMIT,
     ) -> Mapping[str, Any]:
-        """The object that a route answers; an empty one if it has nothing to say."""
+        """The object that a route answers; an empty one for an empty answer."""
         content = await self.send(method, route, body, session, limit=limit)
         if not content:
             return {}
@@ -129,7 +129,7 @@ class Transport:
             content = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
             if len(content) > MAX_BODY:
                 raise UnsendableError(
-                    f"This has {len(content) / 1024 / 1024:.1f} MB, and the daemon takes no more than 10.",
+                    f"This has {len(content) / 1024 / 1024:.1f} MB, and the daemon takes at most 10.",
                     "Send less at once.",
                 )
             headers["Content-Type"] = "application/json"
@@ -153,7 +153,7 @@ class Transport:
         try:
             return await self._http.send(request, stream=True)
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
-            # Without its cause: nobody needs the request, which has the token, in a traceback.
+            # Without its cause, so that no traceback has the request with its token.
             raise UnreachableError(self._address.url) from None
         except httpx2.TimeoutException:
             raise StreamLostError("The daemon doesn't answer.") from None
@@ -171,7 +171,7 @@ class Transport:
         )
 
     async def _read(self, response: httpx2.Response, most: int) -> bytes:
-        """The body of an answer that has no more than `most` bytes."""
+        """The body of an answer that has at most `most` bytes."""
         content = bytearray()
         try:
             async with contextlib.aclosing(response.aiter_bytes()) as parts:
@@ -191,7 +191,7 @@ class Transport:
 
 @contextlib.asynccontextmanager
 async def _within(seconds: float) -> AsyncGenerator[None]:
-    """Give up on an answer that takes longer, even if it comes bit by bit."""
+    """Give up on an answer that takes longer than `seconds`, even if parts of it arrive."""
     try:
         async with asyncio.timeout(seconds):
             yield

@@ -228,6 +228,24 @@ class TestCompletions(ChatCase):
         self.type("/h")
         self.assertEqual(self.complete().completions, [])
 
+    def test_the_caret_is_behind_what_was_completed_and_nothing_is_selected(self) -> Steps:
+        """The editor selects what `replace` puts into an empty region at a caret."""
+        replace = sublime.View.replace
+
+        def selecting(view: sublime.View, edit: sublime.Edit, region: sublime.Region, text: str) -> None:
+            replace(view, edit, region, text)
+            if region.empty():
+                view.sel().clear()
+                view.sel().add(sublime.Region(region.begin(), region.begin() + len(text)))
+
+        with patch.object(sublime.View, "replace", selecting):
+            for before in ("", "/", "/h"):
+                self.type(before)
+                self.view.run_command("qwen_companion_chat_complete", {"text": "/help "})
+                self.assertEqual(self.prompt, "/help ")
+                self.assertEqual([region.to_tuple() for region in self.view.sel()], [(self.view.size(),) * 2])
+        yield 1
+
     def test_nothing_is_completed_in_the_transcript(self) -> Steps:
         self.show(self.message("mail me @ home"))
         self.put_caret(self.shown.index("@") + 1)

@@ -555,7 +555,7 @@ def test_a_path_on_another_system_is_joined_as_it_does():
         (Draft("x", pictures=("notes.txt",)), "notes.txt is no picture that can be sent."),
         (Draft("x", pictures=("large.webp",)), "large.webp is larger than 8 MB."),
         (Draft(" \n"), "There is nothing to send."),
-        (Draft("x" * 200), "This has 0.0 MB, and the daemon takes no more than 10. Send less at once."),
+        (Draft("x" * 200), "This has 0.0 MB, and the daemon takes at most 10. Send less at once."),
     ],
 )
 def test_what_cant_be_sent_comes_back(project: Path, monkeypatch: pytest.MonkeyPatch, draft: Draft, why: str):
@@ -1108,7 +1108,7 @@ def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(project: Pa
         await again.live()
         assert again.chats._windows[1].daemon == daemon
         assert len(room.daemon.asked("POST /session/s/load")) == 1
-        assert room.editor.returned == [(1, draft, "It was not sent before the package was loaded anew.")]
+        assert room.editor.returned == [(1, draft, "It was not sent before the package was reloaded.")]
         left = await again.chats.stop(hand_over=True)
         await asyncio.to_thread(again.chats.end_inherited, left[1])
         assert not window_chat.launch.is_running(daemon)

@@ -1,4 +1,4 @@
-"""What the markdown of an answer holds, read once while it grows: code blocks and the names of files."""
+"""Finds code blocks and file names in the markdown of an answer, reading it once while it grows."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _KINDS = (
     " sublime-project sublime-settings sublime-syntax svelte svg swift tcl tex tf toml ts tsv tsx txt vb vim vue wat"
     " xaml xml yaml yml zig zsh"
 )
-"""Extensions: what ends so is the name of a file, and nearly nothing else is."""
+"""Extensions of file names. Almost nothing else ends like this."""
 _FILE = re.compile(
-    r"(?<![\w/\\.:@%&=?#~-])"  # so the end of an address is none
+    r"(?<![\w/\\.:@%&=?#~-])"  # so that the end of a web address is no file
     r"(?P<path>(?:[A-Za-z]:[/\\]|~?[/\\])?(?:[\w.@+-]+[/\\])*[\w.@+-]*?\w\.(?:" + "|".join(_KINDS.split()) + r"))"
     r"(?::(?P<line>[1-9]\d{0,6})(?::\d+)?)?"
     r"(?![\w/\\@-]|\.\w)"
 )
 _LONGEST = 2_000
-"""Characters. A longer line was written by nobody to be read."""
+"""Characters. Nobody reads a longer line."""
 _OURS = re.compile(r"❯ (?:You|Shell)$|◆ Qwen Code$|\? Qwen Code asks:")
-"""How lines begin that an answer has no reason to have, see `Scanner.imitates`."""
+"""Beginnings of the chat's own lines, which an answer has no reason to have; see `Scanner.imitates`."""
 
 
 @dataclass(slots=True)
@@ -39,20 +39,20 @@ class _Fence:
 
 
 class Scanner:
-    """Reads an answer line by line; a line counts once it is complete. Places count from the answer's beginning."""
+    """Reads an answer line by line, each once it is complete. Positions count from the answer's beginning."""
 
     def __init__(self, key: str) -> None:
         self.imitates = False
-        """Whether a line looks like one of the chat's own, which the person should be told."""
+        """Whether a line looks like one of the chat's own, which the person is warned of."""
         self._key = key
         self._at = 0
-        """Where the line begins that isn't complete."""
+        """Where the incomplete line begins."""
         self._line: list[str] = []
         self._fence: _Fence | None = None
         self._codes = 0
 
     def feed(self, text: str) -> TranscriptMarks:
-        """Read on; returns what has been found."""
+        """Read more text. Returns the marks that were found in it."""
         found = TranscriptMarks()
         *complete, rest = text.split("\n")
         for part in complete:
@@ -66,9 +66,9 @@ class Scanner:
         return found
 
     def end(self, unread: int) -> tuple[str, TranscriptMarks]:
-        """What the answer lacks if it ends here, and what its last line holds. It may go on nevertheless.
+        """The text that completes the answer if it ends here, and the marks of its last line. It may still go on.
 
-        `unread` line feeds are at its end that were not fed.
+        `unread` is the number of line feeds at its end that were not fed.
         """
         found, line = TranscriptMarks(), "".join(self._line)
         before = self.imitates, self._fence, self._codes
@@ -90,11 +90,11 @@ class Scanner:
                 self._fence = None
         elif fence:
             start = self._at + len(line) + 1
-            # Behind the mark of a list, a block is indented by as much.
+            # A block behind a list marker is indented by the marker's width.
             self._fence = _Fence(" " * fence.start(1), fence[1], fence[2], start)
         elif len(line) <= _LONGEST:
             found.links += [self._link(match) for match in _FILE.finditer(line) if _is_meant(line, match)]
-        # In a code block as well: nobody sees that it is one.
+        # In a code block as well, since it may not look like one.
         self.imitates |= bool(_OURS.match(line))
 
     def _link(self, match: re.Match[str]) -> Link:

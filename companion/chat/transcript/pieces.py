@@ -1,4 +1,4 @@
-"""The pieces of a chat's text and the changes between them: each knows where it is, and what is where in it."""
+"""The pieces of a chat's text. Each knows its position and its marks, and gives the edits that change it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .writer import TranscriptMarks, Writer
 
 
 class Piece:
-    """A part of a chat's text: what parts it from the one before, then its body, then what is added to that.
+    """A part of a chat's text: a lead that separates it from the piece before, a body, and a suffix.
 
-    Its places count from the beginning of the chat's text. The edits that its methods give are made one after the
-    other, in a text that is up to date before this piece.
+    Its marks count from the beginning of the chat's text. The edits of its methods apply one after the other, to a
+    text that is up to date before this piece.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Piece:
             self.marks = moved
 
     def put(self, lead: str, writer: Writer) -> list[Edit]:
-        """Be what has been written."""
+        """Replace the piece by what has been written."""
         edits = self._replace(lead, writer.text, "")
         self.marks = TranscriptMarks()
         self.marks.add((writer.marks,), self.start + len(lead))
@@ -70,16 +70,16 @@ class Piece:
 
 
 QUOTE = "> "
-"""What each line of a quoted message begins with, so that it can't be taken for anything else."""
+"""The beginning of each line of a quoted message, which distinguishes it from anything else."""
 _KEPT = 2
-"""Line feeds at a message's end that the blank line after it stands for."""
+"""Line feeds at a message's end that the blank line after it replaces."""
 
 
 class MessagePiece(Piece):
-    """A message, which grows at its end and costs no more than what is new.
+    """A message, which grows at its end. An update costs as much as the new text.
 
-    It is as it was said, but for line feeds at its ends that are there already: those that `lead` ends with and those
-    of the blank line that comes after it. Line endings become line feeds, as an editor has no others.
+    The text is kept as it is, except line feeds at its ends that the lead or the blank line behind it already have.
+    Line endings become line feeds, since an editor has no others.
     """
 
     def __init__(self, key: str, *, is_quoted: bool = False, is_scanned: bool = False) -> None:
@@ -90,9 +90,9 @@ class MessagePiece(Piece):
         self._clear("", "")
 
     def grow(self, text: str, lead: str, suffix: Writer, *, is_finished: bool) -> list[Edit]:
-        """Be a message that isn't blank, with what comes with it behind it.
+        """Replace or extend the piece by a message that isn't blank; `suffix` comes behind it.
 
-        The lead of a quoted one ends with its first line, behind which all can be folded away.
+        The lead of a quoted message ends with its first line, behind which the rest is folded.
         """
         if self._size and lead == self.lead and text.startswith(self._said):
             return self._grow(text, suffix, is_finished)
@@ -107,10 +107,10 @@ class MessagePiece(Piece):
         self._scanner = Scanner(self._key)
         self._said = ""
         self._certain = 0, 0
-        """How many of the links and codes no later character can change."""
+        """How many of the links and codes are final, whatever text follows."""
         begin = len(text) - len(text.lstrip("\r\n"))
         self._taken = begin if self._is_quoted else min(begin, len(lead) - len(lead.rstrip("\n")))
-        """How many characters of the message are shown, or need not be."""
+        """How many characters of the message were read."""
 
     def _grow(self, text: str, suffix: Writer, is_finished: bool) -> list[Edit]:
         new = self._take(text)
@@ -135,7 +135,7 @@ class MessagePiece(Piece):
         return edits
 
     def _take(self, text: str) -> str:
-        """What is new in a text that has grown, as far as it can be shown."""
+        """The new part of a text that has grown, as far as it can be shown."""
         self._said = text
         end = len(text)
         least = self._taken if self._is_quoted else max(self._taken, end - _KEPT)
@@ -150,7 +150,7 @@ class MessagePiece(Piece):
 
 
 def change(before: str, after: str, start: int = 0) -> list[Edit]:
-    """What makes one text the other one: the stretch without the ends that both have, if there is any."""
+    """The edit that turns one text into the other: what lies between their common ends, if anything."""
     if before == after:
         return []
     head = common_head(before, after)

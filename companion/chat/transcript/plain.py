@@ -1,4 +1,4 @@
-"""Texts of models and tools, made fit for the lines of a chat."""
+"""Makes texts of models and tools fit for the lines of a chat."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""With those that turn the direction of the text around."""
+"""Including those that change the direction of the text."""
 _BREAK = re.compile(r"\s*[\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 
 def presentable(text: str) -> str:
-    """A text that an editor takes: no half characters, no other line ending than the line feed."""
+    """A text that an editor accepts: no lone surrogates, no line ending but the line feed."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     try:
@@ -23,13 +23,13 @@ def presentable(text: str) -> str:
 
 
 def flat(text: str, most: int | None = None) -> str:
-    """A text on one line, without what a terminal would take for a command."""
+    """A text on one line, without control characters and terminal sequences."""
     text = clean(_BREAK.sub(" ↵ ", presentable(text).strip())).replace("\t", " ")
     return text if most is None or len(text) <= most else f"{text[: most - 1]}…"
 
 
 def clean(text: str) -> str:
-    """A text without the commands for a terminal that are in it."""
+    """A text without control characters and terminal sequences."""
     return _CONTROL.sub("", _ESCAPE.sub("", presentable(text)))
 
 
@@ -40,14 +40,14 @@ def sentence(text: str) -> str:
 
 
 def relative(path: str, folder: str) -> str:
-    """A path as short as it can be said in a folder."""
+    """A path relative to a folder, if it is inside."""
     path = flat(path)
     folder = folder.rstrip("/\\")
     return path[len(folder) + 1 :] if folder and path.startswith((f"{folder}/", f"{folder}\\")) else path
 
 
 def whole(text: str) -> Iterator[str]:
-    """A text to the last character; those that an editor wouldn't show are spelled out."""
+    """The whole text as lines, with the characters that an editor wouldn't show spelled out."""
     first, *more = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], presentable(text)).split("\n")
     yield first
     yield from (f"  {line}" for line in more)

@@ -1,4 +1,4 @@
-"""What goes to the screen: a chat as text, and what is where in it. Immutable values; standard library alone.
+"""What goes to the screen: a chat's text and its marks, as immutable values. Standard library alone.
 
 Points count code points from the beginning of the chat's text, as the editor counts them.
 """
@@ -16,10 +16,10 @@ MARK = "\n❯ "
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A stretch that is folded away until the person opens it: a thought, the details of a tool call."""
+    """A range that is folded until the person opens it: a thought, the details of a tool call."""
 
     key: str
-    """Stays the same while the stretch grows or moves."""
+    """Stays the same while the range grows or moves."""
     start: int
     end: int
 
@@ -48,7 +48,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A permission that waits for an answer, and where the buttons for it belong."""
+    """A permission that waits for an answer, and the point of its buttons."""
 
     permission: Permission
     at: int
@@ -56,14 +56,14 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Render:
-    """One look at a chat, as changes of the text that the frame before has left."""
+    """A snapshot of a chat as changes of the text that the render before has left."""
 
     replaces_all: bool
-    """Whether the text begins anew: then the one edit replaces all that was there."""
+    """Whether the one edit replaces the whole text."""
     edits: tuple[Edit, ...]
     """In order; the points of each are those after the edits before it."""
     length: int
-    """Of the text afterwards. What the person writes comes behind it."""
+    """Of the text afterwards. The prompt comes behind it."""
     folds: tuple[Fold, ...]
     links: tuple[Link, ...]
     codes: tuple[Code, ...]
@@ -73,4 +73,4 @@ class Render:
     session: str = ""
     """The session's id, to be resumed after a reload."""
     unsent: tuple[Queued, ...] = ()
-    """What the person has sent and the daemon hasn't yet; the ids are our own."""
+    """Prompts that the daemon doesn't have yet; the ids are our own."""

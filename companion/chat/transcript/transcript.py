@@ -1,6 +1,6 @@
 """A chat as text: what has changed in a conversation becomes edits, at a cost that goes with the change.
 
-Each turn is a row of pieces (`pieces.py`), one for each item, each with what parts it from the one before. An item
+Each turn is a row of pieces (`pieces.py`), one for each item, with the separator before it. An item
 that is the same object as before is not looked at again, and a message that grows is only appended to.
 """
 
@@ -19,11 +19,11 @@ from .writer import Writer
 
 
 class Transcript:
-    """A chat's text, brought up to date by one view after the other. Of one thread."""
+    """A chat's text, updated by one snapshot after the other. Not thread-safe."""
 
     def __init__(self) -> None:
         self.own_clients: set[str] = set()
-        """The ids of the clients that are ours: what others have answered is said to be by another client."""
+        """The ids of the clients that are ours. Answers of others are shown as another client's."""
         self.shows_diffs = True
         """Whether what would be changed opens as a diff; if not, the question shows it in full."""
         self._header, self._tail = Piece(), Piece()

@@ -1,4 +1,4 @@
-"""A turn as text: a piece for each of its items, and one for how it ended."""
+"""A turn as text: a piece for each of its items, and one for its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOTHING = Writer("")
 
 @dataclass(slots=True)
 class _Slot:
-    """An item's piece, and what it was last made of."""
+    """An item's piece, and the item that it was last made from."""
 
     piece: Piece
     sort: object
@@ -29,7 +29,7 @@ class _Slot:
 
 
 class TurnText:
-    """A turn's pieces. `shown` is the turn that they are to be made of, as far as it is known."""
+    """A turn's pieces. `shown` is the turn to make them from, if it is known."""
 
     def __init__(self, key: str, shown: Turn | None = None) -> None:
         self.start = 0
@@ -47,7 +47,7 @@ class TurnText:
         return chain((slot.piece for slot in self._slots), (self._ending,))
 
     def forget(self) -> None:
-        """Have the next update write everything anew: what the words depend on has changed."""
+        """Have the next update write everything again, because the context has changed."""
         self._is_stale = True
         for slot in self._slots:
             slot.item = None
@@ -61,7 +61,7 @@ class TurnText:
             self._gather()
 
     def update(self, turn: Turn | None, context: wording.Context) -> Iterator[Edit]:
-        """Be a turn; None leaves it as it is. The text before it is up to date."""
+        """Replace the turn; None leaves it as it is. The text before it is up to date."""
         turn = turn or (self.shown if self._is_stale else None)
         if turn is None:
             return
@@ -96,14 +96,14 @@ class TurnText:
 
 
 class _Flow:
-    """What came last in a turn, and thus what parts the next item from it."""
+    """Remembers the last item of a turn, which decides what separates the next one from it."""
 
     def __init__(self) -> None:
         self._side: Literal["", "user", "agent"] = ""
         self._is_line = False
 
     def lead(self, item: Item, *, is_running: bool) -> str:
-        """What comes before an item; empty for one that shows nothing."""
+        """The text before an item; empty for an item that isn't shown."""
         match item:
             case Message(speaker="user" | "shell" as speaker, parent=None):
                 if not (item.text.strip() or item.attachments):
@@ -121,7 +121,7 @@ class _Flow:
                 return self._next("agent", is_line=True)
 
     def ending(self, turn: Turn) -> tuple[str, Writer]:
-        """What comes at a turn's end, and what comes before that."""
+        """The separator before a turn's end, and the text of the end."""
         text = wording.ending(turn)
         if text:
             return self._next(self._side, is_line=True), Writer(text)
@@ -137,7 +137,7 @@ class _Flow:
 
 
 def _quoting(message: Message, *, is_running: bool) -> str:
-    """The line that a quoted message is folded behind; empty for what is shown as it is."""
+    """The line behind which a quoted message is folded; empty for a message that isn't quoted."""
     if message.parent:
         how = {"thought": "thinks", "user": "is asked"}.get(message.speaker, "says")
         return f"▸ A sub-agent {how}"
@@ -147,7 +147,7 @@ def _quoting(message: Message, *, is_running: bool) -> str:
 
 
 def _sort(item: Item) -> object:
-    """What a piece is made for: an item of another sort needs another one."""
+    """What kind of piece an item needs."""
     return (Message, item.speaker, item.parent is None) if isinstance(item, Message) else type(item)
 
 

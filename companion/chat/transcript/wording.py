@@ -1,6 +1,6 @@
-"""The lines of a chat that are its own: what its tools do, what is asked, how a turn ended, where it all happens.
+"""The chat's own lines: tool calls, questions, the ends of turns, the header, the plan, the connection.
 
-What comes from a model or a tool is flattened or indented in them, so that it can't pass as a line of the chat. The
+Text from a model or a tool is flattened or indented in them, so that it can't look like a line of the chat. The
 answer itself is as the model wrote it and may hold any line; but buttons and keys belong to an `Ask` alone.
 """
 
@@ -35,7 +35,7 @@ _SHOWN_ELSEWHERE = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a line's words depend on beside what it says."""
+    """What the text of a line depends on besides its item."""
 
     folder: str
     """The chat's, as the daemon calls it."""
@@ -48,7 +48,7 @@ class Context:
 
 
 def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_running: bool) -> None:
-    """A tool call: its line, its details folded away, and what is or was asked about it."""
+    """A tool call: its line, its folded details, and its permissions."""
     margin = "  " if tool.parent else ""
     status = tool.status if is_running or tool.status != "in_progress" else "pending"
     writer.write(f"{margin}{_SIGNS.get(status, '◐')} ")
@@ -68,7 +68,7 @@ def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_run
 
 
 def _write_target(writer: Writer, tool: Tool, context: Context) -> None:
-    """What a tool does, on one line."""
+    """A tool call on one line."""
     verb = _VERBS.get(tool.kind, "")
     if tool.name == "write_file":
         verb = "Write"
@@ -93,14 +93,14 @@ def _write_target(writer: Writer, tool: Tool, context: Context) -> None:
 
 
 def _failure(tool: Tool) -> str:
-    """Why a call has failed, in short; empty if the person knows."""
+    """Why a call has failed, in short; empty if the person has rejected it."""
     if tool.status != "failed" or any(map(_is_rejected, tool.permissions)):
         return ""
     return next((line[:_SHORT] for line in map(flat, tool.text.splitlines()) if line), "")
 
 
 def _details(tool: Tool, context: Context) -> Iterable[str]:
-    """What a call is about in full, as lines."""
+    """A call's details as lines."""
     command = _text(tool.input, "command") if tool.kind == "execute" else ""
     if command:
         yield from whole(f"$ {command}")
@@ -119,7 +119,7 @@ def _details(tool: Tool, context: Context) -> Iterable[str]:
 
 
 def _said(tool: Tool) -> str:
-    """What a tool says. Of a command's result its output is enough."""
+    """A tool's text. For a command it is the output."""
     output: object = tool.output
     if not isinstance(output, dict):
         return tool.text
@@ -137,7 +137,7 @@ def _cut(text: str) -> Iterable[str]:
         yield f"… {len(lines) - _MOST_LINES} more lines"
 
 
-@lru_cache(maxsize=16)  # a call is shown anew with each of its news
+@lru_cache(maxsize=16)  # a call is shown again with each of its updates
 def _diff(diff: Diff) -> tuple[int, int, tuple[str, ...]]:
     """How many lines a change inserts and deletes, and those lines, cut."""
     counts, lines = _changed(clean(diff.old), clean(diff.new))
@@ -160,7 +160,7 @@ def _changed(before: str, after: str) -> tuple[Tally, list[str]]:
 
 
 def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
-    """What is asked, and what would be done, indented. The buttons that answer it are below."""
+    """What is asked, and what would be done, indented. The buttons come below."""
     writer.write(f"? Qwen Code asks: {_asked(permission, context)}")
     for line in _proposal(permission, context):
         writer.write(f"\n{INDENT}{line}")
@@ -168,7 +168,7 @@ def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
 
 
 def _asked(permission: Permission, context: Context) -> str:
-    """What is asked, on one line; with how much would be changed, if the line names the file as it is."""
+    """What is asked, on one line; with the number of changed lines if the line names the file."""
     title = flat(permission.title or permission.kind, 300)
     if _names_the_file(permission, context):
         inserted, deleted, _ = _diff(permission.diffs[0])
@@ -186,7 +186,7 @@ def _names_the_file(permission: Permission, context: Context) -> bool:
 
 
 def _proposal(permission: Permission, context: Context) -> Iterable[str]:
-    """What would be done, in full: nobody should allow what isn't there to be read."""
+    """What would be done, in full: a person must be able to read what they allow."""
     for question in permission.questions:
         yield flat(question.text)
         for label, description in question.answers:
@@ -242,7 +242,7 @@ def _answered(permission: Permission, own_clients: Container[str]) -> str:
 
 
 def write_attachments(writer: Writer, attachments: Iterable[Attachment]) -> None:
-    """What came with a message, a line each."""
+    """A message's attachments, one line each."""
     for attachment in attachments:
         writer.write("\n  @ ")
         path = attachment.uri.removeprefix("file://") if attachment.uri.startswith("file://") else ""
@@ -255,7 +255,7 @@ def write_shell(writer: Writer, text: str) -> None:
 
 
 def ending(turn: Turn) -> str:
-    """How a turn ended, if not well, or that it is about to; empty if there is nothing to say."""
+    """How a turn ended, if not normally, or that it is being cancelled; else empty."""
     match turn.state:
         case "running":
             return "— Cancelling … —" if turn.cancelling else ""
@@ -284,7 +284,7 @@ def _stopped(reason: str) -> str:
 
 
 def header(locality: Locality) -> str:
-    """Where it all happens: no word that isn't known to be true."""
+    """Where the chat runs. Says only what is known."""
     program = f"Qwen Code {flat(locality.version)}".rstrip()
     host = f" on {flat(locality.host)}" if locality.host else ""
     folder = f", in {flat(locality.folder)}" if locality.folder else ""
@@ -299,7 +299,7 @@ def header(locality: Locality) -> str:
 
 
 def tail(status: Status) -> str:
-    """What is above the prompt: the plan, how the connection is."""
+    """What is above the prompt: the plan and the state of the connection."""
     parts = (_plan(status.plan, is_running=status.running is not None), _connection(status))
     return "\n\n".join(part for part in parts if part)
 

@@ -1,4 +1,4 @@
-"""A text that is being written, and what is where in it."""
+"""A text that is being written, and its marks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .render import Ask, Code, Fold, Link
 
 @dataclass(slots=True)
 class TranscriptMarks:
-    """What is where in a text."""
+    """What is where in a text: folds, links, code blocks, questions."""
 
     folds: list[Fold] = field(default_factory=list[Fold])
     links: list[Link] = field(default_factory=list[Link])
@@ -18,7 +18,7 @@ class TranscriptMarks:
     asks: list[Ask] = field(default_factory=list[Ask])
 
     def add(self, others: Iterable[TranscriptMarks], by: int = 0) -> None:
-        """Add others, moved by so many characters."""
+        """Add others, moved by `by` characters."""
         for other in others:
             if by:
                 self.folds += [Fold(each.key, each.start + by, each.end + by) for each in other.folds]
@@ -33,7 +33,7 @@ class TranscriptMarks:
 
 
 class Writer:
-    """A text that is written from its beginning to its end, with what is where in it."""
+    """A text that is written from its beginning to its end, with its marks."""
 
     def __init__(self, text: str = "") -> None:
         self.marks = TranscriptMarks()
@@ -58,6 +58,6 @@ class Writer:
             self.marks.links.append(Link(start, self.length, path, line))
 
     def fold(self, key: str, start: int) -> None:
-        """Let what has been written from `start` on be folded away."""
+        """Fold what has been written from `start` on."""
         if start < self.length:
             self.marks.folds.append(Fold(key, start, self.length))

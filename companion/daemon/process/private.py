@@ -27,9 +27,9 @@ class PrivateDaemon:
         self._say = say
 
     async def address(self, folder: str, command: str | Sequence[str], connecting: Callable[[str], object]) -> Address:
-        """Where the daemon for a folder is; it is started if it doesn't run, anew if `command` is another.
+        """The address of the daemon for a folder. Starts it if needed; restarts it if `command` has changed.
 
-        `connecting` hears what is being done.
+        `connecting` is called with what is being done.
 
         Raises:
             DaemonError: it can't be started, or has ended for the second time.
@@ -61,7 +61,7 @@ class PrivateDaemon:
         return self.daemon is not None and self.daemon.address == address
 
     def has_ended(self) -> bool:
-        """Whether it is there no more, though nobody has stopped it."""
+        """Whether it has ended without being stopped."""
         return self.daemon is not None and not launch.is_running(self.daemon)
 
     async def stop(self, limit: float) -> None:

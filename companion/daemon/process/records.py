@@ -1,4 +1,4 @@
-"""A list on disk of the private daemons and of who has started them: what an editor leaves that was killed.
+"""A list on disk of the private daemons and of who started them, for editors that were killed.
 
 A record holds numbers alone: the process of the daemon and that of the editor, each with when it was made. Never the
 token. Blocks for a moment.
@@ -32,7 +32,7 @@ def write(pid: int, started: float) -> None:
 
 
 def remove(pid: int) -> None:
-    """A daemon is no more."""
+    """A daemon has ended."""
     with contextlib.suppress(OSError):
         (_folder().path / _name(pid)).unlink()
 
@@ -41,7 +41,7 @@ def orphans() -> list[tuple[int, float]]:
     """The daemons whose editor is gone: the pid of each and when it was made."""
     found: list[tuple[int, float]] = []
     try:
-        # Nobody else's records: the folder must be ours.
+        # Never read another user's records: the folder must be ours.
         paths = sorted(prepare_folder(_folder()).glob("*.json"))
     except OSError:
         return []

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from .text import ChatText
 
 CALM = 1.0
-"""Seconds that a question is on the screen, with nothing written in the prompt, before a key answers it."""
+"""Seconds that a question must be on the screen, with an empty prompt, before a key answers it."""
 LOOKS = 200
-"""Milliseconds between looks while something is asked: no event tells that a view is scrolled or a tab is hidden."""
+"""Milliseconds between checks while a question waits: scrolling and hiding a tab cause no event."""
 STALL = 0.6
-"""Seconds without a look, in which the editor hung: what was typed meanwhile comes now, and was typed blindly."""
+"""Seconds without a check after which the editor must have hung: keys typed meanwhile were typed blindly."""
 OTHER = "Other …"
 DONE = "Done"
 
@@ -33,12 +33,12 @@ class Attention:
         self._text = text
         self._ask: Ask | None = None
         self._since: float | None = None
-        """Since when the question has been on the screen with nothing written."""
+        """When the question came on the screen with an empty prompt."""
         self._looked = 0.0
         self._is_ticking = False
 
     def asked(self, ask: Ask | None) -> None:
-        """What is asked first has changed, or has moved; None if nothing is asked, or the chat is let go of."""
+        """The first question has changed or moved; None if there is none, or the chat closes."""
         if ask is None or self._ask is None or ask.permission.id != self._ask.permission.id:
             self._since = None
         self._ask = ask
@@ -48,7 +48,7 @@ class Attention:
             sublime.set_timeout(self._tick, LOOKS)
 
     def look(self) -> None:
-        """See whether the question is on the screen, and whether something is written."""
+        """Check whether the question is on the screen and the prompt is empty."""
         now = monotonic()
         if self._ask is None or not self._is_calm(self._ask.at):
             self._since = None
@@ -78,9 +78,9 @@ class Attention:
 def pick_option(
     window: sublime.Window, permission: Permission, kind: str, picked: Callable[[str | None], object]
 ) -> None:
-    """Pick the option of a kind, never one of an expected id; ask which if there are several, or if it allows always.
+    """Pick the option of a kind; ask which if there are several, or if it allows more than once.
 
-    To reject where no such option is offered is to cancel: None.
+    Rejecting where no such option is offered cancels: None.
     """
     options = [option for option in permission.options if option.kind == kind]
     if len(options) > 1 or (options and kind == "allow_always"):
@@ -97,7 +97,7 @@ def pick_option(
 class QuestionForm:
     """Asks the questions of a permission, one after another. `answered` gets the option's id and the answers.
 
-    A panel that is escaped from leaves the permission open.
+    Closing a panel with Escape leaves the permission open.
     """
 
     def __init__(

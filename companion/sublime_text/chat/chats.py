@@ -1,4 +1,4 @@
-"""The chats on the screen, one for each window at most: what the person does with them, and what the companion says."""
+"""The chats on the screen, at most one for each window: what the person does, and what the companion shows."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from ...conversation.snapshot import Permission
 
 PATIENCE = 5000
-"""Milliseconds until a person who has opened a chat hears that the companion doesn't answer."""
+"""Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
 
 Tell = Callable[[Callable[["Chats"], object]], object]
-"""Has something called with the companion's chats, on its own thread."""
+"""Calls something with the companion's chats, on the companion thread."""
 
 
 class ChatViews:
@@ -39,7 +39,7 @@ class ChatViews:
         self._chats: dict[int, ChatView] = {}
 
     def show(self, window: int, render: Render) -> bool:
-        """Bring a window's chat up to date. Returns False if it is gone."""
+        """Update a window's chat. Returns False if it is gone."""
         chat = self._chats.get(window)
         if chat is None or not chat.view.is_valid():
             return False
@@ -51,7 +51,7 @@ class ChatViews:
         return True
 
     def take_back(self, window: int, draft: Draft) -> bool:
-        """What the person had written comes back. Returns False if there is no chat for it."""
+        """Put a draft back into the prompt. Returns False if there is no chat."""
         chat = self._chats.get(window)
         if chat is None or not chat.view.is_valid():
             return False
@@ -79,14 +79,14 @@ class ChatViews:
         return chat
 
     def adopt_visible(self) -> None:
-        """The package is loaded: go on with the chats that are on the screen. The others follow when they are."""
+        """The package is loaded: take over the chats that are on the screen. The others follow when they are shown."""
         for window in sublime.windows():
             for view in window.views():
                 if is_chat(view) and is_visible(view):
                     self.activated(window, view)
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
-        """A view got the focus. It may be a chat from before a restart or a reload, or one that has moved here."""
+        """A view got the focus. It may be a chat from before a restart or a reload, or one that was moved here."""
         if not is_chat(view):
             return
         chat = self.find(view)
@@ -102,18 +102,18 @@ class ChatViews:
             self._end(chat)
 
     def window_closed(self, window: sublime.Window) -> None:
-        """A window is about to close. The companion hears that by itself."""
+        """A window is about to close. The companion notices that by itself."""
         if chat := self._chats.pop(window.id(), None):
             chat.close()
 
     def close_all(self) -> None:
-        """The package is unloaded: the views stay, for the next instance to go on with them."""
+        """The package is unloaded. The views stay for the next instance."""
         for chat in self._chats.values():
             chat.close()
         self._chats.clear()
 
     def redraw(self, chat: ChatView) -> None:
-        """Have the whole text made anew."""
+        """Have the whole text rendered again."""
         window, folder, session = chat.window.id(), chat.folder, chat.session
         self._tell(lambda chats: chats.open(window, folder, session))
 
@@ -124,7 +124,7 @@ class ChatViews:
         if not (draft.text.strip() or draft.excerpts or draft.pictures):
             return
         if text is None and chat.render is None:
-            say(chat.window, NO_ANSWER)  # and would lose what is sent
+            say(chat.window, NO_ANSWER)  # what is sent would be lost
             return
         if text is None:
             chat.sent()
@@ -143,7 +143,7 @@ class ChatViews:
         self._tell(lambda chats: chats.reconnect(window))
 
     def answer(self, chat: ChatView, kind: str) -> None:
-        """Answer the permission that waits longest with an option of a kind, asking which if there are several."""
+        """Answer the oldest permission with an option of a kind, asking which if there are several."""
         if (permission := waiting(chat)) is None:
             return
         if permission.questions and kind.startswith("allow"):
@@ -152,7 +152,7 @@ class ChatViews:
             pick_option(chat.window, permission, kind, lambda option: self._vote(chat, permission, option))
 
     def follow(self, chat: ChatView, point: int, *, links_only: bool = False) -> bool:
-        """Do what a place in the transcript is for: open the file that it names, open or fold what begins there."""
+        """Open the file that is named at a point of the transcript, or unfold or fold what begins there."""
         if link := chat.marks.link_at(point):
             open_link(chat, link)
             return True
@@ -239,7 +239,7 @@ class ChatViews:
 
 
 def waiting(chat: ChatView) -> Permission | None:
-    """The permission that waits longest for an answer."""
+    """The oldest permission that waits for an answer."""
     return chat.render.asks[0].permission if chat.render and chat.render.asks else None
 
 
@@ -250,7 +250,7 @@ def open_link(chat: ChatView, link: Link) -> None:
     where = chat.render.locality
     folder = where.folder or chat.folder
     path = os.path.join(folder, link.path)
-    # To look for a file of another computer is to tell it who the person is.
+    # Looking for a file on another computer would send it the person's credentials.
     is_elsewhere = path.startswith(("//", "\\\\")) and not path.startswith(folder)
     if is_elsewhere:
         say(chat.window, f"{path} is on another computer.")

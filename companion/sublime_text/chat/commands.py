@@ -28,7 +28,7 @@ NO_FOLDER = "Open a folder first: a chat works in a folder of its window."
 
 
 class QwenCompanionChatEditCommand(sublime_plugin.TextCommand):
-    """Replace parts of a view by texts, in one step."""
+    """Replace parts of a view by texts, as one edit."""
 
     def run(self, edit: sublime.Edit, edits: list[list[Any]]) -> None:
         """`edits` are start, end and text; the points of each are those after the edits before it."""
@@ -47,7 +47,7 @@ class QwenCompanionChatHomeCommand(sublime_plugin.TextCommand):
     """Go to the beginning of the line, or of the prompt in it."""
 
     def run(self, edit: sublime.Edit, extend: bool = False) -> None:
-        """With `extend` what is on the way is selected."""
+        """With `extend`, select up to there."""
         adapter = package.adapter()
         if adapter is None or (chat := adapter.chats.find(self.view)) is None:
             return
@@ -65,10 +65,10 @@ class QwenCompanionChatHomeCommand(sublime_plugin.TextCommand):
 
 
 class ChatCommand(sublime_plugin.WindowCommand):
-    """A command on the window's chat."""
+    """A command for the window's chat."""
 
     def is_enabled(self) -> bool:
-        """Whether there is one for which it makes sense."""
+        """Whether there is a chat for which it makes sense."""
         chat = self.chat()
         return chat is not None and self.makes_sense(chat)
 
@@ -92,7 +92,7 @@ class ChatCommand(sublime_plugin.WindowCommand):
 
 
 def have_chat(window: sublime.Window, then: Callable[[Adapter, ChatView], object]) -> None:
-    """Open the window's chat if need be, and go on with it. The person may be asked first, and may say no."""
+    """Open the window's chat if needed, then call `then`. The person may be asked first and may decline."""
     adapter = package.adapter()
     if adapter is None:
         return
@@ -100,12 +100,12 @@ def have_chat(window: sublime.Window, then: Callable[[Adapter, ChatView], object
         then(adapter, chat)
     elif _is_wanted(adapter, window):
         begin = lambda folder: then(adapter, adapter.chats.open(window, folder))  # noqa: E731
-        # When the companion has heard of the settings.
+        # After the companion has got the settings.
         sublime.set_timeout(lambda: _pick_folder(window, begin))
 
 
 def _is_wanted(adapter: Adapter, window: sublime.Window) -> bool:
-    """Whether the chat is turned on, perhaps because the person says so now."""
+    """Whether the chat is on. If not, the person is asked to turn it on."""
     if adapter.settings.value("daemon.enabled"):
         return True
     try:
@@ -121,7 +121,7 @@ def _is_wanted(adapter: Adapter, window: sublime.Window) -> bool:
 
 
 def _where(settings: DaemonSettings) -> str:
-    """What the person consents to: where it happens that Qwen Code works.
+    """What the person consents to: where Qwen Code runs.
 
     Raises:
         DaemonError: the address of the daemon can't be used.
@@ -142,7 +142,7 @@ def _pick_folder(window: sublime.Window, picked: Callable[[str], object]) -> Non
     if not folders:
         say(window, NO_FOLDER)
     elif len(folders) == 1 or any(map(is_chat, window.views())):
-        picked(folders[0])  # A chat that is there already, from before a restart, keeps its own.
+        picked(folders[0])  # A chat from before a restart keeps its own.
     else:
         choices: list[PanelItem] = [
             (PurePath(folder).name or folder, folder, lambda folder=folder: picked(folder)) for folder in folders
@@ -163,7 +163,7 @@ class QwenCompanionChatSendCommand(sublime_plugin.WindowCommand):
     """Send a prompt."""
 
     def run(self, text: str | None = None, mid_turn: bool = False) -> None:
-        """`text`, or what is in the prompt; with `mid_turn` into the turn that runs, if one does."""
+        """`text`, or the content of the prompt; with `mid_turn` into the running turn, if there is one."""
         have_chat(self.window, lambda adapter, chat: adapter.chats.send(chat, text, mid_turn=mid_turn))
 
 
@@ -196,7 +196,7 @@ class QwenCompanionChatNewCommand(ChatCommand):
 
 
 class QwenCompanionChatAnswerCommand(sublime_plugin.WindowCommand):
-    """Answer the permission that waits longest."""
+    """Answer the oldest permission."""
 
     def run(self, kind: str) -> None:
         """`kind` is that of an option: allow_once, allow_always, reject_once or reject_always."""
@@ -234,7 +234,7 @@ class _ChatTextCommand(sublime_plugin.TextCommand):
 
 
 class QwenCompanionChatRecallCommand(_ChatTextCommand):
-    """Put a prompt of before into the input."""
+    """Put an earlier prompt into the input."""
 
     def run(self, edit: sublime.Edit, by: int) -> None:
         """`by` is -1 for the one before, 1 for the one after."""
@@ -248,10 +248,10 @@ class QwenCompanionChatRecallCommand(_ChatTextCommand):
 
 
 class QwenCompanionChatFollowCommand(_ChatTextCommand):
-    """Open the file that is named at the caret, or open or fold what begins in its line."""
+    """Open the file that is named at the caret, or unfold or fold what begins in its line."""
 
     def run(self, edit: sublime.Edit) -> None:
-        """Do the first of these that is there."""
+        """Do the first of these that applies."""
         if (adapter := package.adapter()) and (chat := self.chat()):
             adapter.chats.follow(chat, self.view.sel()[0].b)
 

@@ -1,4 +1,4 @@
-"""The minihtml of a chat: its bar, its questions, the buttons of a code block. Every text in it is escaped."""
+"""The minihtml of a chat: bar, questions, buttons of code blocks. All text in it is escaped."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def name_of(choices: Sequence[Choice], identifier: str) -> str:
 
 
 def facts(render: Render) -> list[str]:
-    """What the status bar and the chat's bar tell: the model, the mode, how full the context window is."""
+    """The facts in the status bar and the chat's bar: model, mode, use of the context window."""
     status = render.status
     found = (name_of(status.models, status.model), name_of(status.modes, status.mode), meter(status.window))
     return [fact for fact in found if fact]
 
 
 def bar(render: Render, attached: Sequence[str]) -> str:
-    """What is between the transcript and the prompt; `attached` are the names of what goes with the prompt.
+    """The bar between the transcript and the prompt; `attached` are the names of what goes with the prompt.
 
-    The transcript itself says how the connection is and what is to be known of the host.
+    The transcript itself has the state of the connection and warnings about the host.
     """
     status, where = render.status, render.locality
     first = [" · ".join(html.escape(fact) for fact in [*facts(render), where.host] if fact)]
@@ -75,13 +75,13 @@ def bar(render: Render, attached: Sequence[str]) -> str:
 
 
 def ask(question: Ask, *, is_first: bool) -> str:
-    """The buttons of a permission; the keys mean the first one."""
+    """The buttons of a permission; the keys answer the first one."""
     permission = question.permission
     if permission.questions:
         options = [option for option in permission.options if option.kind.startswith("reject")][:1]
         first = link(f"answer:{permission.id}", f"Answer …{' (y)' if is_first else ''}", "allow")
     else:
-        # What allows more than this once comes last.
+        # Options that allow more than once come last.
         options, first = sorted(permission.options, key=lambda option: option.kind == "allow_always"), ""
     always = sum(option.kind == "allow_always" for option in options)
     buttons = [first] if first else []

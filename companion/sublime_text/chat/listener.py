@@ -35,7 +35,7 @@ _OF_LINES = {
     "wrap_lines",
     "delete_to_mark",
 }
-"""Commands that change more than what is selected. The first line of a prompt begins with the transcript's end."""
+"""Commands that change whole lines. The first line of a prompt begins with the transcript's end."""
 
 _FLAGS = (
     sublime.AutoCompleteFlags.INHIBIT_WORD_COMPLETIONS
@@ -47,7 +47,7 @@ _COMMAND = (sublime.KindId.FUNCTION, "/", "Command")
 
 
 class QwenCompanionChatListener(sublime_plugin.EventListener):
-    """Hears of the chats' views; of any other view it does nothing."""
+    """Listens to the chats' views, and ignores all others."""
 
     def on_pre_close(self, view: sublime.View) -> None:
         """A tab is about to close."""
@@ -60,12 +60,12 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
             chat.text.protect()
 
     def on_modified(self, view: sublime.View) -> None:
-        """Something was written, perhaps: it isn't an answer to what is asked."""
+        """Text may have been typed, which is no answer to a question."""
         if (chat := _chat(view)) and not chat.text.is_editing:
             chat.attention.look()
 
     def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
-        """A command may not edit the transcript; what is typed into it goes to the prompt."""
+        """Keep commands from editing the transcript; what is typed there goes to the prompt."""
         if (chat := _chat(view)) is None:
             return None
         if command_name == "drag_select":
@@ -81,7 +81,7 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
         return None
 
     def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> tuple[str, Args] | None:
-        """A chat has one view: carets, frames and keys are those of this one."""
+        """Keep a chat from being cloned: it has one view."""
         if command_name != "clone_file" or (view := _tab(window, args or {})) is None or not is_chat(view):
             return None
         say(window, "A chat has one view.")
@@ -136,7 +136,7 @@ def _chat(view: sublime.View) -> ChatView | None:
 
 
 def _tab(window: sublime.Window, args: dict[str, Any]) -> sublime.View | None:
-    """The view that a command on a tab is for: the one that its menu names, else the one in front."""
+    """The view that a tab's command is for: the one that the menu names, else the active one."""
     group, index = args.get("group", -1), args.get("index", -1)
     if not (0 <= group < window.num_groups() and index >= 0):
         return window.active_view()
@@ -144,7 +144,7 @@ def _tab(window: sublime.Window, args: dict[str, Any]) -> sublime.View | None:
 
 
 def _deletion(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, Args] | None:
-    """What deletes backwards stops where the prompt begins."""
+    """Deleting backwards stops where the prompt begins."""
     view, start = chat.view, chat.text.length
     if command == "delete_word" and args.get("forward", True):
         return None
@@ -196,9 +196,9 @@ _CONTEXTS = {
 
 
 def _completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.CompletionList:
-    """What can follow the beginning of a prompt; files come when the daemon has told them.
+    """Completions for the beginning of a prompt. Files are filled in when the daemon answers.
 
-    Where there is nothing of ours there is nothing at all: Enter would take a word in place of sending the prompt.
+    Without completions of ours there are none at all: Enter would insert a word instead of sending the prompt.
     """
     if open_command(before) is not None:
         commands = chat.render.status.commands if chat.render else ()
@@ -221,7 +221,7 @@ def _completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.Compl
 def _completion(
     trigger: str, text: str, annotation: str, kind: tuple[sublime.KindId, str, str], details: str = ""
 ) -> sublime.CompletionItem:
-    # What the editor takes for the word before the caret is not what is to be replaced: a path has many words.
+    # The editor's word before the caret isn't what is replaced: a path has many words.
     item = sublime.CompletionItem.command_completion(
         trigger, "qwen_companion_chat_complete", {"text": text}, annotation, kind
     )
@@ -233,7 +233,7 @@ class QwenCompanionChatCompleteCommand(sublime_plugin.TextCommand):
     """Complete the mention or the slash command before the caret."""
 
     def run(self, edit: sublime.Edit, text: str) -> None:
-        """`text` replaces what there is of it."""
+        """`text` replaces its beginning."""
         adapter = package.adapter()
         if adapter is None or (chat := adapter.chats.find(self.view)) is None or not chat.text.is_in_prompt:
             return
@@ -241,7 +241,11 @@ class QwenCompanionChatCompleteCommand(sublime_plugin.TextCommand):
         before = self.view.substr(sublime.Region(chat.text.length, caret))
         found = open_mention(before) if text.startswith("@") else (0, "")
         start = chat.text.length + (found[0] if found else len(before))
-        self.view.replace(edit, sublime.Region(start, caret), text)
+        # `replace` of an empty region selects what it inserts, so the next key would delete it.
+        self.view.erase(edit, sublime.Region(start, caret))
+        self.view.insert(edit, start, text)
+        self.view.sel().clear()
+        self.view.sel().add(start + len(text))
 
     def is_visible(self) -> bool:
         """Not in a menu."""

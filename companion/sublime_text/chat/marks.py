@@ -38,11 +38,11 @@ class ChatMarks:
         self._must_fold = False
 
     def before(self, render: Render) -> None:
-        """A frame is about to change the text."""
+        """A render is about to change the text."""
         self._must_fold = self._folds.look(render)
 
     def show(self, render: Render, attached: Sequence[str]) -> None:
-        """The text is that of a frame: bring the marks up to date. `attached` are names for the bar."""
+        """The text is that of a render: update the marks. `attached` are names for the bar."""
         if self._must_fold:
             self._folds.show(render)
         if render.links != self._links or render.replaces_all:
@@ -52,7 +52,7 @@ class ChatMarks:
         self._phantoms.show(render, attached)
 
     def show_bar(self, render: Render, attached: Sequence[str]) -> None:
-        """Bring the bar alone up to date."""
+        """Update only the bar."""
         self._phantoms.show_bar(render, attached)
 
     def link_at(self, point: int) -> Link | None:
@@ -60,11 +60,11 @@ class ChatMarks:
         return next((link for link in self._links if link.start <= point < link.end), None)
 
     def toggle_fold(self, point: int) -> bool:
-        """Open or fold what begins in the line of a point. Returns whether there is something."""
+        """Unfold or fold what begins in the line of a point. Returns whether there is something."""
         return self._folds.toggle(point)
 
     def close(self) -> None:
-        """Take them from the view, except the folds."""
+        """Remove them from the view, except the folds."""
         self._phantoms.close()
         self._view.erase_regions(LINKS)
 
@@ -76,12 +76,12 @@ class _Folds:
         self._view = view
         self._folds: tuple[Fold, ...] = ()
         self._opened: set[str] = set()
-        """The keys of those that were open when the text was last made anew."""
+        """The keys of those that were open when the whole text was last replaced."""
         self._closed: set[str] = set()
-        """The keys of those that are folded before a frame is shown: what is replaced there unfolds it."""
+        """The keys of those that were folded before a render: replacing text unfolds it."""
 
     def look(self, render: Render) -> bool:
-        """Before a frame is shown: see what the person has opened. Returns whether `show` has anything to do."""
+        """Before a render is shown: note what the person has unfolded. Returns whether `show` has to be called."""
         if not render.replaces_all and render.folds == self._folds:
             end = self._folds[-1].end if self._folds else -1
             if all(edit.start > end for edit in render.edits):
@@ -94,7 +94,7 @@ class _Folds:
         return True
 
     def show(self, render: Render) -> None:
-        """After it: fold what is new, and what has grown or was grown by the text behind it."""
+        """After it: fold what is new, and what has grown."""
         known = set[str]() if render.replaces_all else {fold.key for fold in self._folds}
         self._folds = render.folds
         folded = _Folded(self._view)
@@ -116,7 +116,7 @@ class _Folds:
             self._view.fold(wanted)
 
     def toggle(self, point: int) -> bool:
-        """Open or fold what begins in the line of a point. Returns whether there is something."""
+        """Unfold or fold what begins in the line of a point. Returns whether there is something."""
         line, folded = self._view.line(point), _Folded(self._view)
         found = [fold for fold in self._folds if line.begin() <= fold.start <= line.end()]
         open_them = [region for fold in found if (region := folded.over(fold))]
@@ -135,7 +135,7 @@ class _Folded:
         self._starts = [region.begin() for region in self._regions]
 
     def over(self, fold: Fold) -> sublime.Region | None:
-        """The region that is folded where a fold is, as it should be or not."""
+        """The folded region that overlaps a fold, whether it matches or not."""
         at = bisect_right(self._starts, fold.start)
         for region in self._regions[max(0, at - 1) : at + 1]:
             if region.begin() < fold.end and fold.start < region.end():
@@ -152,7 +152,7 @@ class _Phantoms:
 
     def __init__(self, view: sublime.View, clicked: Callable[[str], None]) -> None:
         for key in (BAR, ASKS, CODES):
-            view.erase_phantoms(key)  # those of an instance that could not tidy up
+            view.erase_phantoms(key)  # left by an instance that was not unloaded
         # The sets erase their phantoms when they are collected.
         self._bar, self._asks, self._codes = (sublime.PhantomSet(view, key) for key in (BAR, ASKS, CODES))
         self._clicked = clicked
@@ -160,7 +160,7 @@ class _Phantoms:
         self._shown_codes: tuple[Code, ...] = ()
 
     def show(self, render: Render, attached: Sequence[str]) -> None:
-        """Bring them up to date."""
+        """Update them."""
         self.show_bar(render, attached)
         if render.asks != self._shown_asks:
             self._shown_asks = render.asks
@@ -168,17 +168,17 @@ class _Phantoms:
             self._asks.update([self._phantom(at, content, sublime.PhantomLayout.BLOCK) for at, content in asks])
         if render.codes != self._shown_codes:
             self._shown_codes = render.codes
-            # Behind the fence above the first line.
+            # At the end of the fence above the first line.
             codes = [(max(0, code.start - 1), html.code(code)) for code in render.codes]
             self._codes.update([self._phantom(at, content, sublime.PhantomLayout.INLINE) for at, content in codes])
 
     def show_bar(self, render: Render, attached: Sequence[str]) -> None:
-        """Bring the bar up to date, and to its place."""
+        """Update the bar and its position."""
         at = max(0, render.length - len(MARK))
         self._bar.update([self._phantom(at, html.bar(render, attached), sublime.PhantomLayout.BLOCK)])
 
     def close(self) -> None:
-        """Take them from the view."""
+        """Remove them from the view."""
         for phantoms in (self._bar, self._asks, self._codes):
             phantoms.update([])
 

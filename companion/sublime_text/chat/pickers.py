@@ -1,4 +1,4 @@
-"""The commands of the chat that ask what is meant: models, modes, sessions, what goes with a prompt."""
+"""The commands of the chat that open a panel or a dialog: models, modes, sessions, attachments."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _SwitchCommand(ChatCommand):
 
 
 class QwenCompanionChatModelCommand(_SwitchCommand):
-    """Have another model answer."""
+    """Switch the model."""
 
     placeholder = BECOMES_DEFAULT
 
@@ -102,7 +102,7 @@ class QwenCompanionChatSessionsCommand(ChatCommand):
     """Open, rename, export or delete one of the conversations in the chat's folder."""
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
-        """Ask the daemon for them, and the person which."""
+        """List them and ask which."""
         window = chat.window.id()
         adapter.ask_later(
             chat.window, lambda companion: companion.chats.sessions(window), lambda found: _list(adapter, chat, found)
@@ -190,10 +190,10 @@ def _details(session: SessionInfo, current: str) -> str:
 
 
 class QwenCompanionDaemonCommand(ChatCommand):
-    """Show where the chat's daemon runs, and with what."""
+    """Show where the chat's daemon runs, and its configuration."""
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
-        """The page opens at once and is filled when the daemon has answered."""
+        """The page opens at once and is filled when the daemon answers."""
         page, window = Page(chat.window, DAEMON_SETTING, "Qwen Companion Daemon"), chat.window.id()
         page.show("Asking the daemon …\n")
         adapter.ask_later(
@@ -205,10 +205,10 @@ class QwenCompanionDaemonCommand(ChatCommand):
 
 
 class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
-    """Have what is selected go with the next prompt, or else the file."""
+    """Attach the selection to the next prompt, or else the file."""
 
     def run(self) -> None:
-        """What the daemon can't read from a file goes as a text: a selection, unsaved edits, a file elsewhere."""
+        """What the daemon can't read from a file goes as text: a selection, unsaved edits, another folder's file."""
         if view := self._view():
             have_chat(self.window, lambda adapter, chat: _add(adapter, chat, view))
 
@@ -239,7 +239,7 @@ def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
 
 
 def _excerpt(view: sublime.View, region: sublime.Region, uri: str, name: str) -> Excerpt:
-    # A selection up to the beginning of a line has nothing of that line.
+    # A selection that ends at the beginning of a line doesn't include that line.
     first, last = view.rowcol(region.begin())[0] + 1, view.rowcol(region.end() - 1)[0] + 1
     lines = f"{first}-{last}" if last > first else f"{first}"
     return Excerpt(f"{uri}#L{lines.replace('-', '-L')}", f"{name}:{lines}", view.substr(region))
@@ -260,10 +260,10 @@ def _mention(chat: ChatView, path: str) -> None:
 
 
 class QwenCompanionChatPictureCommand(sublime_plugin.WindowCommand):
-    """Have a picture go with the next prompt."""
+    """Attach a picture to the next prompt."""
 
     def run(self, path: str | None = None) -> None:
-        """`path` is that of its file; without it the person is asked."""
+        """`path` is that of its file; without it the person picks one."""
         have_chat(self.window, lambda adapter, chat: self._attach(adapter, chat, path))
 
     def _attach(self, adapter: Adapter, chat: ChatView, path: str | None) -> None:

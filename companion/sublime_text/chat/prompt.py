@@ -15,25 +15,25 @@ _OPEN_COMMAND = re.compile(r"/(\S*)$")
 KEPT = 50
 """How many of the latest prompts can be recalled."""
 REMEMBERED_LENGTH = 10_000
-"""Characters of a prompt that can be recalled after a reload too: settings are read and written whole."""
+"""Characters of a prompt that can be recalled after a reload: settings are read and written as a whole."""
 RECALL_SETTING = "qwen_companion.chat_recall"
-"""On a chat's view: the prompts that can be recalled, and what the person has made of them."""
+"""On a chat's view: the prompts that can be recalled, and their edits."""
 ATTACHED_SETTING = "qwen_companion.chat_attached"
 """On a chat's view: what goes with the prompt."""
 _KEPT_SETTING = "qwen_companion.chat_kept"
-"""On a window: what was in the prompts of the chats whose tabs were closed, the latest last."""
+"""On a window: the prompts of chats whose tabs were closed, the latest last."""
 
 
 def open_command(before: str) -> str | None:
-    """The name so far of the slash command that is being written; it is the first word of a prompt."""
+    """The incomplete name of the slash command at the beginning of a prompt; None if there is none."""
     found = _OPEN_COMMAND.match(before)
     return found[1] if found else None
 
 
 class Recall:
-    """The prompts that were sent, the latest last, and which one of them is in the input.
+    """The prompts that were sent, the latest last, and which of them is in the input.
 
-    What the person has made of one stays until it is sent, and so does the draft behind the last.
+    Edits of an earlier prompt, and the draft behind the last one, are kept until they are sent.
     """
 
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:
@@ -46,18 +46,18 @@ class Recall:
 
     @property
     def state(self) -> dict[str, Any]:
-        """All of it as plain data, but for long prompts that are nowhere but in the history."""
+        """All of it as plain data, without long prompts that are neither edited nor recalled."""
         needed = {self._current, *self._edits}
         sent = [prompt for prompt in self.sent if len(prompt) <= REMEMBERED_LENGTH or prompt in needed]
         return {"sent": sent, "edits": dict(self._edits), "current": self._current}
 
     @property
     def is_recalling(self) -> bool:
-        """Whether a prompt of before is in the input."""
+        """Whether an earlier prompt is in the input."""
         return bool(self._current)
 
     def add(self, prompt: str) -> str:
-        """What is in the input was sent. Returns the draft, which is there next."""
+        """The input was sent. Returns the draft to put there next."""
         self._edits.pop(self._current, None)
         if prompt.strip():
             self.sent = [*(one for one in self.sent if one != prompt), prompt][-KEPT:]
@@ -66,7 +66,7 @@ class Recall:
         return self._edits.pop("", "")
 
     def step(self, by: int, current: str) -> str | None:
-        """The prompt `by` steps further, or the draft behind the last; None if there is none.
+        """The prompt `by` steps further, or the draft behind the last one; None at either end.
 
         `current` is what is in the input.
         """
@@ -81,7 +81,7 @@ class Recall:
 
 
 def keep(view: sublime.View) -> None:
-    """A chat's view is about to close, perhaps one that no chat has gone on with since a restart."""
+    """Keep the prompt of a chat's view that is about to close, even one that was not taken over since a restart."""
     window = view.window()
     if window is None:
         return
@@ -96,7 +96,7 @@ def keep(view: sublime.View) -> None:
 
 
 def give_back(window: sublime.Window, view: sublime.View) -> list[Draft]:
-    """What was kept, for the chat that is to be in this view. It is the taker's from now on."""
+    """Take what was kept, for the chat in this view."""
     all_kept = _kept(window)
     window.settings().erase(_KEPT_SETTING)
     drafts: list[Draft] = []
@@ -116,6 +116,6 @@ def _kept(window: sublime.Window) -> list[dict[str, Any]]:
 
 
 def attached(setting: Mapping[str, Any] | None) -> tuple[tuple[Excerpt, ...], tuple[str, ...]]:
-    """What the setting says that goes with a prompt: selections and pictures."""
+    """The selections and pictures in the setting."""
     excerpts, pictures = (setting["excerpts"], setting["pictures"]) if setting else ((), ())
     return tuple(Excerpt(*excerpt) for excerpt in excerpts), tuple(pictures)

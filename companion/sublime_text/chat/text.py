@@ -1,4 +1,4 @@
-"""The text of a chat's view: the transcript, which nobody edits, and behind it the prompt, which is the person's."""
+"""The text of a chat's view: the transcript, which only renders may edit, and behind it the prompt."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from ...chat.transcript.render import Render
 
 SIGNS_SETTING = "qwen_companion.chat_signs"
-"""On the view of a chat: how many signs like the one that the transcript ends with are in the prompt.
+"""On a chat's view: how often the mark at the transcript's end occurs in the prompt.
 
-Unlike the transcript's length it stays the same while the transcript grows, and the editor may end at any time.
+Unlike the transcript's length, it stays valid while the transcript grows, even if the editor is killed.
 """
 
 
 class _Guard(sublime_plugin.TextChangeListener):
-    """Tells what changes in a buffer. Attached by hand, to the chats' alone."""
+    """Reports changes of a buffer. Attached only to the chats' buffers."""
 
     @classmethod
     def is_applicable(cls, buffer: sublime.Buffer) -> bool:  # noqa: ARG003
@@ -38,14 +38,14 @@ class _Guard(sublime_plugin.TextChangeListener):
 
 
 class ChatText:
-    """Edits the transcript, and sees to it that nobody else does. `damaged` is called if somebody has."""
+    """Edits the transcript, and protects it from other edits. `damaged` is called if there was one."""
 
     def __init__(self, view: sublime.View, damaged: Callable[[], object]) -> None:
         self.view = view
         self.length = prompt_start(view)
         """Of the transcript."""
         self.is_damaged = False
-        """Whether the transcript isn't what the frames have made of it. One that begins anew mends it."""
+        """Whether the transcript differs from the renders. A render that replaces all mends it."""
         self._damaged = damaged
         self.is_editing = False
         """Whether a change is ours, not the person's."""
@@ -55,7 +55,7 @@ class ChatText:
         self.protect()
 
     def close(self) -> None:
-        """Let go of the view, which stays as it is, for a next instance to go on with it."""
+        """Release the view, which stays as it is for the next instance."""
         if self._guard.is_attached():
             self._guard.detach()
         if self.view.is_valid():
@@ -72,7 +72,7 @@ class ChatText:
         return bool(self.view.sel()) and all(region.begin() >= self.length for region in self.view.sel())
 
     def apply(self, render: Render) -> None:
-        """Bring the transcript up to date. What the person writes, and the carets in it, stay where they are."""
+        """Update the transcript. The prompt and the carets stay where they are."""
         before = [region.to_tuple() for region in self.view.sel()]
         edits = [(edit.start, edit.end, edit.text) for edit in render.edits]
         if render.replaces_all:
@@ -83,7 +83,7 @@ class ChatText:
             end += len(text) - (stop - start)
         if edits:
             self.edit(edits)
-            self.view.clear_undo_stack()  # else the person would undo the transcript
+            self.view.clear_undo_stack()  # otherwise Undo would undo the transcript
         if reaches_prompt:
             move = lambda point: point - self.length + end if point >= self.length else min(point, end)  # noqa: E731
             self._select([sublime.Region(move(a), move(b)) for a, b in before])
@@ -93,7 +93,7 @@ class ChatText:
         self.protect()
 
     def edit(self, edits: Sequence[tuple[int, int, str]]) -> None:
-        """Edit the view in one step, wherever the carets are."""
+        """Edit the view in one step, also while it is read-only."""
         self.is_editing = True
         try:
             self.view.set_read_only(False)
@@ -114,7 +114,7 @@ class ChatText:
         self.view.show(self.view.size(), False)
 
     def protect(self) -> None:
-        """Let the person edit where the carets are, or not."""
+        """Make the view read-only while a caret is in the transcript."""
         is_protected = any(region.begin() < self.length for region in self.view.sel())
         if self.view.is_read_only() != is_protected:
             self.view.set_read_only(is_protected)
@@ -137,7 +137,7 @@ class ChatText:
             start, end = change.a.pt, change.b.pt
             if start < self.length:
                 damages = True
-                # What replaces a part of both counts as the person's.
+                # An edit across the boundary becomes part of the prompt.
                 self.length = start if end > self.length else self.length + len(change.str) - (end - start)
         if damages and not self.is_damaged:
             self.is_damaged = True
@@ -150,7 +150,7 @@ class ChatText:
 
 
 def prompt_start(view: sublime.View) -> int:
-    """Where the prompt begins in a chat's view, perhaps one that an instance before has left, or the editor."""
+    """Where the prompt begins in a chat's view, which may be from an earlier run."""
     text = view.substr(sublime.Region(0, view.size()))
     signs: Any = view.settings().get(SIGNS_SETTING, 0)
     found = len(text)

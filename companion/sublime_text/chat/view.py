@@ -54,12 +54,12 @@ _SETTINGS = {
 
 
 class ChatView:
-    """The view of a window's chat. `act` is called with what the person clicks, `damaged` if its text is."""
+    """The view of a window's chat. `act` is called with the href of a click, `damaged` if the transcript was edited."""
 
     def __init__(
         self, view: sublime.View, window: sublime.Window, act: Callable[[str], None], damaged: Callable[[], object]
     ) -> None:
-        """`view` is a new one, or one that an earlier instance has left."""
+        """`view` is a new one, or one from an earlier run."""
         self.view = view
         self.window = window
         self.render: Render | None = None
@@ -96,9 +96,9 @@ class ChatView:
         return [*(excerpt.name for excerpt in self.excerpts), *self.pictures]
 
     def show(self, render: Render) -> None:
-        """Bring the view up to date."""
+        """Update the view."""
         if not render.replaces_all and (self.render is None or self.text.is_damaged):
-            return  # made for another text; one that begins anew has been asked for
+            return  # made for another text; a render that replaces all was asked for
         changes_text = render.replaces_all or bool(render.edits)
         follows = changes_text and self._shows_end()
         scrolled = self.view.viewport_position()
@@ -118,7 +118,7 @@ class ChatView:
         return Draft(self.text.prompt.strip(), tuple(self.excerpts), tuple(self.pictures), unsaved)
 
     def sent(self) -> None:
-        """What the person had written is on its way: the prompt is empty, or the draft from before a recall."""
+        """The prompt was sent: it is empty now, or holds the draft from before a recall."""
         draft = self.recall.add(self.text.prompt.strip())
         self.view.settings().set(RECALL_SETTING, self.recall.state)
         self.excerpts.clear()
@@ -127,7 +127,7 @@ class ChatView:
         self.attached_changed()
 
     def take_back(self, draft: Draft) -> None:
-        """What the person had written comes back, before what has been written since."""
+        """Put a draft back, before what has been written since."""
         since = self.text.prompt
         self.text.write(f"{draft.text}\n{since}" if since and draft.text else draft.text or since)
         self.excerpts[:0] = draft.excerpts
@@ -135,13 +135,13 @@ class ChatView:
         self.attached_changed()
 
     def step(self, by: int) -> str | None:
-        """The prompt to put into the input, `by` steps further in those of before; None if there is none."""
+        """The prompt to put into the input, `by` steps further in the earlier ones; None if there is none."""
         text = self.recall.step(by, self.text.prompt)
         self.view.settings().set(RECALL_SETTING, self.recall.state)
         return text
 
     def detach(self, index: int) -> None:
-        """Leave out something that was attached."""
+        """Remove an attachment."""
         if index < len(self.excerpts):
             del self.excerpts[index]
         elif index < len(self.attached):
@@ -149,7 +149,7 @@ class ChatView:
         self.attached_changed()
 
     def attached_changed(self) -> None:
-        """Show and keep what goes with the prompt."""
+        """Show and save what goes with the prompt."""
         excerpts = [[excerpt.uri, excerpt.name, excerpt.text] for excerpt in self.excerpts]
         self.view.settings().set(ATTACHED_SETTING, {"excerpts": excerpts, "pictures": list(self.pictures)})
         if self.render:
@@ -162,7 +162,7 @@ class ChatView:
         return self.view.substr(sublime.Region(found.start, found.end)) if found else None
 
     def close(self) -> None:
-        """The package is unloaded: the text stays, for the next instance to go on with it."""
+        """The package is unloaded. The text stays for the next instance."""
         self.attention.asked(None)
         self.text.close()
         if self.view.is_valid():
