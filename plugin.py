@@ -32,6 +32,10 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatSessionsCommand,
     QwenCompanionDaemonCommand,
 )
+from .companion.sublime_text.check.commands import (  # noqa: E402
+    QwenCompanionCheckEditorCommand,
+    QwenCompanionCheckListener,
+)
 from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionAcceptAllCommand,
     QwenCompanionAcceptDiffCommand,
@@ -81,6 +85,8 @@ __all__ = (
     "QwenCompanionChatSendCommand",
     "QwenCompanionChatSessionsCommand",
     "QwenCompanionChatTypeCommand",
+    "QwenCompanionCheckEditorCommand",
+    "QwenCompanionCheckListener",
     "QwenCompanionCopyEnvironmentCommand",
     "QwenCompanionCopyReportCommand",
     "QwenCompanionDaemonCommand",
