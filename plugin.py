@@ -52,16 +52,20 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
 from .companion.sublime_text.status.commands import (  # noqa: E402
     QwenCompanionCopyReportCommand,
+    QwenCompanionDocumentationCommand,
     QwenCompanionStatusCommand,
 )
 from .companion.sublime_text.terminal.commands import (  # noqa: E402
     QwenCompanionCopyEnvironmentCommand,
     QwenCompanionRunCommand,
+    QwenCompanionShowTerminalCommand,
+    QwenCompanionTerminalListener,
+    QwenCompanionTerminalOpenedCommand,
+)
+from .companion.sublime_text.terminal.sending import (  # noqa: E402
     QwenCompanionSendFileCommand,
     QwenCompanionSendLineCommand,
     QwenCompanionSendSelectionCommand,
-    QwenCompanionTerminalListener,
-    QwenCompanionTerminalOpenedCommand,
 )
 
 __all__ = (
@@ -90,6 +94,7 @@ __all__ = (
     "QwenCompanionCopyEnvironmentCommand",
     "QwenCompanionCopyReportCommand",
     "QwenCompanionDaemonCommand",
+    "QwenCompanionDocumentationCommand",
     "QwenCompanionEditDiffCommand",
     "QwenCompanionListener",
     "QwenCompanionNextChangeCommand",
@@ -103,6 +108,7 @@ __all__ = (
     "QwenCompanionSendFileCommand",
     "QwenCompanionSendLineCommand",
     "QwenCompanionSendSelectionCommand",
+    "QwenCompanionShowTerminalCommand",
     "QwenCompanionStatusCommand",
     "QwenCompanionTerminalListener",
     "QwenCompanionTerminalOpenedCommand",
