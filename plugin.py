@@ -34,6 +34,10 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatSessionsCommand,
     QwenCompanionDaemonCommand,
 )
+from .companion.sublime_text.check.commands import (  # noqa: E402
+    QwenCompanionCheckEditorCommand,
+    QwenCompanionCheckListener,
+)
 from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionAcceptAllCommand,
     QwenCompanionAcceptDiffCommand,
@@ -51,16 +55,20 @@ from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrar
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
 from .companion.sublime_text.status.commands import (  # noqa: E402
     QwenCompanionCopyReportCommand,
+    QwenCompanionDocumentationCommand,
     QwenCompanionStatusCommand,
 )
 from .companion.sublime_text.terminal.commands import (  # noqa: E402
     QwenCompanionCopyEnvironmentCommand,
     QwenCompanionRunCommand,
+    QwenCompanionShowTerminalCommand,
+    QwenCompanionTerminalListener,
+    QwenCompanionTerminalOpenedCommand,
+)
+from .companion.sublime_text.terminal.sending import (  # noqa: E402
     QwenCompanionSendFileCommand,
     QwenCompanionSendLineCommand,
     QwenCompanionSendSelectionCommand,
-    QwenCompanionTerminalListener,
-    QwenCompanionTerminalOpenedCommand,
 )
 
 __all__ = (
@@ -84,9 +92,12 @@ __all__ = (
     "QwenCompanionChatSendCommand",
     "QwenCompanionChatSessionsCommand",
     "QwenCompanionChatTypeCommand",
+    "QwenCompanionCheckEditorCommand",
+    "QwenCompanionCheckListener",
     "QwenCompanionCopyEnvironmentCommand",
     "QwenCompanionCopyReportCommand",
     "QwenCompanionDaemonCommand",
+    "QwenCompanionDocumentationCommand",
     "QwenCompanionEditDiffCommand",
     "QwenCompanionListener",
     "QwenCompanionNextChangeCommand",
@@ -101,6 +112,7 @@ __all__ = (
     "QwenCompanionSendFileCommand",
     "QwenCompanionSendLineCommand",
     "QwenCompanionSendSelectionCommand",
+    "QwenCompanionShowTerminalCommand",
     "QwenCompanionStatusCommand",
     "QwenCompanionTerminalListener",
     "QwenCompanionTerminalOpenedCommand",

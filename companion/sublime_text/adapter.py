@@ -14,6 +14,8 @@ from ..server.port import OpenFile, Selection, ServedWindow, WindowState
 from ..thread import CompanionThread
 from .bridge import UiBridge
 from .chat.chats import ChatViews
+from .check.run import EditorCheck
+from .check.scratch import CHECK_SETTING, ScratchWindow, close
 from .diff.diffs import Diffs
 from .libraries.libraries import Libraries
 from .settings import SettingsFile
@@ -56,6 +58,9 @@ class Adapter:
         self.libraries = Libraries(self.settings, self.say)
         self._log = Log(print, debug=self.settings.value("debug"))
         self.focus = Focus()
+        self.scratch = ScratchWindow()
+        self.check: EditorCheck | None = None
+        """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), _windows)
         self.diffs = Diffs(
             self.focus,
@@ -77,6 +82,9 @@ class Adapter:
         self._configure()
         self.thread.start()
         for window in sublime.windows():
+            if self.scratch.is_scratch(window):  # an instance or an editor that ended during a check left it
+                close(window)
+                continue
             self.restored(window)
             for view in window.views():
                 at = view.settings().get(FOCUSED_SETTING)
@@ -166,7 +174,7 @@ class Adapter:
     def activated(self, view: sublime.View) -> None:
         """A view got the focus."""
         window = view.window()
-        if window is None:
+        if window is None or self.scratch.is_scratch(window):
             return
         self.focus.activated(window, view)
         self.settings.look(window)
@@ -181,7 +189,7 @@ class Adapter:
 
     def touched(self, view: sublime.View) -> None:
         """The selection or the file of a view has changed."""
-        if (window := view.window()) and is_code(view):
+        if (window := view.window()) and is_code(view) and not self.scratch.is_scratch(window):
             identifier = window.id()
             self.thread.post(lambda companion: companion.touched(identifier))
 
@@ -194,6 +202,8 @@ class Adapter:
 
     def window_opened(self, window: sublime.Window) -> None:
         """A window was opened."""
+        if self.scratch.is_scratch(window):
+            return
         self.restored(window)
         opened = _to_serve(window)
         self.settings.look(window)
@@ -320,7 +330,8 @@ class Adapter:
 
 def _windows() -> list[ServedWindow]:
     front = sublime.active_window()
-    return [_to_serve(window) for window in sorted(sublime.windows(), key=lambda window: window != front)]
+    windows = [window for window in sublime.windows() if not window.settings().get(CHECK_SETTING)]
+    return [_to_serve(window) for window in sorted(windows, key=lambda window: window != front)]
 
 
 def _to_serve(window: sublime.Window) -> ServedWindow:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sublime
 
+from .editor_facts import EDITOR
+
 DIFF_SETTING = "qwen_companion.diff"
 """On the views of a diff: "original" or "proposal"."""
 CHAT_SETTING = "qwen_companion.chat"
@@ -83,7 +85,8 @@ class GroupContents:
         sheets = [sheet for sheet in self.sheets if self._is_here(sheet)]
         if sheets:
             show_in_group(self.window, self.group, sheets)
-        if self.active and self._is_here(self.active) and is_in_front(self.window):
+        may_focus = is_in_front(self.window) or EDITOR.holds("focus_stays_in_window")
+        if may_focus and self.active and self._is_here(self.active):
             self.window.focus_sheet(self.active)
 
     def _is_here(self, sheet: sublime.Sheet) -> bool:
@@ -127,7 +130,7 @@ class Focus:
         A view in a panel is looked at again: where the focus did not go to it, the panel is shown (sublime_text#3349).
         """
         self._due.pop(window.id(), None)
-        if not is_in_front(window):
+        if not is_in_front(window) and not EDITOR.holds("focus_stays_in_window"):
             self._due[window.id()] = view
             return
         if is_in_panel(view) and self._last.get(window.id()) != view and (panel := window.active_panel()):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -13,19 +14,24 @@ from headless import jsonc
 MUST_SHIP = {
     ".python-version",
     "CHANGELOG.md",
+    "Context.sublime-menu",
     "Default.sublime-commands",
     "Default.sublime-keymap",
     "LICENSE",
     "Main.sublime-menu",
     "QwenCompanion.sublime-settings",
     "README.md",
+    "Side Bar.sublime-menu",
+    "Tab Context.sublime-menu",
     "dependencies.json",
     "messages.json",
     "messages/install.txt",
     "plugin.py",
     "sublime-package.json",
 }
-MAY_SHIP = re.compile(r"companion/.*\.(py|css|html)|messages/[0-9.]+\.txt|[^/]+\.(sublime-[a-z-]+|hidden-[a-z]+)")
+MAY_SHIP = re.compile(
+    r"docs/[a-z-]+\.md|companion/.*\.(py|css|html)|messages/[0-9.]+\.txt|[^/]+\.(sublime-[a-z-]+|hidden-[a-z]+)"
+)
 
 
 def build(root: Path, target: Path) -> Path:
@@ -53,6 +59,22 @@ def package(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_everything_that_sublime_text_and_package_control_read_ships(package: Path) -> None:
     assert sorted(MUST_SHIP - names(package)) == []
+
+
+def test_the_links_of_the_shipped_pages_lead_to_shipped_files(package: Path) -> None:
+    """Issue 14, point 8. Pictures are not shipped: Sublime Text shows the pages as text."""
+    shipped = names(package)
+    pages = [name for name in shipped if name.endswith(".md")]
+    assert {"README.md", "docs/compatibility.md"} <= set(pages)
+    broken: list[tuple[str, str]] = []
+    with zipfile.ZipFile(package) as archive:
+        for page in pages:
+            text = archive.read(page).decode()
+            for link in re.findall(r"(?<!!)\[[^\]]*\]\((?!https?:|#|docs/pictures/)([^)#\s]+)", text):
+                target = os.path.normpath(os.path.join(os.path.dirname(page), link)).replace(os.sep, "/")
+                if target not in shipped:
+                    broken.append((page, link))
+    assert broken == []
 
 
 def test_nothing_else_ships(package: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import sublime
 
@@ -138,6 +139,29 @@ class TestReport(CompanionCase):
         panel.settings().update({"terminus_view": True, "terminus_view.args": arguments})
         yield from self.report()
         self.assertIn("has the port 2 of an earlier session.", self.text)
+
+
+class TestDocumentation(CompanionCase):
+    """qwen_companion_documentation (issue 14, point 1)."""
+
+    def test_a_page_of_the_package_is_opened(self) -> Steps:
+        opened: list[Any] = []
+        original = sublime.Window.run_command
+
+        def run(window: sublime.Window, command: str, args: Any = None) -> None:
+            if command == "open_file":
+                opened.append(args)
+            else:
+                original(window, command, args)
+
+        self.window.run_command("qwen_companion_documentation")
+        items, pick = self.screen.panels[-1]
+        self.assertIn(("README.md", "QwenCompanion"), [(item.details, item.trigger) for item in items])
+        [at] = [at for at, item in enumerate(items) if item.details == "compatibility.md"]
+        with patch.object(sublime.Window, "run_command", run):
+            pick(at)
+            yield lambda: opened
+        self.assertEqual(opened, [{"file": "${packages}/QwenCompanion/docs/compatibility.md"}])
 
 
 class TestSettings(CompanionCase):

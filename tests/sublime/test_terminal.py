@@ -40,11 +40,13 @@ class Terminus:
         self.sent: list[dict[str, Any]] = []
         """The arguments of each `terminus_send_string`."""
         self.views: list[sublime.View] = []
+        self.is_there = True
+        """Whether the package is installed."""
         self._run = sublime.Window.run_command
         play = lambda window, command, args=None: self._played(window, command, args)  # noqa: E731
         resources = sublime.find_resources
         own = f"Packages/Terminus/{SETTINGS}"
-        found = lambda pattern: [own] if pattern == SETTINGS else resources(pattern)  # noqa: E731
+        found = lambda pattern: [own] * self.is_there if pattern == SETTINGS else resources(pattern)  # noqa: E731
         for patcher in (
             patch.object(sublime.Window, "run_command", play),
             patch.object(sublime, "find_resources", found),
@@ -228,7 +230,10 @@ class TestRun(TerminalCase):
         other.mkdir()
         self.window.set_project_data({"folders": [{"path": str(self.folder)}, {"path": str(other)}]})
         yield {"condition": lambda: str(other) in discovery_file().read_text("utf-8"), "timeout": 20_000}
+        yield from self.open_view("other project/x.py")
         self.window.run_command("qwen_companion_run", {"cli": "qwen"})
+        yield lambda: self.screen.panels
+        self.assertEqual(self.screen.selected[-1], 1, "the folder of the active file, the innermost one")
         yield from self.pick("other project")
         yield lambda: self.terminus.opened
         self.assertEqual(self.args["cwd"], str(other))
@@ -358,12 +363,69 @@ class TestWithoutTerminus(CompanionCase):
     def test_the_person_is_offered_to_install_it_or_to_use_another_terminal(self) -> Steps:
         with patch.object(sublime, "find_resources", lambda _: [f"Packages/User/{SETTINGS}"]):
             self.window.run_command("qwen_companion_run", {"cli": "qwen"})
-        self.assertTrue(self.screen.said("Package Control: Install Package", "Terminus"), self.screen.messages)
+        self.assertTrue(self.screen.said("Terminus is not installed"), self.screen.messages)
         items, pick = self.screen.panels[-1]
         self.assertEqual([item.trigger for item in items], ["Install Terminus…", "Copy Terminal Environment…"])
         pick(1)
         yield lambda: len(self.screen.panels) == 2
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["sh, bash, zsh", "fish", "PowerShell"])
+
+    def test_package_control_installs_it_after_one_question(self) -> Steps:
+        """Issue 14, point 3."""
+        asked: list[str] = []
+        installed: list[Any] = []
+        original = sublime.Window.run_command
+
+        def run(window: sublime.Window, command: str, args: Any = None) -> None:
+            if command == "advanced_install_package":
+                installed.append(args)
+            else:
+                original(window, command, args)
+
+        for answer in (False, True):
+            with (
+                patch.object(sublime, "find_resources", lambda _: []),
+                patch.object(sublime.Window, "run_command", run),
+                patch.object(sublime, "ok_cancel_dialog", lambda text, *_, a=answer: (asked.append(text), a)[1]),
+            ):
+                self.window.run_command("qwen_companion_run", {"cli": "qwen"})
+                self.screen.pick("Install Terminus…")
+                yield 100
+            self.assertEqual(installed, [{"packages": ["Terminus"]}] if answer else [])
+        self.assertEqual(len(asked), 2)
+
+
+class TestShow(TerminalCase):
+    """qwen_companion_show_terminal (issue 14, point 3)."""
+
+    def show(self) -> None:
+        self.window.run_command("qwen_companion_show_terminal")
+
+    def test_it_shows_the_terminal_that_had_the_focus_last_and_leaves_it_again(self) -> Steps:
+        yield from self.run_cli()
+        yield from self.run_cli("gemini")
+        self.window.focus_view(self.view)
+        yield lambda: self.focused() == self.view
+        self.show()
+        yield lambda: self.focused() == self.terminal and self.window.active_panel() == "output.Gemini CLI"
+        self.show()
+        yield lambda: self.focused() == self.view and self.window.active_panel() is None
+        self.assertEqual(self.screen.panels, [], "it never asks")
+
+    def test_a_terminal_in_a_tab_is_left_for_the_last_file(self) -> Steps:
+        self.set_setting("terminal_location", "tab")
+        yield from self.run_cli()
+        self.show()
+        yield lambda: self.focused() == self.view
+        self.show()
+        yield lambda: self.focused() == self.terminal
+
+    def test_without_a_cli_one_is_offered(self) -> Steps:
+        self.show()
+        self.assertTrue(self.screen.said("No CLI runs in a terminal of this window"))
+        self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI"])
+        yield from self.pick("Run Qwen Code")
+        yield lambda: self.terminus.opened
 
 
 class TestSend(TerminalCase):
@@ -379,7 +441,8 @@ class TestSend(TerminalCase):
         yield from super().open_view(name, text)
 
     def send(self, what: str, view: sublime.View | None = None) -> None:
-        (view or self.opened).run_command(f"qwen_companion_send_{what}")
+        self.window.focus_view(view or self.opened)
+        self.window.run_command(f"qwen_companion_send_{what}")
 
     def select_in_file(self, *regions: tuple[int, int]) -> None:
         self.opened.sel().clear()
@@ -485,7 +548,7 @@ class TestSendToNobody(TerminalCase):
     """No CLI was started in the window."""
 
     def test_the_person_is_offered_to_run_one(self) -> Steps:
-        self.view.run_command("qwen_companion_send_file")
+        self.window.run_command("qwen_companion_send_file")
         self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI"])
         yield from self.pick("Run Gemini CLI")
         yield lambda: self.terminus.opened
@@ -494,7 +557,7 @@ class TestSendToNobody(TerminalCase):
     def test_a_terminal_of_the_persons_own_may_get_it(self) -> Steps:
         own = self.terminus.open(self.window, "Login Shell")
         self.window.focus_view(self.view)
-        self.view.run_command("qwen_companion_send_file")
+        self.window.run_command("qwen_companion_send_file")
         self.assertEqual(self.captions()[0], "Send to Login Shell")
         yield from self.pick("Send to Login Shell")
         yield lambda: self.terminus.sent

@@ -16,6 +16,7 @@ from ...chat.prompt import Excerpt
 from .. import package
 from ..page import Page
 from ..panels import PanelItem, choose, say
+from ..targets import missing, tab
 from ..windows import is_code
 from .commands import ChatCommand, begin, have_chat
 
@@ -207,14 +208,27 @@ class QwenCompanionDaemonCommand(ChatCommand):
 class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
     """Attach the selection to the next prompt, or else the file."""
 
-    def run(self) -> None:
-        """What the daemon can't read from a file goes as text: a selection, unsaved edits, another folder's file."""
-        if view := self._view():
+    def run(self, paths: list[str] | None = None, group: int | None = None, index: int | None = None) -> None:
+        """What the daemon can't read from a file goes as text: a selection, unsaved edits, another folder's file.
+
+        `paths` are those of the side bar, `group` and `index` those of a tab.
+        """
+        if paths:
+            if gone := missing(paths):
+                say(self.window, gone)
+            else:
+                have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, paths))
+        elif view := tab(self.window, group, index) or self._view():
             have_chat(self.window, lambda adapter, chat: _add(adapter, chat, view))
 
-    def is_enabled(self) -> bool:
+    def is_enabled(self, paths: list[str] | None = None, group: int | None = None, index: int | None = None) -> bool:
         """Whether there is a text to add."""
-        return self._view() is not None
+        return bool(paths) or (paths is None and (tab(self.window, group, index) or self._view()) is not None)
+
+    def is_visible(self, paths: list[str] | None = None, group: int | None = None, index: int | None = None) -> bool:
+        """Whether there is something to add, and the chat is turned on."""
+        adapter = package.adapter()
+        return adapter is not None and adapter.settings.value("daemon.enabled") and self.is_enabled(paths, group, index)
 
     def _view(self) -> sublime.View | None:
         view, adapter = self.window.active_view(), package.adapter()
@@ -236,6 +250,18 @@ def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
         chat.excerpts.append(Excerpt(uri, name, view.substr(sublime.Region(0, view.size()))))
     chat.attached_changed()
     adapter.chats.open(chat.window, chat.folder)
+
+
+def _add_paths(adapter: Adapter, chat: ChatView, paths: Sequence[str]) -> None:
+    """Mention files and folders. Those outside of the chat's folder can't be mentioned."""
+    named = [(path, _relative(chat, path)) for path in paths]
+    for _, relative in named:
+        if relative:
+            _mention(chat, relative)
+    adapter.chats.open(chat.window, chat.folder)
+    outside = [PurePath(path).name for path, relative in named if not relative]
+    if outside:
+        say(chat.window, f"{outside[0]} is not in the folder of the chat, so Qwen Code could not read it.")
 
 
 def _excerpt(view: sublime.View, region: sublime.Region, uri: str, name: str) -> Excerpt:

@@ -1,4 +1,4 @@
-"""The commands of the status report."""
+"""The commands of the status report, and of the documentation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sublime_plugin
 
 from .. import package
 from ..page import Page
+from ..panels import PanelItem, choose, say
 from .view import SETTING, TITLE, shareable
 
 
@@ -32,3 +33,22 @@ class QwenCompanionCopyReportCommand(sublime_plugin.WindowCommand):
         if is_last:
             sublime.set_clipboard(shareable(text))
             self.window.status_message("QwenCompanion: The report was copied, without secrets.")
+
+
+class QwenCompanionDocumentationCommand(sublime_plugin.WindowCommand):
+    """Open a page of the documentation, which comes with the package."""
+
+    def run(self) -> None:
+        """Ask which page."""
+        own = "Packages/QwenCompanion/"
+        found = [path for path in sublime.find_resources("*.md") if path.startswith((own + "docs/", own + "README"))]
+        if found:
+            items = [self._item(path) for path in sorted(found, key=lambda path: (path.count("/"), path))]
+            choose(self.window, items, "A page of the documentation")
+        else:
+            say(self.window, "This copy of the package has no documentation.")
+
+    def _item(self, path: str) -> PanelItem:
+        title = sublime.load_resource(path).partition("\n")[0].lstrip("# ")
+        file = path.replace("Packages", "${packages}", 1)
+        return title, path.rpartition("/")[2], lambda: self.window.run_command("open_file", {"file": file})

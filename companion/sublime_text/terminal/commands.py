@@ -1,49 +1,62 @@
-"""The commands that start a CLI in a terminal, type into its prompt, and prepare a terminal outside the editor."""
+"""The commands that start a CLI in a terminal, show it, and prepare a terminal outside the editor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 import sublime
 import sublime_plugin
 
 from ...clis.families import FAMILIES, CliFamily
-from ...clis.shell import Lines, Shell, environment_commands, mention
+from ...clis.shell import Shell, environment_commands
 from .. import package
 from ..panels import NO_ANSWER, choose, say
-from ..windows import is_code
+from ..targets import missing
 from . import terminals
 from .terminals import Terminal
 
 PATIENCE = 5000
 """Milliseconds to wait for the companion's answer."""
 SHELL_NAMES: dict[Shell, str] = {"sh": "sh, bash, zsh", "fish": "fish", "powershell": "PowerShell"}
-NO_TERMINUS = "Terminus is not installed: run “Package Control: Install Package” and choose Terminus."
+NO_TERMINUS = "Terminus is not installed. A CLI runs in the terminals of that package."
 NO_FOLDER = "Open a folder first: a CLI connects to the window whose folder it runs in."
+NO_CLI = "No CLI runs in a terminal of this window. Run one first."
 
 
 class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
     """Run a CLI in a terminal of the window."""
 
-    def run(self, cli: str, resume: bool = False) -> None:
-        """`cli` is "qwen" or "gemini". `resume` continues the folder's last conversation."""
+    def run(self, cli: str, resume: bool = False, paths: list[str] | None = None) -> None:
+        """`cli` is "qwen" or "gemini". `resume` continues the folder's last conversation.
+
+        `paths` is what the side bar's menu was opened on: the CLI runs in that folder, or in the folder of that file.
+        """
+        here = _folder_of(paths) if paths else None
         family = terminals.family_of(cli)
         if family is None:
             names = ", ".join(f"“{each.launch.key}”" for each in FAMILIES)
             say(self.window, f"There is no CLI “{cli}”. Choose one of {names}.")
+        elif paths and (gone := missing(paths)):
+            say(self.window, gone)
         elif not terminals.is_installed():
             self._without_terminus(family)
+        elif here:
+            self._run(family, here, resume=resume)
         elif running := [one for one in terminals.running(self.window) if one.family == family]:
             self._ask_again(family, running, resume=resume)
         else:
             self._run(family, resume=resume)
 
+    def is_visible(self, cli: str = "", resume: bool = False, paths: list[str] | None = None) -> bool:
+        """In the side bar: whether the menu was opened on one thing, and a terminal could run here."""
+        return paths is None or (len(paths) == 1 and terminals.is_installed())
+
     def _without_terminus(self, family: CliFamily) -> None:
         say(self.window, NO_TERMINUS)
-        install = "Needed to run a CLI here: “Package Control: Install Package”, then Terminus"
+        install = "Have Package Control install it"
         copy = f"To run {family.name} in a terminal outside Sublime Text"
         choose(
             self.window,
@@ -59,27 +72,32 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         )
 
     def _install_terminus(self) -> None:
-        self.window.run_command(
-            "show_overlay", {"overlay": "command_palette", "text": "Package Control: Install Package"}
-        )
+        question = "Package Control downloads the package Terminus and installs it."
+        if sublime.ok_cancel_dialog(question, "Install", "Qwen Companion"):
+            self.window.run_command("advanced_install_package", {"packages": ["Terminus"]})
 
     def _ask_again(self, family: CliFamily, running: Sequence[Terminal], *, resume: bool) -> None:
         shows = [(f"Show {one.title}", one.folder, partial(terminals.show, one, self.window)) for one in running]
         again = (f"Run Another {family.name}", "", lambda: self._run(family, resume=resume))
         choose(self.window, [*shows, again], f"{family.name} is running in this window")
 
-    def _run(self, family: CliFamily, *, resume: bool) -> None:
+    def _run(self, family: CliFamily, here: str | None = None, *, resume: bool) -> None:
         def answered(folders: tuple[str, ...], variables: dict[str, str]) -> None:
             def start(folder: str) -> None:
                 self._start(family, folder, variables, resume=resume)
 
-            if not folders:
+            if here and not any(PurePath(here).is_relative_to(folder) for folder in folders):
+                say(self.window, f"{here} is in no folder of this window, so a CLI there would not connect to it.")
+            elif here:
+                start(here)
+            elif not folders:
                 say(self.window, NO_FOLDER)
             elif len(folders) == 1:
                 start(folders[0])
             else:
                 items = [(PurePath(folder).name or folder, folder, partial(start, folder)) for folder in folders]
-                choose(self.window, items, f"The folder to run {family.name} in")
+                selected = _index_of_active_file(self.window, folders)
+                choose(self.window, items, f"The folder to run {family.name} in", selected=selected)
 
         _ask(self.window, answered, own_terminal=True)
 
@@ -96,6 +114,34 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
             return
         location = adapter.settings.of(self.window, "terminal_location")
         terminals.open_terminal(self.window, family, folder, variables, command, location)
+
+
+class QwenCompanionShowTerminalCommand(sublime_plugin.WindowCommand):
+    """Show the CLI's terminal that had the focus last, or leave it if it has the focus."""
+
+    def run(self) -> None:
+        """Toggle between the terminal and the text."""
+        adapter, running = package.adapter(), terminals.running(self.window)
+        if adapter is None:
+            return
+        if not running:
+            say(self.window, NO_CLI)
+            choose(
+                self.window,
+                [
+                    (
+                        f"Run {family.name}",
+                        "",
+                        partial(self.window.run_command, "qwen_companion_run", {"cli": family.launch.key}),
+                    )
+                    for family in FAMILIES
+                ],
+                "No CLI runs in a terminal of this window",
+            )
+        elif adapter.focus.last(self.window) == running[0].view:
+            terminals.leave(running[0], self.window, adapter.focus.last_code(self.window))
+        else:
+            terminals.show(running[0], self.window)
 
 
 class QwenCompanionTerminalOpenedCommand(sublime_plugin.TextCommand):
@@ -120,94 +166,6 @@ class QwenCompanionTerminalListener(sublime_plugin.EventListener):
     def on_pre_close(self, view: sublime.View) -> None:
         """A tab is about to close."""
         terminals.closing(view)
-
-
-class _SendCommand(sublime_plugin.TextCommand):
-    """Put a mention of the file, and of lines in it, into the prompt of a running CLI. The person presses Enter.
-
-    The CLI reads the file from the disk, so a tab without a file can't be sent and unsaved changes are not included.
-    A message says so.
-    """
-
-    def run(self, edit: sublime.Edit) -> None:
-        """Send it to the CLI of the window whose terminal had the focus last."""
-        window = self.view.window()
-        adapter = package.adapter()
-        if window is None or adapter is None:
-            return
-        view = self.view if is_code(self.view) else adapter.focus.last_code(window)
-        path = view.file_name() if view else None
-        if view is None or path is None:
-            say(window, "This tab has no file yet. Save it first: a CLI reads files from the disk.")
-            return
-        lines = self.lines(view)
-        if lines is None:
-            say(window, "Nothing is selected.")
-            return
-
-        def send(target: Terminal) -> None:
-            _send(window, target, view, path, lines)
-
-        running = terminals.running(window)
-        if running and (len(running) == 1 or running[0].focused_at):
-            send(running[0])
-        else:
-            self._ask(window, running or terminals.others(window), send, nothing_runs=not running)
-
-    def lines(self, view: sublime.View) -> list[Lines] | None:
-        """The lines to name, an empty list for the whole file, None if there is nothing to send."""
-        raise NotImplementedError
-
-    def _ask(
-        self, window: sublime.Window, targets: list[Terminal], send: Callable[[Terminal], object], *, nothing_runs: bool
-    ) -> None:
-        items = [(f"Send to {one.title}", one.folder, partial(send, one)) for one in targets]
-        if nothing_runs:
-            items += [
-                (
-                    f"Run {family.name}",
-                    "",
-                    lambda key=family.launch.key: window.run_command("qwen_companion_run", {"cli": key}),
-                )
-                for family in FAMILIES
-            ]
-        why = "No CLI was started in this window" if nothing_runs else "The CLI to send it to"
-        choose(window, items, why)
-
-
-class QwenCompanionSendFileCommand(_SendCommand):
-    """Mention the file in the prompt of the running CLI."""
-
-    def lines(self, view: sublime.View) -> list[Lines]:
-        """The whole file."""
-        return []
-
-
-class QwenCompanionSendLineCommand(_SendCommand):
-    """Mention the lines of the carets in the prompt of the running CLI."""
-
-    def lines(self, view: sublime.View) -> list[Lines]:
-        """The lines of the carets, whatever is selected."""
-        rows = sorted({view.rowcol(region.b)[0] + 1 for region in view.sel()})
-        return [(row, row) for row in rows]
-
-
-class QwenCompanionSendSelectionCommand(_SendCommand):
-    """Mention the selected lines in the prompt of the running CLI."""
-
-    def lines(self, view: sublime.View) -> list[Lines] | None:
-        """The lines that have selected characters."""
-        found: list[Lines] = []
-        for region in view.sel():
-            if region.empty():
-                continue
-            # A selection up to the beginning of a line does not include that line.
-            first, last = view.rowcol(region.begin())[0] + 1, view.rowcol(region.end() - 1)[0] + 1
-            if found and first <= found[-1][1] + 1:
-                found[-1] = (found[-1][0], max(last, found[-1][1]))
-            else:
-                found.append((first, last))
-        return found or None
 
 
 class QwenCompanionCopyEnvironmentCommand(sublime_plugin.WindowCommand):
@@ -265,11 +223,15 @@ def _ask(
     sublime.set_timeout(late, PATIENCE)
 
 
-def _send(window: sublime.Window, target: Terminal, view: sublime.View, path: str, lines: Sequence[Lines]) -> None:
-    text = mention(path, target.folder, target.family.launch if target.family else None, lines)
-    if text is None:
-        say(window, "This file can't be sent: the control characters in its name would press keys in the terminal.")
-        return
-    terminals.send(target, window, text)
-    if view.is_dirty():
-        say(window, f"{PurePath(path).name} has unsaved changes: the CLI reads it as it is on the disk.")
+def _folder_of(paths: Sequence[str]) -> str:
+    path = Path(paths[0])
+    return str(path if path.is_dir() else path.parent)
+
+
+def _index_of_active_file(window: sublime.Window, folders: Sequence[str]) -> int:
+    """The folder that has the active file, the innermost if there are several; -1 if none has it."""
+    adapter = package.adapter()
+    view = adapter.focus.last_code(window) if adapter else None
+    path = view.file_name() if view else None
+    around = [folder for folder in folders if path and PurePath(path).is_relative_to(folder)]
+    return folders.index(max(around, key=len)) if around else -1

@@ -160,6 +160,14 @@ def show(terminal: Terminal, window: sublime.Window) -> None:
     window.focus_view(terminal.view)
 
 
+def leave(terminal: Terminal, window: sublime.Window, code: sublime.View | None) -> None:
+    """Give the focus back to the text, and hide the panel if the terminal is in one."""
+    if _panel(terminal.view, window):
+        window.run_command("hide_panel")
+    if code:
+        window.focus_view(code)
+
+
 def send(terminal: Terminal, window: sublime.Window, text: str) -> None:
     """Paste a text into the prompt of the program in a terminal, and give the terminal the focus."""
     show(terminal, window)

@@ -1,0 +1,125 @@
+"""What the package assumes about the editor, and what it does where an assumption does not hold.
+
+Each one is tried by the probe of its name in `check`. docs/real-editor.md lists them with their sources.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Assumption(NamedTuple):
+    """Something that the editor does or does not do."""
+
+    claim: str
+    """A sentence that says what the editor does."""
+    otherwise: str
+    """A sentence that says what the package does if it does not, or if nobody knows."""
+
+
+ASSUMPTIONS: dict[str, Assumption] = {
+    # Texts
+    "insert_keeps_characters": Assumption(
+        "A text that is put into a view keeps its tabs, line separators and control characters.",
+        "A proposal that the view cannot hold is not editable, and its unedited text is what is accepted.",
+    ),
+    "insert_keeps_nul": Assumption(
+        "A text that is put into a view keeps its NUL characters.",
+        "A proposal that the view cannot hold is not editable, and its unedited text is what is accepted.",
+    ),
+    "replace_keeps_carets": Assumption(
+        "An insertion by `View.replace` at a caret selects nothing.",
+        "The carets are set after each insertion.",
+    ),
+    "replace_keeps_regions": Assumption(
+        "A region around a text that `View.replace` replaces surrounds the new text.",
+        "The marks of a diff are drawn again after each edit, so they are right after a moment.",
+    ),
+    "modified_during_command": Assumption(
+        "`on_modified` comes while the command that edits runs.",
+        "Nothing depends on it: the marks and the prompt follow after the command.",
+    ),
+    "text_listener_during_edit": Assumption(
+        "A text listener that is attached by hand hears an edit while it runs.",
+        "The transcript of a chat is restored a moment later if something edits it.",
+    ),
+    "phantom_moves_at_insertion": Assumption(
+        "A phantom moves behind a text that is inserted at its place.",
+        "The bar of a chat is put into its place again with the next update.",
+    ),
+    "fold_stays_at_insertion": Assumption(
+        "A text that is inserted at the end of a fold is not folded.",
+        "The folds of a chat are corrected after each update.",
+    ),
+    # Layout and colours
+    "filler_height": Assumption(
+        "A phantom of a given height is as high, within a pixel.",
+        "The two sides of a diff scroll by their content and not by their height.",
+    ),
+    "viewport_at_once": Assumption(
+        "`View.viewport_position` gives the position that was just set.",
+        "A position that was just set does not count as scrolling by the person.",
+    ),
+    "inline_diff_shown": Assumption(
+        "`toggle_inline_diff` shows the removed lines of a changed view.",
+        "An inline diff shows the removed lines as phantoms of the package.",
+    ),
+    "diff_colours": Assumption(
+        "The colour scheme gives added and removed text colours of their own.",
+        "The gutter and the header still tell the changes; another colour scheme shows more.",
+    ),
+    "chat_syntax": Assumption(
+        "The editor reads the syntax of the chat.",
+        "A chat has the colours of plain Markdown.",
+    ),
+    "detect_indentation": Assumption(
+        "`detect_indentation` finds the indentation of a scratch view.",
+        "A proposal has the indentation of your settings.",
+    ),
+    # Tabs, groups, panels and windows
+    "panel_has_sheet_id_0": Assumption(
+        "A view in a panel has the sheet id 0 and is named by `View.element`.",
+        "The focus may stay in a diff that opened while a panel had it.",
+    ),
+    "panel_gets_focus": Assumption(
+        "`Window.focus_view` gives the focus back to a panel.",
+        "The panel is shown and focused once more.",
+    ),
+    "active_panel": Assumption(
+        "`Window.active_panel` names the panel that is shown while a tab has the focus, and none once it is hidden.",
+        "The focus may go to a panel that was hidden in the meantime.",
+    ),
+    "focus_stays_in_window": Assumption(
+        "`Window.focus_view` does not raise a window that is behind another.",
+        "The focus moves inside a window only when that window comes to the front.",
+    ),
+    "focus_keeps_selection": Assumption(
+        "`Window.focus_sheet` keeps the other selected tabs of a group.",
+        "Only one side of a diff may be shown. “Toggle Diff Layout” shows the diff in one view.",
+    ),
+    "select_keeps_groups": Assumption(
+        "`Window.select_sheets` with tabs of several groups selects in each group.",
+        "A diff may change what another group shows.",
+    ),
+    "close_closes_one": Assumption(
+        "Closing one of two selected tabs closes only that one.",
+        "Closing a side of a diff closes both, which rejects it.",
+    ),
+    "activated_before_loaded": Assumption(
+        "A file that is opened gets the focus before it is loaded.",
+        "Nothing depends on it: the context is sent after both.",
+    ),
+    "save_is_announced": Assumption(
+        "Listeners hear of a save before it is done, whether it is run on the window or on the view.",
+        "Saving a proposal may ask for the name of a file. “Accept Diff” accepts it.",
+    ),
+    "project_data_at_once": Assumption(
+        "`Window.project_data` has a change at once.",
+        "The settings of a project apply a moment later.",
+    ),
+    # The host
+    "companion_answers": Assumption(
+        "The libraries are there and the companion runs.",
+        "No CLI can connect. “Qwen Companion: Status” says why.",
+    ),
+}

@@ -1,0 +1,93 @@
+"""The command that checks the editor, and the listener that hears what happens in the scratch window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sublime
+import sublime_plugin
+
+from ... import __version__
+from .. import package
+from ..editor_facts import EDITOR, write
+from ..page import Page
+from ..panels import say
+from .report import TITLE, report
+from .run import EditorCheck, Outcome
+
+SETTING = "qwen_companion.check_report"
+"""Set on the view of a report."""
+REPORT_FILE = "editor-check.txt"
+"""The latest report, in the cache beside the answers."""
+
+
+class QwenCompanionCheckEditorCommand(sublime_plugin.WindowCommand):
+    """Try what the package assumes about the editor, and show which of it holds."""
+
+    def run(self) -> None:
+        """Open a scratch window, run the probes and show the report."""
+        adapter = package.adapter()
+        if adapter is None:
+            return
+        if adapter.check:
+            say(self.window, "The editor is being checked already.")
+            return
+        check = adapter.check = EditorCheck(adapter.scratch, self.window, self._done)
+        adapter.ask(lambda companion: companion, lambda _: check.answered())
+        say(self.window, "Checking the editor. A window opens and closes again.")
+        check.start()
+
+    def _done(self, outcome: Outcome) -> None:
+        if adapter := package.adapter():
+            adapter.check = None
+        about = (
+            f"Sublime Text {sublime.version()} {sublime.channel()}, {sublime.platform()} {sublime.arch()}, "
+            f"QwenCompanion {__version__}"
+        )
+        text = report(outcome, about)
+        try:
+            EDITOR.keep({} if outcome.failed else outcome.answers)
+            write(REPORT_FILE, text)
+        except OSError as error:
+            text += f"\nThe answers count until Sublime Text is restarted: they could not be written ({error}).\n"
+        if self.window.is_valid():
+            Page(self.window, SETTING, TITLE).show(text)
+        if outcome.failed:
+            say(self.window, f"The check failed: {outcome.failed}.")
+
+
+class QwenCompanionCheckListener(sublime_plugin.EventListener):
+    """Tells a running check what happens in its window."""
+
+    def on_activated(self, view: sublime.View) -> None:
+        """A view got the focus."""
+        _tell("on_activated", view)
+
+    def on_load(self, view: sublime.View) -> None:
+        """A file is loaded."""
+        _tell("on_load", view)
+
+    def on_modified(self, view: sublime.View) -> None:
+        """A view was edited."""
+        _tell("on_modified", view)
+
+    def on_text_command(self, view: sublime.View, command_name: str, args: dict[str, Any] | None) -> None:
+        """A text command is about to run."""
+        _tell("on_text_command", view, command_name)
+
+    def on_window_command(self, window: sublime.Window, command_name: str, args: dict[str, Any] | None) -> None:
+        """A window command is about to run."""
+        bench = _bench()
+        if bench and window == bench.window:
+            bench.told("on_window_command", None, command_name)
+
+
+def _bench() -> Any:
+    adapter = package.adapter()
+    return adapter.check.bench if adapter and adapter.check else None
+
+
+def _tell(name: str, view: sublime.View, command: str = "") -> None:
+    bench = _bench()
+    if bench and view.window() == bench.window:
+        bench.told(name, view, command)

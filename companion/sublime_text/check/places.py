@@ -1,0 +1,181 @@
+"""Probes of tabs, groups, panels and windows, and of the package itself."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import sublime
+
+from .bench import Bench, Finding, Probe, Wait
+
+if TYPE_CHECKING:
+    from sublime_types import WindowLayout
+
+Steps = Generator[Wait, None, Finding]
+PANEL = "qwen_companion_check"
+SINGLE: WindowLayout = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
+SPLIT: WindowLayout = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
+SETTLING = 50
+"""Milliseconds after which an event that has not come is not coming."""
+
+
+def panel_has_sheet_id_0(bench: Bench) -> Steps:
+    """See assumptions."""
+    panel = _panel(bench)
+    yield 0
+    number, element = panel.sheet_id(), panel.element()
+    return Finding(number == 0 and bool(element), f"sheet id {number}, element {element!r}")
+
+
+def panel_gets_focus(bench: Bench) -> Steps:
+    """See assumptions."""
+    panel, tab = _panel(bench), bench.view("tab")
+    bench.window.focus_view(panel)
+    yield SETTLING
+    bench.window.focus_view(tab)
+    yield SETTLING
+    bench.events.clear()
+    bench.window.focus_view(panel)
+    yield lambda: bench.heard(panel, "on_activated")
+    has_focus = bool(bench.heard(panel, "on_activated"))
+    bench.window.focus_view(tab)
+    return Finding(has_focus, "" if has_focus else "the view of the panel was not activated")
+
+
+def active_panel(bench: Bench) -> Steps:
+    """See assumptions."""
+    _panel(bench)
+    bench.window.focus_view(bench.view("tab"))
+    yield SETTLING
+    shown = bench.window.active_panel()
+    bench.window.run_command("hide_panel")
+    yield SETTLING
+    hidden = bench.window.active_panel()
+    return Finding((shown, hidden) == (f"output.{PANEL}", None), f"shown: {shown!r}, hidden: {hidden!r}")
+
+
+def focus_stays_in_window(bench: Bench) -> Steps:
+    """See assumptions."""
+    first, second = bench.view("first"), bench.view("second")
+    bench.front.bring_to_front()
+    yield lambda: sublime.active_window() == bench.front
+    if sublime.active_window() != bench.front:
+        return Finding(False, "the window of the person could not be brought to the front")
+    bench.window.focus_view(first)
+    yield 2 * SETTLING
+    raised = sublime.active_window() == bench.window
+    if sheets := bench.sheets(second):
+        bench.front.bring_to_front()
+        yield lambda: sublime.active_window() == bench.front
+        bench.window.focus_sheet(sheets[0])
+        yield 2 * SETTLING
+        raised = raised or sublime.active_window() == bench.window
+    bench.window.bring_to_front()
+    yield lambda: sublime.active_window() == bench.window
+    return Finding(not raised, "the window came to the front" if raised else "")
+
+
+def focus_keeps_selection(bench: Bench) -> Steps:
+    """See assumptions."""
+    first, second = bench.view("first"), bench.view("second")
+    bench.window.select_sheets(bench.sheets(first, second))
+    yield SETTLING
+    before = len(bench.shown())
+    for sheet in bench.sheets(first, second):
+        bench.window.focus_sheet(sheet)
+        yield SETTLING
+    after = len(bench.shown())
+    return Finding((before, after) == (2, 2), f"{before} tabs were selected, then {after}")
+
+
+def select_keeps_groups(bench: Bench) -> Steps:
+    """See assumptions."""
+    bench.window.set_layout(SPLIT)
+    try:
+        views = [bench.view(str(number)) for number in range(4)]
+        for number, view in enumerate(views):
+            bench.window.set_view_index(view, number // 2, number % 2)
+        bench.window.select_sheets(bench.sheets(*views))
+        yield SETTLING
+        counts = [len(bench.shown(group)) for group in (0, 1)]
+        return Finding(counts == [2, 2], f"{counts[0]} and {counts[1]} tabs of 2 and 2 are selected")
+    finally:
+        bench.window.set_layout(SINGLE)
+
+
+def close_closes_one(bench: Bench) -> Steps:
+    """See assumptions."""
+    first, second = bench.view("first"), bench.view("second")
+    bench.window.select_sheets(bench.sheets(first, second))
+    bench.window.focus_view(first)
+    yield SETTLING
+    bench.window.run_command("close")
+    yield SETTLING
+    left = [view.is_valid() for view in (first, second)]
+    return Finding(left == [False, True], f"{2 - sum(left)} of 2 tabs were closed")
+
+
+def activated_before_loaded(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.file("order.txt", "text\n")
+    yield lambda: {"on_activated", "on_load"} <= set(bench.heard(view, "on_activated", "on_load"))
+    order = list(dict.fromkeys(bench.heard(view, "on_activated", "on_load")))
+    return Finding(order == ["on_activated", "on_load"], ", then ".join(order) or "neither came")
+
+
+def save_is_announced(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.file("save.txt", "text\n")
+    yield lambda: not view.is_loading()
+    bench.window.focus_view(view)
+    bench.events.clear()
+    bench.window.run_command("save")
+    yield SETTLING
+    by_window = {name for name, _, command in bench.events if command == "save"}
+    bench.events.clear()
+    view.run_command("save")
+    yield SETTLING
+    by_view = {name for name, _, command in bench.events if command == "save"}
+    seen = f"the window's: {_names(by_window)}; the view's: {_names(by_view)}"
+    return Finding(bool(by_window) and bool(by_view), seen)
+
+
+def project_data_at_once(bench: Bench) -> Steps:
+    """See assumptions."""
+    settings = {"QwenCompanionCheck": {"value": 1}}
+    bench.window.set_project_data({"folders": [], "settings": settings})
+    data = bench.window.project_data() or {}
+    yield 0
+    return Finding(data.get("settings") == settings, "")
+
+
+def companion_answers(bench: Bench) -> Steps:
+    """See assumptions."""
+    yield lambda: bench.libraries is not None
+    return Finding(bench.libraries is True, "" if bench.libraries else "it did not answer in time")
+
+
+def _panel(bench: Bench) -> sublime.View:
+    panel = bench.window.create_output_panel(PANEL)
+    bench.window.run_command("show_panel", {"panel": f"output.{PANEL}"})
+    return panel
+
+
+def _names(events: set[str]) -> str:
+    return ", ".join(sorted(events)) or "no event"
+
+
+PROBES: tuple[Probe, ...] = (
+    panel_has_sheet_id_0,
+    panel_gets_focus,
+    active_panel,
+    focus_keeps_selection,
+    select_keeps_groups,
+    close_closes_one,
+    activated_before_loaded,
+    save_is_announced,
+    project_data_at_once,
+    companion_answers,
+    focus_stays_in_window,
+)

@@ -1,0 +1,101 @@
+"""Probes of the layout, the colours and the syntax."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import sublime
+
+from ..diff.marks import _FILLER
+from .bench import Bench, Finding, Probe, Wait
+
+Steps = Generator[Wait, None, Finding]
+LINES = 3
+"""Lines that the measured filler stands for."""
+TOLERANCE = 1.0
+"""Pixels by which a filler may differ."""
+SYNTAX = "Packages/QwenCompanion/QwenCompanion Chat.sublime-syntax"
+
+
+def filler_height(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view("a\nb\n")
+    before = view.text_to_layout(view.text_point(1, 0))[1]
+    view.add_phantom(
+        "check",
+        sublime.Region(0),
+        _FILLER.format(above=(LINES - 1) * view.line_height(), line=view.line_height()),
+        sublime.PhantomLayout.BLOCK,
+    )
+    yield lambda: view.text_to_layout(view.text_point(1, 0))[1] != before
+    height = view.text_to_layout(view.text_point(1, 0))[1] - before
+    wanted = LINES * view.line_height()
+    return Finding(abs(height - wanted) <= TOLERANCE, f"{height:g} px in place of {wanted:g}")
+
+
+def viewport_at_once(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view("line\n" * 500)
+    yield 20
+    wanted = 20 * view.line_height()
+    view.set_viewport_position((0.0, wanted), animate=False)
+    at_once = view.viewport_position()[1]
+    return Finding(abs(at_once - wanted) <= TOLERANCE, f"{at_once:g} in place of {wanted:g}")
+
+
+def inline_diff_shown(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view("a\nd\n" + "e\n" * 100)
+    view.settings().set("mini_diff", True)
+    view.set_reference_document("a\nb\nc\nd\n" + "e\n" * 100)
+    yield 100  # the editor compares in the background
+    before = view.layout_extent()[1]
+    view.run_command("select_all")
+    view.run_command("toggle_inline_diff")
+    yield lambda: view.layout_extent()[1] > before
+    grown = view.layout_extent()[1] - before
+    return Finding(grown > 0, f"the view grew by {grown:g} px for two removed lines")
+
+
+def diff_colours(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view("a")
+    yield 0
+    plain = view.style()
+    added, removed = (view.style_for_scope(f"markup.{kind}") for kind in ("inserted", "deleted"))
+
+    def own(style: Any) -> tuple[object, object]:
+        return style.get("background") or plain.get("background"), style.get("foreground")
+
+    colours = {own(added), own(removed), (plain.get("background"), plain.get("foreground"))}
+    return Finding(len(colours) == 3, f"added {own(added)}, removed {own(removed)}")
+
+
+def chat_syntax(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view("❯ a prompt\n\nan answer\n")
+    view.assign_syntax(SYNTAX)
+    yield 50
+    scope = view.scope_name(0)
+    return Finding(scope.startswith("text.qwen-companion"), f"the scope of the first character is {scope.strip()!r}")
+
+
+def detect_indentation(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view("a:\n\tb:\n\t\tc\n\t\td\n\te\n" * 5)
+    view.settings().update({"tab_size": 3, "translate_tabs_to_spaces": True, "detect_indentation": True})
+    view.run_command("detect_indentation", {"show_message": False})
+    yield lambda: not view.settings().get("translate_tabs_to_spaces")
+    found = view.settings().get("translate_tabs_to_spaces")
+    return Finding(not found, f"translate_tabs_to_spaces is {found} for a text indented with tabs")
+
+
+PROBES: tuple[Probe, ...] = (
+    filler_height,
+    viewport_at_once,
+    inline_diff_shown,
+    diff_colours,
+    chat_syntax,
+    detect_indentation,
+)

@@ -1,0 +1,129 @@
+"""Probes of how the editor keeps texts, carets, regions, phantoms and folds."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import sublime
+import sublime_plugin
+
+from .bench import Bench, Finding, Probe, Wait, region
+
+Steps = Generator[Wait, None, Finding]
+CHARACTERS = "a\tb\u2028c\u2029d\x01\x1b\x7fe\x85f\u00a0g"
+NUL = "a\0b"
+
+
+def insert_keeps_characters(bench: Bench) -> Steps:
+    """See assumptions."""
+    yield 0
+    return _kept(bench, CHARACTERS)
+
+
+def insert_keeps_nul(bench: Bench) -> Steps:
+    """See assumptions."""
+    yield 0
+    return _kept(bench, NUL)
+
+
+def replace_keeps_carets(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view("abc")
+    view.sel().clear()
+    view.sel().add(1)
+    bench.replace(view, 1, 1, "XY")
+    yield 0
+    selected = list(view.sel())
+    return Finding(all(one.empty() for one in selected), f"the selection is {region(selected)}")
+
+
+def replace_keeps_regions(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view("abcdef")
+    view.add_regions("check", [sublime.Region(1, 3)], flags=sublime.RegionFlags.NO_UNDO)
+    bench.replace(view, 1, 3, "WXYZ")
+    yield 0
+    regions = view.get_regions("check")
+    return Finding([(one.a, one.b) for one in regions] == [(1, 5)], f"the region is {region(regions)}")
+
+
+def modified_during_command(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view()
+    bench.replace(view, 0, 0, "x")
+    during = bool(bench.heard(view, "on_modified"))
+    yield lambda: bench.heard(view, "on_modified")
+    if not bench.heard(view, "on_modified"):
+        return Finding(False, "it did not come")
+    return Finding(during, "" if during else "it came after the command")
+
+
+class _Ear(sublime_plugin.TextChangeListener):
+    """Notes that a text changed. Attached by hand only."""
+
+    @classmethod
+    def is_applicable(cls, buffer: sublime.Buffer) -> bool:  # noqa: ARG003 - the name is given
+        """Never by itself."""
+        return False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def on_text_changed(self, changes: list[sublime.TextChange]) -> None:
+        """The text has changed."""
+        self.count += 1
+
+
+def text_listener_during_edit(bench: Bench) -> Steps:
+    """See assumptions."""
+    view, ear = bench.view(), _Ear()
+    ear.attach(view.buffer())
+    try:
+        bench.replace(view, 0, 0, "x")
+        during = ear.count > 0
+        yield lambda: ear.count
+        if not ear.count:
+            return Finding(False, "it heard nothing")
+        return Finding(during, "" if during else "it heard it after the command")
+    finally:
+        if ear.is_attached():
+            ear.detach()
+
+
+def phantom_moves_at_insertion(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view("abc")
+    number = view.add_phantom("check", sublime.Region(1), "x", sublime.PhantomLayout.BLOCK)
+    bench.replace(view, 1, 1, "XY")
+    yield 0
+    regions = view.query_phantom(number)
+    return Finding([one.begin() for one in regions] == [3], f"it was at 1 and is at {region(regions)}")
+
+
+def fold_stays_at_insertion(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view("abcdef")
+    view.fold(sublime.Region(1, 3))
+    bench.replace(view, 3, 3, "XY")
+    yield 0
+    folds = view.folded_regions()
+    return Finding([(one.begin(), one.end()) for one in folds] == [(1, 3)], f"the fold is {region(folds)}")
+
+
+def _kept(bench: Bench, text: str) -> Finding:
+    view = bench.view(text)
+    kept = bench.text(view)
+    return Finding(kept == text, "" if kept == text else f"{text!r} became {kept!r}")
+
+
+PROBES: tuple[Probe, ...] = (
+    insert_keeps_characters,
+    insert_keeps_nul,
+    replace_keeps_carets,
+    replace_keeps_regions,
+    modified_during_command,
+    text_listener_during_edit,
+    phantom_moves_at_insertion,
+    fold_stays_at_insertion,
+)

@@ -1,0 +1,153 @@
+"""The commands that name files and lines in the prompt of a CLI that runs in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import PurePath
+from typing import NamedTuple
+
+import sublime
+import sublime_plugin
+
+from ...clis.families import FAMILIES
+from ...clis.shell import Lines, mention
+from .. import package
+from ..panels import choose, say
+from ..targets import chosen_paths, is_menu, missing
+from ..windows import is_code
+from . import terminals
+from .terminals import Terminal
+
+NO_FILE = "This tab has no file yet. Save it first: a CLI reads files from the disk."
+
+
+class _Named(NamedTuple):
+    """A file or a folder to name."""
+
+    path: str
+    lines: Sequence[Lines] = ()
+    """Empty for the whole file."""
+
+
+class _SendCommand(sublime_plugin.WindowCommand):
+    """Put a mention of the file, and of lines in it, into the prompt of a running CLI. The person presses Enter.
+
+    The CLI reads the file from the disk, so a tab without a file can't be sent and unsaved changes are not included.
+    A message says so.
+    """
+
+    def run(self) -> None:
+        """Send it to the CLI of the window whose terminal had the focus last."""
+        view = self.view()
+        path = view.file_name() if view else None
+        if view is None or path is None:
+            say(self.window, NO_FILE)
+            return
+        lines = self.lines(view)
+        if lines is None:
+            say(self.window, "Nothing is selected.")
+        else:
+            _send_somewhere(self.window, [_Named(path, lines)])
+
+    def is_visible(self) -> bool:
+        """Whether there is a file with something to send, and a terminal could run here."""
+        view = self.view()
+        has_lines = view is not None and view.file_name() is not None and self.lines(view) is not None
+        return has_lines and terminals.is_installed()
+
+    def view(self) -> sublime.View | None:
+        """The active tab, or the last one of the person's own if a terminal, a diff or a chat is active."""
+        view, adapter = self.window.active_view(), package.adapter()
+        if view and is_code(view):
+            return view
+        return adapter.focus.last_code(self.window) if adapter else None
+
+    def lines(self, view: sublime.View) -> list[Lines] | None:
+        """The lines to name, an empty list for the whole file, None if there is nothing to send."""
+        raise NotImplementedError
+
+
+class QwenCompanionSendFileCommand(_SendCommand):
+    """Mention the file in the prompt of the running CLI, or what a menu was opened on."""
+
+    def run(self, paths: list[str] | None = None, group: int | None = None, index: int | None = None) -> None:
+        """`paths` are those of the side bar, `group` and `index` those of a tab."""
+        if not is_menu(paths, index):
+            super().run()
+            return
+        chosen = chosen_paths(self.window, paths, group, index)
+        if gone := missing(chosen):
+            say(self.window, gone)
+        elif chosen:
+            _send_somewhere(self.window, [_Named(path) for path in chosen])
+        else:
+            say(self.window, NO_FILE)
+
+    def is_visible(self, paths: list[str] | None = None, group: int | None = None, index: int | None = None) -> bool:
+        """Whether there is a file to send, and a terminal could run here."""
+        if not is_menu(paths, index):
+            return super().is_visible()
+        return bool(chosen_paths(self.window, paths, group, index)) and terminals.is_installed()
+
+    def lines(self, view: sublime.View) -> list[Lines]:
+        """The whole file."""
+        return []
+
+
+class QwenCompanionSendLineCommand(_SendCommand):
+    """Mention the lines of the carets in the prompt of the running CLI."""
+
+    def lines(self, view: sublime.View) -> list[Lines]:
+        """The lines of the carets, whatever is selected."""
+        rows = sorted({view.rowcol(region.b)[0] + 1 for region in view.sel()})
+        return [(row, row) for row in rows]
+
+
+class QwenCompanionSendSelectionCommand(_SendCommand):
+    """Mention the selected lines in the prompt of the running CLI."""
+
+    def lines(self, view: sublime.View) -> list[Lines] | None:
+        """The lines that have selected characters."""
+        found: list[Lines] = []
+        for region in view.sel():
+            if region.empty():
+                continue
+            # A selection up to the beginning of a line does not include that line.
+            first, last = view.rowcol(region.begin())[0] + 1, view.rowcol(region.end() - 1)[0] + 1
+            if found and first <= found[-1][1] + 1:
+                found[-1] = (found[-1][0], max(last, found[-1][1]))
+            else:
+                found.append((first, last))
+        return found or None
+
+
+def _send_somewhere(window: sublime.Window, named: Sequence[_Named]) -> None:
+    """Send to the CLI whose terminal had the focus last, or ask which one, or offer to run one."""
+    send: Callable[[Terminal], object] = lambda target: _send(window, target, named)  # noqa: E731
+    running = terminals.running(window)
+    if running and (len(running) == 1 or running[0].focused_at):
+        send(running[0])
+        return
+    targets = running or terminals.others(window)
+    items = [(f"Send to {one.title}", one.folder, partial(send, one)) for one in targets]
+    if not running:
+        for family in FAMILIES:
+            run = partial(window.run_command, "qwen_companion_run", {"cli": family.launch.key})
+            items.append((f"Run {family.name}", "", run))
+    choose(window, items, "The CLI to send it to" if running else "No CLI was started in this window")
+
+
+def _send(window: sublime.Window, target: Terminal, named: Sequence[_Named]) -> None:
+    launch = target.family.launch if target.family else None
+    texts = [mention(one.path, target.folder, launch, one.lines) for one in named]
+    sendable = [text for text in texts if text is not None]
+    if sendable:
+        terminals.send(target, window, "".join(sendable))
+    if len(sendable) < len(texts):
+        what = "This file" if len(texts) == 1 else "A file"
+        say(window, f"{what} can't be sent: the control characters in its name would press keys in the terminal.")
+        return
+    dirty = [one.path for one in named if (view := window.find_open_file(one.path)) and view.is_dirty()]
+    if dirty:
+        say(window, f"{PurePath(dirty[0]).name} has unsaved changes: the CLI reads it as it is on the disk.")

@@ -1,0 +1,69 @@
+"""docs/real-editor.md, the assumptions of the package and the probes of Check Editor agree (issue 9, point 6)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from companion.sublime_text.assumptions import ASSUMPTIONS
+
+TRIED, NOT_TRIED = "Tried by Check Editor", "Not tried by Check Editor"
+NAMED = re.compile(r"^Check Editor: `(\w+)`$")
+
+
+class Row(NamedTuple):
+    assumption: str
+    source: str
+    variation: str
+    otherwise: str
+    shown: str
+
+
+@pytest.fixture(scope="module")
+def tables(root: Path) -> dict[str, list[Row]]:
+    page = (root / "docs/real-editor.md").read_text(encoding="utf-8")
+    tables: dict[str, list[Row]] = {}
+    for part in page.split("\n## ")[1:]:
+        rows = [line.strip("|").split("|") for line in part.splitlines() if line.startswith("| ")]
+        tables[part.partition("\n")[0]] = [Row(*(cell.strip() for cell in row)) for row in rows[1:]]
+    return tables
+
+
+def probes(root: Path) -> list[str]:
+    found: list[str] = []
+    for file in sorted((root / "companion/sublime_text/check").glob("*.py")):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "PROBES" and file.name != "run.py":
+                assert isinstance(node.value, ast.Tuple)
+                found += [ast.unparse(name) for name in node.value.elts]
+    return found
+
+
+def test_each_row_of_the_first_table_is_an_assumption_in_its_words(tables: dict[str, list[Row]]) -> None:
+    rows = {match[1]: row for row in tables[TRIED] if (match := NAMED.match(row.shown))}
+    assert len(rows) == len(tables[TRIED])
+    assert {name: (row.assumption, row.otherwise) for name, row in rows.items()} == ASSUMPTIONS
+
+
+def test_each_assumption_has_one_probe(root: Path) -> None:
+    assert sorted(probes(root)) == sorted(ASSUMPTIONS)
+
+
+def test_no_row_leaves_a_cell_empty(tables: dict[str, list[Row]]) -> None:
+    assert set(tables) == {TRIED, NOT_TRIED}
+    assert [row for rows in tables.values() for row in rows if not all(row)] == []
+    assert [row.shown for row in tables[NOT_TRIED] if NAMED.match(row.shown)] == []
+
+
+def test_a_fallback_is_chosen_by_the_name_of_an_assumption(root: Path) -> None:
+    asked = {
+        name
+        for file in (root / "companion").rglob("*.py")
+        for name in re.findall(r"EDITOR\.holds\(\"(\w+)\"\)", file.read_text(encoding="utf-8"))
+    }
+    assert asked
+    assert asked <= set(ASSUMPTIONS)
