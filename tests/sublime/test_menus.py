@@ -39,7 +39,8 @@ class TestMenus(TerminalCase):
         plugin = importlib.import_module(f"{(__package__ or '').partition('.')[0]}.plugin")
         names = {_name(cls) for cls in plugin.__all__ if cls.endswith("Command")}
         for menu in MENUS:
-            found = entries(sublime.decode_value(sublime.load_resource(f"Packages/QwenCompanion/{menu}.sublime-menu")))
+            tree: Any = sublime.decode_value(sublime.load_resource(f"Packages/QwenCompanion/{menu}.sublime-menu"))
+            found = entries(tree)
             self.assertTrue(found, menu)
             own = {entry["command"] for entry in found} - {"edit_settings", "open_file"}
             self.assertLessEqual(own, names, menu)

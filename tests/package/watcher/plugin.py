@@ -1,4 +1,4 @@
-"""What the headless editor leaves to its caller: loads what is in Installed Packages, and follows its changes.
+"""Does what the headless editor leaves to its caller: loads Installed Packages and follows its changes.
 
 A package of tests. `AS_PLATFORM` has the editor say that it runs on another one ("windows-arm64"); `LOAD_ONLY` names the
 only package to load.
@@ -27,8 +27,14 @@ if "AS_PLATFORM" in os.environ:
 _loaded: dict[str, tuple[int, int]] = {}
 
 
+def _loader() -> Any:
+    """The running editor's loader of packages."""
+    editor: Any = app()
+    return editor.loader
+
+
 def plugin_loaded() -> None:
-    app().loader.add(os.environ["DEFAULT_PACKAGE"])
+    _loader().add(os.environ["DEFAULT_PACKAGE"])
     _follow()
 
 
@@ -36,17 +42,17 @@ def _follow() -> None:
     wanted = _installed()
     for name in [name for name, stamp in _loaded.items() if wanted.get(name) != stamp]:
         del _loaded[name]
-        app().loader.remove(name)
+        _loader().remove(name)
     for name, stamp in wanted.items():
         if name not in _loaded:
             _loaded[name] = stamp
-            app().loader.add(os.path.join(sublime.installed_packages_path(), name + SUFFIX))
+            _loader().add(os.path.join(sublime.installed_packages_path(), name + SUFFIX))
     sublime.set_timeout(_follow, PERIOD)
 
 
 def _installed() -> dict[str, tuple[int, int]]:
     """The packages that are there and not disabled, with what tells one version of a file from the next."""
-    ignored = sublime.load_settings("Preferences.sublime-settings").get("ignored_packages") or []
+    ignored: Any = sublime.load_settings("Preferences.sublime-settings").get("ignored_packages") or []
     found: dict[str, tuple[int, int]] = {}
     for entry in sorted(os.scandir(sublime.installed_packages_path()), key=lambda entry: entry.name):
         name = entry.name.removesuffix(SUFFIX)
