@@ -1,1 +1,1 @@
-"""Figures of how fast the package is, in the headless editor. `python -m benchmarks` prints them."""
+"""Measures how fast the package is in the headless editor. `python -m benchmarks` prints the figures."""

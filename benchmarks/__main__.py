@@ -18,7 +18,7 @@ SELF = "--in-this-process"
 
 
 def measure(name: str) -> dict[str, float]:
-    """One benchmark's figures."""
+    """Run one benchmark in a process of its own, and return its figures."""
     with tempfile.TemporaryDirectory() as home:
         folders = {"HOME": home, "USERPROFILE": home, "TMPDIR": home, "XDG_CONFIG_HOME": os.path.join(home, ".config")}
         environment = {key: value for key, value in os.environ.items() if key != "QWEN_HOME"} | folders
@@ -28,12 +28,12 @@ def measure(name: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the figures: with --json one object of names and numbers, else a line each.
+    """Print the figures, one on each line, or as one JSON object of names and numbers with --json.
 
-    With --check, say which are over their limits, and exit with 1 if any is.
+    With --check, name the figures that are over their limits, and exit with 1 if there are any.
     """
     parser = argparse.ArgumentParser(prog="scripts/bench")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all without one")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(NAMES)}; without a name, all")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a figure is over its limit")
     parser.add_argument(SELF, dest="inside", action="store_true", help=argparse.SUPPRESS)

@@ -1,4 +1,4 @@
-"""How soon the first piece of an answer is on the screen, and what a long answer costs the UI thread."""
+"""How soon the first piece of an answer is on the screen, and how much UI-thread time a long answer takes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .editor import ROOT, Editor
 ANSWERS = 15
 CHUNKS = 10_000
 PAUSE = 0.002
-"""Seconds between two pieces: 500 in a second are more than any model gives."""
+"""Seconds between two pieces. That makes 500 a second, more than any model sends."""
 
 
 class Held:
-    """How long the UI thread was held in all, in seconds."""
+    """The total time that the UI thread was busy, in seconds."""
 
     def __init__(self, editor: Editor) -> None:
         self.seconds = 0.0
@@ -58,7 +58,7 @@ class Chat:
         return json.loads(self._told.readline())
 
     def open(self) -> None:
-        """Open it, and wait until it is connected."""
+        """Open the chat and wait until it is connected."""
         window = sublime.windows()[0]
         window.run_command("qwen_companion_chat")
         self.editor.wait(lambda: [view for view in window.views() if view.settings().get("qwen_companion.chat")])
@@ -67,11 +67,11 @@ class Chat:
 
     @property
     def text(self) -> str:
-        """What the view holds."""
+        """The text of the chat's view."""
         return self.view.substr(sublime.Region(0, self.view.size()))
 
     def ask(self, chunks: int, pause: float) -> str:
-        """Have the daemon say something; the prompt's id."""
+        """Send a prompt that the daemon answers with `chunks` pieces, and return the prompt's id."""
         self.prompts += 1
         window = self.view.window()
         assert window
@@ -80,7 +80,7 @@ class Chat:
         return f"p{self.prompts}"
 
     def begun(self) -> float:
-        """When the daemon has begun to say what was asked last."""
+        """When the daemon began its latest answer, in seconds of the performance counter."""
         return self._read()["begun"]
 
     def close(self) -> None:
@@ -90,11 +90,11 @@ class Chat:
 
 
 def first_chunk(chat: Chat) -> float:
-    """Ask something: ms from the daemon's first piece to its being on the screen."""
+    """Send a prompt, and return the ms from the daemon's first piece until it is on the screen."""
     prompt = chat.ask(1, 0)
     begins = f"{prompt} begins."
     before = chat.view.size()
-    # A search in the whole text each millisecond would be what is measured.
+    # Searching the whole text every millisecond would distort the measurement.
     chat.editor.wait(lambda: chat.view.size() != before and begins in chat.text[-500:])
     shown = time.perf_counter()
     took = (shown - chat.begun()) * 1000
@@ -103,7 +103,7 @@ def first_chunk(chat: Chat) -> float:
 
 
 def long_answer(chat: Chat, held: Held) -> float:
-    """Ms of the UI thread for an answer of 10,000 pieces."""
+    """The UI-thread time of an answer of 10,000 pieces, in ms."""
     chat.editor.rest(1)
     before = held.seconds
     chat.ask(CHUNKS, PAUSE)
@@ -118,7 +118,7 @@ def long_answer(chat: Chat, held: Held) -> float:
 
 
 def figures() -> dict[str, float]:
-    """The median of 15 first pieces; one answer of 10,000."""
+    """The median of 15 first pieces, and one answer of 10,000 pieces."""
     with tempfile.TemporaryDirectory() as folder:
         editor = Editor(folder)
         chat = Chat(editor, folder)

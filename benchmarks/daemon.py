@@ -1,6 +1,7 @@
-"""A daemon in a process of its own: `python -m benchmarks.daemon FOLDER`. It prints its port, and when it said what.
+"""A daemon in a process of its own: `python -m benchmarks.daemon FOLDER`.
 
-A prompt that holds `{"chunks": N, "pause": S}` is answered with so many pieces, S seconds apart.
+It prints its port, and when each answer began. A prompt that holds `{"chunks": N, "pause": S}` is
+answered with N pieces, S seconds apart.
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ from tests.unit.fake_daemon import FEATURES, FakeDaemon, Request, Stream
 
 WISH = re.compile(r"\{.*\}")
 STEP = 0.01
-"""Seconds between two bursts: the system's clock is no finer."""
+"""Seconds between two bursts. The system's timer is no finer."""
 SETTLED = 0.1
 """Seconds until the prompt itself is on the screen."""
 
 
 def tell(**facts: Any) -> None:
-    """Say something to the process that has started this one; the clock is the system's."""
+    """Print facts as a JSON line for the process that started this one."""
     print(json.dumps(facts), flush=True)
 
 
 def piece(number: int) -> str:
-    """Prose, with a paragraph now and then and some code."""
+    """The text of a piece: prose, and now and then a new paragraph or some code."""
     if number % 400 == 399:
         return f"\n\n```python\nvalue = {number}\n```\n\n"
     return f"word{number} " if number % 50 else f"\n\nA new paragraph {number}: "
 
 
 class Daemon(FakeDaemon):
-    """Begins a session, and says what a prompt wishes."""
+    """Begins a session, and answers a prompt as the prompt demands."""
 
     def __init__(self, folder: str) -> None:
         super().__init__()

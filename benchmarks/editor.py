@@ -22,11 +22,11 @@ from tests.sublime.cli import Cli  # noqa: E402
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT = 60.0
 TURN = 0.001
-"""Seconds that the UI thread sleeps at most when it has nothing to do."""
+"""The longest time that an idle UI thread sleeps, in seconds."""
 
 
 class Editor:
-    """An editor with one window on a folder. It lives on the main thread, and moves only while it is waited for."""
+    """An editor with one window on a folder. It runs on the main thread, and only inside `wait` and `rest`."""
 
     def __init__(self, folder: str) -> None:
         self.app = Application()
@@ -53,7 +53,7 @@ class Editor:
             self._turn()
 
     def take_stall_ms(self) -> float:
-        """The longest time that the UI thread was held since the last call, in ms."""
+        """The longest time that the UI thread was busy since the last call, in ms."""
         stall, self._stall = self._stall, 0.0
         return stall * 1000
 
@@ -63,7 +63,7 @@ class Editor:
         self._stall = max(self._stall, time.perf_counter() - started - TURN)
 
     def connect(self) -> Cli:
-        """A CLI in this window's terminal."""
+        """Connect a CLI that runs in a terminal of this window."""
         self.wait(lambda: "QWEN_CODE_IDE_SERVER_PORT" in os.environ)
         cli = Cli()
         self.wait(cli.connected.done)
@@ -71,14 +71,14 @@ class Editor:
         return cli
 
     def leave(self) -> None:
-        """Quit, whatever threads are left."""
+        """Quit, even if threads are still running."""
         self.app.shut_down()
         sys.stdout.flush()
         threading.Timer(5, lambda: os._exit(0)).start()
 
 
 def views(side: str) -> list[sublime.View]:
-    """The views of the diffs, on one side."""
+    """The views on one side of all open diffs."""
     return [
         v for window in sublime.windows() for v in window.views() if v.settings().get("qwen_companion.diff") == side
     ]

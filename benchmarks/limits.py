@@ -1,4 +1,4 @@
-"""What each figure may be at most, as the issues have it. Times hold for a machine that does nothing else."""
+"""The highest value that each figure may have. Times are those of a machine that does nothing else."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LIMITS: Mapping[str, float] = {
     "review.files.shown_ms": 1_500,
     "review.files.stall_ms": 50,
     "review.marks_ms": 100,
-    # "Grows linearly": a line of a long text costs what one of a short text does, but for what the machine adds. Growth
-    # with the square would make it 10.
+    # "Grows linearly": a line of a long text takes about as long as one of a short text.
+    # Quadratic growth would give 10.
     "review.growth": 2,
-    # Issue 4, windows; the context is the UI thread's, which never stalls for more than a frame
+    # Issue 4, windows. The context is read on the UI thread, which must not stall for longer than one screen refresh.
     "windows.each_ms": 5,
     "windows.each_mb": 1,
     "context.1000_views_ui_ms": 16,

@@ -1,4 +1,4 @@
-"""How soon a large diff is on the screen, and what the UI thread feels of it; on real files."""
+"""How soon a large diff of real files is on the screen, and how long it stalls the UI thread."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .editor import ROOT, Editor, views
 
 CHANGES = "qwen_companion.changes"
 PARTS = (0.01, 0.1, 0.5)
-"""How much of a text is changed."""
+"""The shares of a text that are changed."""
 LIMITS = Settings()
 QUIET_MS = 150
-"""The debounce of the marks, which `review.marks_ms` leaves out."""
+"""The debounce of the marks in ms, which `review.marks_ms` leaves out."""
 
 
 def real_files() -> list[list[str]]:
@@ -37,14 +37,14 @@ def real_files() -> list[list[str]]:
 
 
 def text(files: list[list[str]], count: int) -> list[str]:
-    """So many real lines."""
-    # Bundled programs have lines of megabytes. Of what is left, 100,000 lines are about 4 MB.
+    """A list of `count` lines from real files."""
+    # Bundled programs have lines of megabytes, which are left out. 100,000 of the other lines are about 4 MB.
     lines = [line for file in files for line in file if len(line) < 120]
     return list(itertools.islice(itertools.cycle(lines), count))
 
 
 def mutated(lines: list[str], changes: int) -> str:
-    """The lines with so many of them changed, removed or doubled, always the same ones."""
+    """The lines, with `changes` of them changed, removed or doubled: the same ones in every run."""
     chance = random.Random(1)  # noqa: S311 - the same numbers in each run
     chosen = set(chance.sample(range(len(lines)), changes))
     changed: Iterator[list[str]] = (
@@ -55,7 +55,7 @@ def mutated(lines: list[str], changes: int) -> str:
 
 
 def shown(editor: Editor, cli: Cli, file: Path, lines: list[str], changes: int) -> tuple[float, float]:
-    """Open a diff: ms until its text, its marks and its header are there; and the longest stall in ms.
+    """Open a diff. Returns the ms until its text, its marks and its header are there, and the longest stall in ms.
 
     A file that is too large for marks has none.
     """
@@ -85,7 +85,7 @@ def close(editor: Editor, cli: Cli) -> None:
 
 
 def marks(editor: Editor) -> float:
-    """Type a line in the proposal: ms until the marks know of it, without the debounce."""
+    """Type a line in the proposal. Returns the ms until the marks are up to date, without the debounce."""
     view = views("proposal")[0]
     before = len(view.get_regions(CHANGES))
     point = next(
@@ -105,8 +105,8 @@ def marks(editor: Editor) -> float:
 def figures() -> dict[str, float]:
     """10,000 lines with 200 changes; 100,000 lines and each of the real files, with 1 %, 10 % and 50 % changed.
 
-    The worst of each counts. `review.growth` is the time for a line of 100,000, by that for one of 10,000, both with
-    2 % changed; the medians of three.
+    The worst of each counts. `review.growth` is the time for each of 100,000 lines divided by that for each of 10,000,
+    with 2 % changed in both; both times are medians of three runs.
     """
     files = real_files()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""How long a CLI waits for an answer, beside a server of the SDK that does nothing else."""
+"""How long a CLI waits for an answer, compared with a server of the SDK that does nothing else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REQUESTS = 300
 
 
 def peer() -> int:
-    """Start the SDK's own server with one tool that answers at once; its port."""
+    """Start the SDK's own server with one tool that answers at once, and return its port."""
 
     async def call(_context: ServerRequestContext, _params: CallToolRequestParams) -> CallToolResult:
         return CallToolResult(content=[])
@@ -38,7 +38,7 @@ def peer() -> int:
 
 
 def median_ms(port: int, headers: dict[str, str]) -> float:
-    """The median time of a tools/call, on one connection, as the CLIs keep it."""
+    """The median time of a tools/call in ms, on one connection that stays open, as with the CLIs."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     headers = headers | {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
@@ -62,7 +62,7 @@ def median_ms(port: int, headers: dict[str, str]) -> float:
 
 
 def figures() -> dict[str, float]:
-    """The answer to a tool call, and the same as a multiple of the peer's."""
+    """The time of the answer to a tool call: in ms, and as a multiple of the peer's time."""
     with tempfile.TemporaryDirectory() as folder:
         editor = Editor(folder)
         editor.start()

@@ -1,4 +1,4 @@
-"""A cold start: how soon a CLI can find the editor and be answered, and what the UI thread feels of it."""
+"""A cold start: how soon a CLI finds the editor and gets an answer, and how long the UI thread stalls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .editor import Editor
 
 
 def initialize(port: int, token: str) -> None:
-    """What a CLI says first; returns once it is answered."""
+    """Send the first request of a CLI and wait for its answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     client = {"name": "bench", "version": "0"}
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
@@ -29,7 +29,7 @@ def initialize(port: int, token: str) -> None:
 
 
 def figures() -> dict[str, float]:
-    """From the start of the package's own thread, which is the first thing that plugin_loaded does."""
+    """Times from the start of the package's own thread, which is the first thing that plugin_loaded does."""
     times: dict[str, float] = {}
     start = threading.Thread.start
 

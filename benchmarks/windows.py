@@ -29,7 +29,7 @@ def figures() -> dict[str, float]:
         editor.start()
         cli = editor.connect()
         editor.rest(0.5)
-        # The editor's own part of a window is left out: it opens them first, and the package then hears of them.
+        # The editor's own work for a window is left out: it opens all windows before the package learns of them.
         memory, started = process.memory_info().rss, time.perf_counter()
         for number in range(WINDOWS):
             editor.app.new_window([folder])

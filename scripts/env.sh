@@ -1,4 +1,4 @@
-# Sourced by the other scripts, after scripts/setup has run: where the tools of this folder are.
+# Sourced by the other scripts after scripts/setup: the paths of this folder's tools.
 # shellcheck shell=bash
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 NODE_MODULES=$root/tests/npm/node_modules
@@ -9,7 +9,7 @@ case $(uname -s) in
   *) PYTHON=$root/.venv/bin/python ;;
 esac
 
-# Prints the Node to use: the machine's own when it is 22 or newer, as the CLI demands; else the one that scripts/setup took from npm.
+# Prints the path of Node: the machine's own if it is 22 or newer, as the CLI requires, or else the one that scripts/setup installed from npm.
 find_node() {
   local candidate
   for candidate in "$(type -P node || true)" "$root"/tests/npm/node/node_modules/node-*/bin/node*; do

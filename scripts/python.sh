@@ -1,11 +1,11 @@
-# Sourced by the scripts that install: env.sh, and functions that find a Python and uv.
+# Sourced by the scripts that install something: env.sh, and functions that find Python and uv.
 # shellcheck shell=bash
 #
-# Python: $UV_PYTHON (a path or a version) if set; else the one of the present .venv; else 3.14, which Sublime Text embeds, from PATH or
-# from uv; else the newest on PATH from 3.11 on. Every candidate is tried from another folder, since version managers obey the
-# .python-version of this one, and that is meant for Sublime Text.
+# Python is the first of these: $UV_PYTHON (a path or a version); the one of the existing .venv; 3.14, which Sublime Text embeds, from PATH
+# or from uv; the newest on PATH from 3.11 on. Every candidate is tried in another folder, because version managers obey the
+# .python-version in this one, which is meant for Sublime Text.
 
-# The system's certificates, as everything else on the machine uses them: a company's proxy may have its own.
+# Use the system's certificates, as other programs do: a company's proxy may have its own.
 export UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-1}
 
 . scripts/env.sh
@@ -21,7 +21,7 @@ probe() {
   (cd / && "$1" -c 'import sys; sys.version_info >= (3, int(sys.argv[1])) or sys.exit(1); print(sys.executable)' "$2") 2>/dev/null
 }
 
-first_python() { # of the candidates $2…, from version 3.$1 on
+first_python() { # prints the first of the candidates $2… that is Python 3.$1 or newer
   local minor=$1 candidate
   shift
   for candidate in "$@"; do

@@ -6,7 +6,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-# A busy machine is slow, which is no fault of the code; and a run should find tomorrow what it finds today.
+# No deadline, since a busy machine is slow. Derandomized, so that every run tries the same examples.
 hypothesis.settings.register_profile("tests", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tests")
 

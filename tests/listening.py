@@ -1,4 +1,4 @@
-"""Hears the companion's own notifications through the extension point of Python's MCP client."""
+"""Receives the companion's own notifications through the extension point of Python's MCP client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOTIFICATIONS = ("ide/contextUpdate", "ide/diffAccepted", "ide/diffRejected", "i
 
 
 class Params(BaseModel):
-    """The parameters of a notification, as they came."""
+    """The parameters of a notification, as they arrived."""
 
     model_config = ConfigDict(extra="allow")
 

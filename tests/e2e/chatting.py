@@ -1,4 +1,4 @@
-"""A chat in the headless editor with a real `qwen serve`, and the person at it."""
+"""A chat in the headless editor with a real `qwen serve`, and what a person does in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from companion.daemon.address import Address
 from companion.daemon.process import launch
 
 from .cli import STEP
-from .daemon import Place, Proxy
+from .daemon import Daemons, Proxy
 from .demo import plain
 from .editor import Editor, Told
 from .model import Script
@@ -30,7 +30,7 @@ MARK = "\n❯ "
 
 
 class Loop:
-    """An event loop on a thread of its own: what it runs goes on while a test waits for the editor."""
+    """An event loop on a thread of its own, so that it continues while a test waits for the editor."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -38,7 +38,7 @@ class Loop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What some work results in."""
+        """Run a coroutine and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(5 * STEP)
 
     def close(self) -> None:
@@ -48,14 +48,14 @@ class Loop:
 
 
 def write_settings(home: Home, **settings: Any) -> None:
-    """The person's own settings of the package; a "." in a key is written "__"."""
+    """Write the person's settings for the package. A "." in a key is spelled "__"."""
     file = home.home / ".config" / "sublime-text" / "Packages" / "User" / "QwenCompanion.sublime-settings"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({key.replace("__", "."): value for key, value in settings.items()}), encoding="utf-8")
 
 
 class Chatting:
-    """A window with its chat, and the person at it."""
+    """A window with its chat, and what a person does in it."""
 
     def __init__(self, editor: Editor, window: int) -> None:
         self.editor = editor
@@ -65,7 +65,7 @@ class Chatting:
 
     @property
     def state(self) -> Told:
-        """The window, with texts."""
+        """The state of the window, with the texts of its views."""
         found = [told for told in self.editor.state(text=True)["windows"] if told["id"] == self.window]
         assert found, f"there is no window {self.window}"
         return found[0]
@@ -83,12 +83,12 @@ class Chatting:
 
     @property
     def prompt(self) -> str:
-        """What is being written."""
+        """The text of the prompt."""
         return self.view["text"].rpartition(MARK)[2]
 
     @property
     def bars(self) -> str:
-        """What the phantoms say."""
+        """The text of the phantoms."""
         return "\n".join(plain(phantom["html"]) for phantom in self.view["phantoms"])
 
     @property
@@ -102,12 +102,12 @@ class Chatting:
         return [view for view in self.state["views"] if view["settings"].get("qwen_companion.diff") == "proposal"]
 
     def folded(self) -> list[str]:
-        """The texts that are folded away."""
+        """The texts that are folded."""
         view = self.view
         return [view["text"][start:end] for start, end in view["folds"]]
 
     def wait_text(self, *texts: str, limit: float = STEP) -> str:
-        """Wait until the transcript holds all of these; the transcript."""
+        """Wait until the transcript holds all of these texts, and return the transcript."""
 
         def found() -> str:
             text = self.text
@@ -138,7 +138,7 @@ class Chatting:
         return question
 
     def wait_diff(self) -> Told:
-        """Wait for a diff in this window; its proposal."""
+        """Wait for a diff in this window, and return its proposal."""
         [proposal] = self.editor.wait("diff", lambda: self.diffs)
         return proposal
 
@@ -148,7 +148,7 @@ class Chatting:
     # What is done
 
     def command(self, name: str, **arguments: Any) -> None:
-        """Run one of the chat's commands, of which the names begin alike."""
+        """Run one of the chat's commands, by the part of its name after the common prefix."""
         self.editor.do("focus", window=self.window)
         told = self.editor.do("command", name=f"qwen_companion_{name}", args=arguments or None, window=self.window)
         assert told["enabled"], name
@@ -160,7 +160,7 @@ class Chatting:
             self.editor.do("press", keys=key, view=self.view["id"])
 
     def answer(self, key: str) -> None:
-        """Press a key that answers what the chat asks, which counts when the person has had a second to see it."""
+        """Answer a question of the chat with a key. Keys count only once the question has been visible for a second."""
         self.editor.do("focus", view=self.view["id"])
         time.sleep(1.1)
         self.press(key)
@@ -176,7 +176,7 @@ class Chatting:
         self.press("enter")
 
     def choose(self, row: str) -> None:
-        """Choose the row of the panel with a caption."""
+        """Choose the row of the panel that has this caption."""
         number = [item["trigger"] for item in self.wait_question()["items"]].index(row)
         self.editor.do("answer", panel=number, window=self.window)
 
@@ -185,7 +185,7 @@ class Chatting:
         self.editor.do("answer", panel=text, window=self.window)
 
     def click(self, words: str, at: int = 0) -> None:
-        """Click a button of the chat; `at` is which of those with these words."""
+        """Click a button of the chat. `at` is its index among those with these words."""
         view = self.view
         found = [
             part.partition('"')[0]
@@ -201,7 +201,7 @@ class Chatting:
 
 
 def opened(editor: Editor, window: int) -> Chatting:
-    """A window whose chat is opened."""
+    """Open the chat of a window."""
     chatting = Chatting(editor, window)
     chatting.command("chat")
     editor.wait("chat", lambda: any(view["settings"].get(CHAT) for view in chatting.state["views"]))
@@ -209,26 +209,26 @@ def opened(editor: Editor, window: int) -> Chatting:
 
 
 class Room:
-    """A home with an editor, whose chats are on one daemon: one that runs already, or each on one of its own.
+    """A home with an editor. Its chats use one running daemon, or a private one each.
 
     Args:
         managed: whether the package starts the daemons.
-        settings: more settings of the package, or other ones.
+        settings: further settings of the package; they override the usual ones.
     """
 
     def __init__(self, version: str, *, managed: bool = False, **settings: Any) -> None:
-        self.place = Place.make(version)
-        self.home = self.place.home
-        self.model = self.place.model
+        self.daemons = Daemons.make(version)
+        self.home = self.daemons.home
+        self.model = self.daemons.model
         self.loop = Loop()
         self.daemon: launch.Daemon | None = None
         self.proxy: Proxy | None = None
         self.editors: list[Editor] = []
-        """All that were started."""
+        """All editors that were started."""
         try:
-            chosen: dict[str, Any] = {"daemon__enabled": True, "qwen_command": self.place.command, "debug": True}
+            chosen: dict[str, Any] = {"daemon__enabled": True, "qwen_command": self.daemons.command, "debug": True}
             if not managed:
-                self.daemon = self.loop.run(self.place.start())
+                self.daemon = self.loop.run(self.daemons.start())
                 self.proxy = self.loop.run(Proxy(self.daemon.address).__aenter__())
                 token = self.daemon.address.token
                 assert token
@@ -241,35 +241,35 @@ class Room:
 
     @property
     def address(self) -> Address:
-        """The daemon's own, not that of the way to it which can be cut."""
+        """The address of the daemon itself, not of the proxy in front of it."""
         assert self.daemon
         return self.daemon.address
 
     def start(self, *also: Path) -> Editor:
         """Start an editor, perhaps with further packages."""
         known = self.home.environment()
-        variables = {name: value for name, value in self.place.environment.items() if name not in known}
+        variables = {name: value for name, value in self.daemons.environment.items() if name not in known}
         editor = Editor(self.home, [self.home.workspace], also=also, variables=variables)
         self.editors.append(editor)
         return editor
 
     def restart(self, chat: Chatting) -> Chatting:
-        """Quit the editor and start it again: it has the view that it had."""
+        """Quit the editor and start it again with the chat's view."""
         view = chat.view
         self.editor.quit()
         self.editor = self.start()
         window = self.editor.state()["windows"][0]["id"]
         self.editor.do("new_file", window=window, text=view["text"], settings=view["settings"])
-        # Loaded with the view, as it is after a restart.
+        # After a restart the package finds the view when it is loaded.
         self.editor.do("reload_package")
         return Chatting(self.editor, window)
 
     def window(self) -> Chatting:
-        """The editor's first window with its chat."""
+        """The editor's first window, with its chat open."""
         return opened(self.editor, self.editor.state()["windows"][0]["id"])
 
     def new_window(self, folder: Path | None = None) -> Chatting:
-        """One more window on the project's folder or on another, with a chat of its own."""
+        """Open one more window, on the project's folder or on another, with a chat of its own."""
         folders = [str(folder or self.home.workspace)]
         return opened(self.editor, self.editor.do("new_window", folders=folders)["window"])
 
@@ -283,7 +283,7 @@ class Room:
         self.loop.run(cut())
 
     def private_daemons(self) -> list[psutil.Process]:
-        """The daemons that the package has started, in whatever state."""
+        """The daemons that the package has started, whatever their state."""
         return [process for process in psutil.process_iter() if self._is_private(process)]
 
     def _is_private(self, process: psutil.Process) -> bool:
@@ -305,4 +305,4 @@ class Room:
         if self.daemon:
             launch.stop_now(self.daemon)
         self.loop.close()
-        self.place.close()
+        self.daemons.close()

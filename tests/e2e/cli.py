@@ -1,4 +1,4 @@
-"""A real CLI of either family in a terminal, and a person's way with it."""
+"""A real CLI of either family in a terminal, and what a person does in it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from .model import Call, Model, Script
 from .terminal import Terminal, WaitedError
 
-#: Seconds until the prompt must be up: 3 on an idle machine, more than 40 were seen on a busy one (qwen-ide.md §9).
+#: Seconds until the prompt must appear. It took 3 s on an idle machine and over 40 s on a busy one (qwen-ide.md §9).
 START = 90.0
 #: Seconds for one step of a turn on a busy machine.
 STEP = 60.0
-#: The words of both, the same in every version that is tested.
+#: Texts of both CLIs, the same in every version that is tested.
 PROMPT, APPLY, CONNECTED = "Type your message", "Apply this change?", "Connected to Sublime Text"
 SPINNER = re.compile("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]|esc to cancel")
-#: Seconds after which a CLI has given up a lost stream.
+#: Seconds after which a CLI has stopped trying to reopen a lost stream.
 LAST_RETRY = 4.0
 ESCAPE = "\x1b"
 
@@ -30,28 +30,28 @@ class Cli:
         self.terminal = terminal
 
     def wait_ready(self) -> None:
-        """Wait until the CLI takes a prompt."""
+        """Wait until the CLI accepts a prompt."""
         self.terminal.wait_text(PROMPT, START)
 
     def wait_connected(self) -> None:
-        """Wait until `/ide status` says "Connected": the CLI connects a moment after its prompt is up."""
+        """Wait until `/ide status` says "Connected". The CLI connects a moment after its prompt appears."""
         for _ in range(5):
             if CONNECTED in self.command("/ide status"):
                 return
         raise WaitedError(f"the CLI did not connect; its screen:\n{self.terminal.text()}")
 
     def wait_disconnected(self) -> None:
-        """Wait until `/ide status` does not say "Connected" any more: the CLI notices within a few seconds."""
+        """Wait until `/ide status` no longer says "Connected". The CLI notices within a few seconds."""
         for _ in range(10):
             if CONNECTED not in self.command("/ide status"):
                 return
         raise WaitedError(f"the CLI did not notice that its server is gone; its screen:\n{self.terminal.text()}")
 
     def reconnect(self) -> None:
-        """`/ide enable` after the server has gone, again if need be.
+        """Type `/ide enable` after the server has gone, more than once if necessary.
 
-        Twice the CLI tries to take up the lost stream, 1 s and 2.5 s after the loss, and the failure of such a try
-        marks a connection as lost that was made in between (seen with 0.24.4).
+        The CLI tries to reopen the lost stream 1 s and 2.5 s after the loss. If such an attempt fails, the CLI also
+        marks a connection made in the meantime as lost (seen with 0.24.4).
         """
         self.wait_disconnected()
         time.sleep(LAST_RETRY)
@@ -62,19 +62,19 @@ class Cli:
         raise WaitedError(f"the CLI did not reconnect; its screen:\n{self.terminal.text()}")
 
     def idle(self) -> bool:
-        """Whether the CLI takes a prompt and does nothing else."""
+        """Whether the CLI accepts a prompt and does nothing else."""
         text = self.terminal.text()
         return PROMPT in text and APPLY not in text and not SPINNER.search(text)
 
     def wait_idle(self) -> None:
-        """Wait until the CLI has been idle and its screen still for 0.3 s."""
+        """Wait until the CLI is idle and its screen has not changed for 0.3 s."""
         self.terminal.wait("idle CLI", lambda: self.idle() and self.terminal.quiet_for() > 0.3, STEP)
 
     def ask(self, words: str, *rounds: Sequence[Call]) -> Script:
         """Type a prompt for which the model makes these rounds of tool calls. Returns at once.
 
         Args:
-            words: a few words; long ones would wrap on the screen.
+            words: a short text; a long one would wrap on the screen.
             rounds: the calls of each round.
         """
         script = self.model.script(*rounds)
@@ -88,15 +88,15 @@ class Cli:
         raise NotImplementedError
 
     def wait_done(self, script: Script) -> None:
-        """Wait until the turn is over: the CLI has written what it had to write."""
+        """Wait until the turn is over. The CLI has written its files by then."""
         self.terminal.wait_text(script.done, STEP)
 
     def wait_question(self) -> None:
-        """Wait until the CLI asks for the person's leave in the terminal."""
+        """Wait until the CLI asks in the terminal whether to apply a change."""
         self.terminal.wait_text(APPLY, STEP)
 
     def command(self, line: str) -> str:
-        """Type a slash command; what the screen shows below it once the CLI is idle."""
+        """Type a slash command. Returns what the screen shows below it once the CLI is idle."""
         self.wait_idle()
         self.terminal.type(line)
         self.wait_idle()

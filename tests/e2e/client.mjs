@@ -1,4 +1,4 @@
-// The MCP client of Node's own SDK, which the CLIs embed, driven over JSON lines (see lines.py). Arguments: URL, token.
+// The MCP client of the Node SDK, which the CLIs embed, controlled by JSON lines (see lines.py). Arguments: URL, token.
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { join } from "node:path";

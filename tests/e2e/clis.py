@@ -8,10 +8,10 @@ from pathlib import Path
 from .qwen import PROJECT, MissingError, node, pinned_command
 
 CLIS = PROJECT / "tests" / "npm" / "clis"
-#: It is in tests/npm itself.
+#: Installed in tests/npm itself, not below tests/npm/clis.
 NEWEST_QWEN = "0.24.4"
 PACKAGES = {"qwen": "@qwen-code/qwen-code", "gemini": "@google/gemini-cli"}
-#: In a container old versions dial another host than the one that the editor listens on; a test may run in one.
+#: In a container, old versions connect to another host than the one that the editor listens on. Tests may run in one.
 NOT_IN_A_CONTAINER = f"--require={Path(__file__).with_name('not_in_a_container.cjs')}"
 
 

@@ -1,4 +1,4 @@
-"""The end-to-end room: real clients of the companion, each in a process of its own, against the headless editor.
+"""Fixtures of the end-to-end tests: real clients of the companion, each in its own process, with the headless editor.
 
 A missing program is a failure, never a skip.
 """
@@ -20,7 +20,7 @@ from .session import GREET, CliSession, GeminiSession, Session
 
 @pytest.fixture(scope="session")
 def programs() -> None:
-    """Fails with one sentence when Node or the CLI is missing."""
+    """Fails with one sentence if Node or the CLI is missing."""
     try:
         pinned_command()
     except MissingError as missing:
@@ -43,7 +43,7 @@ S = TypeVar("S", bound=CliSession[Any])
 
 
 class Shared(Generic[S]):
-    """A session for many tests; a new one when a test has left it in disorder."""
+    """A session for many tests. A new one replaces it if a test has left it unusable."""
 
     def __init__(self, start: Callable[[], S]) -> None:
         self._start = start
@@ -85,7 +85,7 @@ def own_session(programs: None) -> Iterator[Session]:
 
 @pytest.fixture(scope="session")
 def gemini_program() -> None:
-    """Fails with one sentence when Node or the Gemini CLI is missing."""
+    """Fails with one sentence if Node or the Gemini CLI is missing."""
     try:
         pinned("gemini", gemini.NEWEST)
     except MissingError as missing:
@@ -115,7 +115,7 @@ def own_gemini_session(gemini_program: None) -> Iterator[GeminiSession]:
 
 @pytest.fixture(scope="module")
 def editor() -> Iterator[Editor]:
-    """An editor without a CLI, for clients that are no CLI."""
+    """An editor without a CLI, for other clients."""
     home = Home.make()
     home.write("greet.py", GREET)
     home.write("other.txt", "one\ntwo\nthree\n")

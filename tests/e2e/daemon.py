@@ -1,4 +1,4 @@
-"""The real `qwen serve` with a scripted model, a chat on it, and a way between them that can be cut."""
+"""The real `qwen serve` with a scripted model, a chat that uses it, and a proxy that can drop their connections."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ def run(test: Coroutine[Any, Any, T]) -> T:
 
 
 async def until(condition: Callable[[], T], limit: float = STEP) -> T:
-    """What a condition gives as soon as it is true."""
+    """Wait until a condition gives something true, and return it."""
     end = time.monotonic() + limit
     while not (found := condition()):
-        assert time.monotonic() < end, "it never came true"
+        assert time.monotonic() < end, "the condition never became true"
         await asyncio.sleep(0.01)
     return found
 
 
 @dataclass
-class Place:
-    """A home for daemons and the model that they ask."""
+class Daemons:
+    """The daemons of one version, in a home of their own, and the model that they use."""
 
     home: Home
     model: Model
     version: str = NEWEST_QWEN
 
     @classmethod
-    def make(cls, version: str = NEWEST_QWEN) -> Place:
+    def make(cls, version: str = NEWEST_QWEN) -> Daemons:
         home, model = Home.make(), Model()
         providers = [
             {"id": name, "name": name.title(), "baseUrl": model.base_url, "envKey": "OPENAI_API_KEY"}
@@ -96,7 +96,7 @@ class Place:
 
 
 class Talk:
-    """A client, a connection that reads a session, and a person who writes and answers."""
+    """A client, a connection that reads a session, and what a person writes and answers."""
 
     def __init__(self, client: Client, folder: str) -> None:
         self.client = client
@@ -118,20 +118,20 @@ class Talk:
         return self.conversation.status.connection.state == "live"
 
     async def ask(self, script: Script, words: str = "Please") -> str:
-        """Send a prompt; its id."""
+        """Send a prompt, and return its id."""
         return await self.client.prompt(self.session, [prompt.text(f"{words} {script.tag}")])
 
     def turn(self, key: str) -> Turn | None:
         return next((turn for turn in self.conversation.turns if turn.key == key), None)
 
     async def done(self, key: str) -> Turn:
-        """A turn once it is over."""
+        """Wait until a turn is over, and return it."""
         found = await until(lambda: (turn := self.turn(key)) and turn.state != "running" and turn)
         assert isinstance(found, Turn)
         return found
 
     async def asked(self) -> Permission:
-        """The permission that is asked for."""
+        """Wait until the agent asks for a permission, and return it."""
         [permission] = await until(lambda: self.conversation.status.permissions)
         return permission
 
@@ -143,7 +143,7 @@ class Talk:
 
 @contextlib.asynccontextmanager
 async def talk(address: Address, folder: str, scope: Scope = "thread", session_id: str = "") -> AsyncGenerator[Talk]:
-    """A chat that is live: a new one, or one on a session that there is."""
+    """A connected chat, with a new session or with an existing one."""
     async with Client(address) as client:
         there = await client.connect(folder)
         session = Session.known(session_id, there) if session_id else await client.create(there, scope=scope)
@@ -159,12 +159,12 @@ async def talk(address: Address, folder: str, scope: Scope = "thread", session_i
 
 
 def said(turn: Turn, speaker: str = "answer") -> str:
-    """All that a speaker has said in a turn."""
+    """Everything that a speaker has said in a turn."""
     return "".join(item.text for item in turn.items if isinstance(item, Message) and item.speaker == speaker)
 
 
 async def transcript(client: Client, session: Session) -> list[Envelope]:
-    """A session's history as the daemon has written it to disk, from its beginning."""
+    """The complete history of a session, as the daemon has written it to disk."""
     found: list[Envelope] = []
     cursor = ""
     while True:
@@ -177,7 +177,7 @@ async def transcript(client: Client, session: Session) -> list[Envelope]:
 
 
 class Proxy:
-    """Passes everything on to the daemon, until it is cut."""
+    """Forwards everything to the daemon until `cut`."""
 
     def __init__(self, address: Address) -> None:
         self._port = int(address.url.rpartition(":")[2])
@@ -208,7 +208,7 @@ class Proxy:
         return self._server.sockets[0].getsockname()[1]
 
     def cut(self) -> None:
-        """Drop all connections at once, without a word."""
+        """Drop all connections at once."""
         for pipe in list(self._pipes):
             pipe.transport.abort()
 
@@ -219,7 +219,7 @@ class Proxy:
         self.connections += 1
         there, back = await asyncio.open_connection("127.0.0.1", self._port)
         self._pipes |= {writer, back}
-        # The daemon answers only to its own name.
+        # The daemon answers only requests with its own address as the host.
         names = f"127.0.0.1:{self._own_port}".encode(), f"127.0.0.1:{self._port}".encode()
         await asyncio.gather(_pass(reader, back, names), _pass(there, writer, (b"", b"")))
         self._pipes -= {writer, back}

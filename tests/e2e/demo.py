@@ -1,4 +1,4 @@
-"""What `scripts/demo` shows: the main job, step by step, with the real CLI. Exits 0 only if it came out right."""
+"""What `scripts/demo` shows: the main job with the real CLI, step by step. Exits with 0 only if it worked."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ SELECTED = "amount += prices[title] * copies;"
 PROPOSED = "    if (!(title in prices)) {\n      throw new Error(`Unknown book: ${title}`);\n    }\n"
 EDITED = PROPOSED.replace("Unknown book: ${title}", "We do not sell “${title}”.")
 COLOURS = {"title": "1", "quiet": "2", "bad": "31", "good": "32"}
-#: Seconds within which a change in the editor has reached the CLI.
+#: Seconds after which a change in the editor has reached the CLI.
 SETTLED = 1.0
 
 
 def paint(text: str, colour: str) -> str:
-    """The text in a colour, where colours are wanted."""
+    """The text in a colour, if the output shows colours."""
     wanted = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if wanted else text
 
 
 class Report:
-    """Numbered steps on the standard output."""
+    """Prints numbered steps."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -53,13 +53,13 @@ class Report:
 
 
 def editor_context(prompt: str) -> str:
-    """The part of a prompt that the CLI made from what the editor had told it, without its XML."""
+    """The part of a prompt that the CLI made from the editor's context, without its XML."""
     blocks = re.findall(r"<system-reminder>\n(.*?)\n?</system-reminder>", prompt, re.DOTALL)
     return "\n".join(block for block in blocks if "editor context" in block)
 
 
 def side_by_side(left: str, right: str, width: int) -> Iterator[str]:
-    """Two texts beside each other, their equal lines on one level; `width` is that of one column."""
+    """Two texts beside each other, with equal lines level. `width` is that of one column."""
     old, new = left.splitlines(), right.splitlines()
 
     def column(number: int, line: str | None) -> str:
@@ -77,13 +77,13 @@ def side_by_side(left: str, right: str, width: int) -> Iterator[str]:
 
 
 def plain(markup: str) -> str:
-    """What a person reads of a phantom's HTML."""
+    """The text of a phantom's HTML."""
     shown = re.sub(r"<(style|head)\b.*?</\1>", "", markup, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", shown)).split())
 
 
 def show_diff(report: Report, original: Told, proposal: Told) -> None:
-    """The two views as a person sees them, and the phantom above."""
+    """Show the two views as a person sees them, and the phantom above them."""
     width = max(40, (shutil.get_terminal_size((132, 40)).columns - 8) // 2)
     for phantom in proposal["phantoms"][:1]:
         report.show(f"[ {plain(phantom['html'])} ]")
@@ -94,21 +94,21 @@ def show_diff(report: Report, original: Told, proposal: Told) -> None:
 
 
 class WrongError(Exception):
-    """The main job did not come out as it must; one readable sentence."""
+    """The main job has failed. The message is one sentence."""
 
 
 def expect(right: bool, otherwise: str) -> None:
-    """Go on only if it is right.
+    """Check a condition.
 
     Raises:
-        WrongError: it is not; says `otherwise`.
+        WrongError: the condition is false; its message is `otherwise`.
     """
     if not right:
         raise WrongError(otherwise)
 
 
 class Demo:
-    """The main job on a copy of the example; each method is one step of it, shown as it goes."""
+    """The main job on a copy of the example. Each method runs and shows a part of it."""
 
     def __init__(self, report: Report, stack: ExitStack) -> None:
         self.report = report
@@ -121,13 +121,13 @@ class Demo:
         self.proposed = self.before.replace(self.line, PROPOSED + self.line)
         self.edited = self.before.replace(self.line, EDITED + self.line)
 
-        report.step("The editor: headless, with this package, on a copy of docs/example")
+        report.step("The headless editor opens a copy of docs/example, with this package loaded")
         self.editor = Editor(self.home, [self.home.workspace])
         stack.callback(self.editor.kill)
         view = self.editor.open_file(self.orders)
         start = self.before.index(SELECTED)
         self.editor.do("select", view=view, regions=[[start, start + len(SELECTED)]])
-        report.show(f"{self.orders.name} is open, and in it is selected: {SELECTED}")
+        report.show(f"{self.orders.name} is open, with this selection: {SELECTED}")
 
         report.step("What a CLI discovers")
         lock = self.editor.lock()
@@ -150,20 +150,20 @@ class Demo:
     def prompt(self) -> Script:
         """Have the model propose a change."""
         report = self.report
-        report.step("A prompt; the model (a script, on this machine) answers with an edit of the file")
+        report.step("A prompt: the model, a script on this machine, answers with an edit of the file")
         script = self.qwen.ask_to_edit(
             self.orders, self.line, PROPOSED + self.line, words="Refuse titles that we do not sell"
         )
         report.show(f"> Refuse titles that we do not sell {script.tag}")
-        report.show("The context that reached the model with it:")
+        report.show("The context that the model received with the prompt:")
         context = editor_context(self.model.requests_of(script)[0].last_user_text())
         report.show(paint(context, "quiet"))
         expect(SELECTED in context, "The selection did not reach the model.")
         return script
 
     def diff(self) -> Told:
-        """The proposal that opens in the editor."""
-        self.report.step("The diff that opens in the editor")
+        """Show the proposal that opens in the editor."""
+        self.report.step("A diff opens in the editor")
         proposal = self.editor.wait_diff(self.orders)
         (original,) = self.editor.sides("original", text=True)
         show_diff(self.report, original, proposal)
@@ -176,9 +176,9 @@ class Demo:
         return proposal
 
     def accept(self, script: Script, proposal: Told) -> None:
-        """One edit by the person, and the file that the CLI writes then."""
+        """Edit and accept the proposal, and show the file that the CLI writes."""
         report = self.report
-        report.step("The person edits the proposal, and accepts it")
+        report.step("The person edits the proposal and accepts it")
         for before, after in zip(PROPOSED.splitlines(), EDITED.splitlines(), strict=True):
             if before != after:
                 report.show(paint(f"- {before}", "bad"))
@@ -188,7 +188,7 @@ class Demo:
         self.qwen.wait_done(script)
         self.editor.wait_no_diff()
 
-        report.step(f"What the CLI has written to {self.orders.name}")
+        report.step(f"The CLI has written {self.orders.name}")
         written = self.orders.read_text(encoding="utf-8")
         for row in side_by_side(self.before, written, 80):
             report.show(row.partition(" │ ")[2].rstrip())
@@ -196,7 +196,7 @@ class Demo:
 
 
 def main() -> int:
-    """The exit code."""
+    """Run the demo, and return the exit code."""
     report = Report()
     try:
         with ExitStack() as stack:
@@ -207,7 +207,7 @@ def main() -> int:
         report.step("It did not work")
         report.show(paint(str(error), "bad"))
         return 1
-    report.step("The file holds the edited text. All is closed and cleaned up")
+    report.step("The file holds the edited text. Everything is closed and cleaned up")
     return 0
 
 

@@ -1,7 +1,7 @@
 """The headless editor as a process of its own, driven over the protocol of `scripts/headless`.
 
-It is no relative of the CLI's processes: what the CLI finds, it finds through the discovery files, as from a
-terminal outside the editor.
+It is not an ancestor of the CLI's processes. So the CLI finds it only through the discovery files, as from a terminal
+outside the editor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from .lines import LineProcess, LinesError
 from .qwen import PROJECT, Home
 
-#: A window or a view as `state` tells it.
+#: A window or a view in the answer of `state`.
 Told = dict[str, Any]
 
 
@@ -25,9 +25,9 @@ class Editor(LineProcess):
     """A running headless editor with this package loaded.
 
     Args:
-        folders: those of its first window.
+        folders: the folders of its first window.
         package: a built package to load instead of the project's folder.
-        also: further packages.
+        also: further packages to load.
         variables: further environment variables.
     """
 
@@ -53,7 +53,7 @@ class Editor(LineProcess):
         super().__init__("editor", command, cwd=PROJECT, env=environment, log=log)
 
     def open_file(self, path: Path, **arguments: Any) -> int:
-        """Open a file and give its view the focus; the view's id."""
+        """Open a file, give its view the focus, and return the view's id."""
         return self.do("open_file", path=str(path), **arguments)["view"]
 
     def state(self, *, text: bool = False) -> dict[str, Any]:
@@ -64,18 +64,18 @@ class Editor(LineProcess):
         return [view for window in self.state(text=text)["windows"] for view in window["views"]]
 
     def view(self, number: int) -> Told:
-        """One view by its id, with text."""
+        """The view with this id, with its text."""
         found = [view for view in self.views(text=True) if view["id"] == number]
         if not found:
             raise LinesError(f"there is no view {number}")
         return found[0]
 
     def sides(self, side: str, *, text: bool = False) -> list[Told]:
-        """The views of open diffs: "original" (left) or "proposal" (right)."""
+        """The views on one side of all open diffs: "original" (left) or "proposal" (right)."""
         return [view for view in self.views(text=text) if view["settings"].get("qwen_companion.diff") == side]
 
     def wait_diff(self, path: Path | str) -> Told:
-        """Wait for a diff of the file; its proposal view, with text."""
+        """Wait for a diff of the file, and return the proposal's view with its text."""
 
         def found() -> Told | None:
             return next(
@@ -102,11 +102,11 @@ class Editor(LineProcess):
         self.do("command", name="qwen_companion_reject_diff", view=proposal["id"])
 
     def set_text(self, proposal: Told, text: str) -> None:
-        """What a person does who edits: the whole text is replaced."""
+        """Replace the whole text of a view, as an edit by the person."""
         self.do("set_text", view=proposal["id"], text=text)
 
     def lock(self, folder: Path | None = None) -> dict[str, Any]:
-        """The content of the lock file for a folder, of the project's if none is given; waited for."""
+        """Wait for the lock file for a folder (by default the project's), and return its content."""
         wanted = str(folder or self.home.workspace)
 
         def found() -> dict[str, Any] | None:
@@ -122,10 +122,10 @@ class Editor(LineProcess):
         return lock
 
     def lock_files(self) -> list[Path]:
-        """All lock files in the home that the editor and the CLI share."""
+        """All lock files in the home of the editor and the CLI."""
         return sorted((self.home.qwen_home / "ide").glob("*.lock"))
 
     def quit(self) -> None:
-        """Quit as a person does, and wait for the process to end."""
+        """Quit as a person does, and wait until the process has ended."""
         self.do("quit")
         self.wait_end()

@@ -17,7 +17,7 @@ NEWEST = "0.61.0"
 
 
 def settings() -> dict[str, object]:
-    """The CLI's settings.json: IDE mode on, nothing that asks or goes out to the network (gemini-ide.md §11)."""
+    """The CLI's settings.json: IDE mode on, no questions and no network access (gemini-ide.md §11)."""
     return {
         "ide": {"enabled": True, "hasSeenNudge": True},
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
@@ -38,8 +38,8 @@ class Gemini(Cli):
     """Gemini CLI in a terminal, in the home's project folder.
 
     Args:
-        command: another one than that of the newest version that is pinned.
-        inside: as in a terminal inside the editor (`Terminal`).
+        command: a command to run instead of the newest pinned version.
+        inside: whether the terminal is one inside the editor (`Terminal`).
         more: further environment variables.
     """
 
@@ -64,9 +64,9 @@ class Gemini(Cli):
             GOOGLE_GEMINI_BASE_URL=model.base_url.removesuffix("/v1"),
             **{"NODE_OPTIONS": NOT_IN_A_CONTAINER, **(more or {})},
         )
-        # The folder of the command's own Node comes first: the CLI starts itself again by that name.
+        # The folder of the command's own Node comes first, because the CLI restarts itself as "node".
         environment["PATH"] = os.pathsep.join([str(Path(command[0]).parent), environment.get("PATH", "")])
-        # A model that is named needs no request that chooses one.
+        # With a named model, the CLI sends no request to choose one.
         command = [*command, "-m", "gemini-2.5-flash"]
         super().__init__(model, Terminal(command, cwd=cwd or home.workspace, env=environment, inside=inside))
 

@@ -1,4 +1,4 @@
-"""The Gemini API's requests and answers, put into the words of the scripted model, which are OpenAI's."""
+"""Translates requests and answers of the Gemini API to and from the OpenAI API, which the scripted model speaks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def is_for(path: str) -> bool:
-    """Whether a request with this path is one of the Gemini API."""
+    """Whether a path belongs to the Gemini API."""
     return "/v1beta/" in path
 
 
 def conversation(body: dict[str, Any]) -> dict[str, Any]:
-    """A request of `generateContent` as one of chat completions."""
+    """A `generateContent` request as a chat completions request."""
     messages: list[dict[str, Any]] = []
     for content in body.get("contents", []):
         parts: list[dict[str, Any]] = content.get("parts", [])
@@ -32,7 +32,7 @@ def conversation(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def answer(path: str, text: str, calls: Sequence[Call]) -> tuple[str, bytes]:
-    """The content type and the body of an answer."""
+    """An answer in the format of the Gemini API: its content type and its body."""
     if "countTokens" in path:
         return "application/json", b'{"totalTokens": 10}'
     parts: list[dict[str, Any]] = [{"functionCall": {"name": call.tool, "args": call.arguments}} for call in calls]

@@ -20,21 +20,21 @@ import psutil
 
 from .terminal import end_processes
 
-#: Seconds for the process to come up, for one answer, and for something to happen.
+#: Seconds to wait for the start of the process, for one answer, and for something to happen.
 START, ANSWER, STEP = 60.0, 30.0, 60.0
 
 T = TypeVar("T")
 
 
 class LinesError(AssertionError):
-    """The process refused a request, or something did not happen in its time; the message shows what it said."""
+    """The process refused a request, or something did not happen in time. The message has the process's output."""
 
 
 class LineProcess:
-    """The process; ready when it has said `{"event": "ready"}`.
+    """The process. It is ready once it has sent `{"event": "ready"}`.
 
     Args:
-        name: what messages call it.
+        name: its name in messages.
         log: where its stderr goes.
     """
 
@@ -53,7 +53,7 @@ class LineProcess:
         self._reader.start()
         if not self._ready.wait(START) or not self.running:
             self.kill()
-            raise LinesError(f"the {name} did not start; it said:\n{self.said()}")
+            raise LinesError(f"the {name} did not start; its output:\n{self.output()}")
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -80,21 +80,21 @@ class LineProcess:
     def running(self) -> bool:
         return self._process.poll() is None
 
-    def said(self) -> str:
-        """The end of what the process wrote to stderr, and its last events."""
+    def output(self) -> str:
+        """The end of what the process has written to stderr, and its last events."""
         events = "\n".join(json.dumps(event)[:500] for event in self.events[-20:])
         return f"{self._log_path.read_text(encoding='utf-8', errors='replace')[-4000:]}\n{events}"
 
     def everything(self) -> str:
-        """All that the process has written to stderr, and all its events."""
+        """Everything that the process has written to stderr, and all its events."""
         events = "\n".join(json.dumps(event, ensure_ascii=False) for event in self.events)
         return f"{self._log_path.read_text(encoding='utf-8', errors='replace')}\n{events}"
 
     def do(self, what: str, /, **arguments: Any) -> Any:
-        """One request; its result.
+        """Send one request and return its result.
 
         Raises:
-            LinesError: the process answered with an error, or not within `ANSWER` seconds.
+            LinesError: the process answered with an error, or did not answer within `ANSWER` seconds.
         """
         assert self._process.stdin is not None
         number = next(self._numbers)
@@ -105,22 +105,21 @@ class LineProcess:
             self._process.stdin.flush()
             answer = answers.get(timeout=ANSWER)
         except OSError as error:
-            raise LinesError(f"the {self.name} takes no request {what}: {error}; it said:\n{self.said()}") from error
+            raise LinesError(f"the {self.name} can't take {what}: {error}; its output:\n{self.output()}") from error
         except queue.Empty:
             raise LinesError(
-                f"the {self.name} gave no answer to {what} within {ANSWER:g} s; it said:\n{self.said()}"
+                f"the {self.name} did not answer {what} within {ANSWER:g} s; its output:\n{self.output()}"
             ) from None
         if not answer.get("ok"):
-            raise LinesError(
-                f"the {self.name} refused {what} {str(arguments)[:500]}: {answer.get('error')}; it said:\n{self.said()}"
-            )
+            refused = f"the {self.name} refused {what} {str(arguments)[:500]}: {answer.get('error')}"
+            raise LinesError(f"{refused}; its output:\n{self.output()}")
         return answer.get("result")
 
     def wait(self, what: str, condition: Callable[[], T], timeout: float = STEP) -> T:
-        """The first true value of `condition`, looked at every 50 ms.
+        """Check `condition` every 50 ms, and return its first true value.
 
         Raises:
-            LinesError: not within `timeout` seconds.
+            LinesError: it was not true within `timeout` seconds.
         """
         end = time.monotonic() + timeout
         while True:
@@ -128,7 +127,7 @@ class LineProcess:
             if value:
                 return value
             if time.monotonic() > end:
-                raise LinesError(f"no {what} within {timeout:g} s; the {self.name} said:\n{self.said()}")
+                raise LinesError(f"no {what} within {timeout:g} s; the {self.name}'s output:\n{self.output()}")
             time.sleep(0.05)
 
     def wait_end(self) -> None:
@@ -136,16 +135,16 @@ class LineProcess:
         try:
             self._process.wait(STEP)
         except subprocess.TimeoutExpired:
-            raise LinesError(f"the {self.name} did not end within {STEP:g} s; it said:\n{self.said()}") from None
+            raise LinesError(f"the {self.name} did not end within {STEP:g} s; its output:\n{self.output()}") from None
         self._close_pipes()
 
     def crash(self) -> None:
-        """End the process without a last word, as `kill -9` does."""
+        """Kill the process, as `kill -9` does."""
         self._process.kill()
         self.wait_end()
 
     def kill(self) -> None:
-        """End the process and what it started, whatever state it is in."""
+        """End the process and its children, whatever their state."""
         if self.running:
             process = psutil.Process(self.pid)
             end_processes([process, *process.children(recursive=True)])
@@ -156,5 +155,5 @@ class LineProcess:
         self._reader.join(5)
         for pipe in (self._process.stdin, self._process.stdout, self._log):
             if pipe is not None:
-                with contextlib.suppress(OSError):  # what was still to be written to a process that is gone
+                with contextlib.suppress(OSError):  # flushes what the process can no longer read
                     pipe.close()

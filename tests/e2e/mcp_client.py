@@ -1,4 +1,4 @@
-"""Python's own MCP client, made synchronous: to it the companion is just a server."""
+"""A synchronous wrapper around Python's MCP client, for which the companion is just a server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from ..listening import Listening
 
-#: Seconds for one answer or one notification.
+#: Seconds to wait for one answer or one notification.
 STEP = 30.0
 
 
@@ -49,7 +49,7 @@ class McpClient:
         return [params for name, params in list(self._listening.received) if name == method]
 
     def wait_for(self, method: str, where: Callable[[dict[str, Any]], bool] = lambda _: True) -> dict[str, Any]:
-        """The first notification of a method for which `where` holds."""
+        """Wait for the first notification of a method for which `where` is true."""
         end = time.monotonic() + STEP
         while time.monotonic() < end:
             found = next((params for params in self.received(method) if where(params)), None)
@@ -69,12 +69,11 @@ def http(lock: dict[str, Any]) -> httpx2.AsyncClient:
 
 @contextmanager
 def connect(lock: dict[str, Any], *, version: str | None = "2025-11-25") -> Iterator[McpClient]:
-    """A session of the server that a lock file tells of.
+    """A session with the server of a lock file.
 
     Args:
         lock: the lock file's content.
-        version: the protocol version to ask for; None leaves all to the SDK, which then speaks the newest that both
-            sides know.
+        version: the protocol version to ask for. With None the SDK uses the newest one that both sides know.
     """
     listening = Listening()
     url = f"http://127.0.0.1:{lock['port']}/mcp"

@@ -1,9 +1,9 @@
 """A scripted model on loopback, with the OpenAI API and the Gemini API.
 
-A test registers a script: rounds of tool calls, then a closing sentence, or whatever it says piece by piece. The prompt
-carries the script's tag, so what the model does never depends on the prompt's wording, and texts with any bytes go to
-the CLI without being typed. Which round comes next is read from the conversation itself, so a repeated request gets the
-same answer. Requests without a tag (titles, suggestions) are answered "ok".
+A test registers a script: rounds of tool calls, then a closing sentence or an answer in pieces. The prompt has the
+script's tag, so the model's answer never depends on the wording of the prompt, and texts with any bytes reach the CLI
+without being typed. The next round follows from the conversation itself, so a repeated request gets the same answer.
+Requests without a tag (titles, suggestions) are answered "ok".
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ class Script:
     number: int
     rounds: Sequence[Sequence[Call]]
     pieces: Sequence[str] = ()
-    """What the closing sentence is, piece by piece; empty for `done`."""
+    """The pieces of the answer; empty for the sentence `done`."""
     thoughts: Sequence[str] = ()
-    """What is thought aloud before it."""
+    """The pieces of the thoughts before it."""
     pause: float = 0.0
     """Seconds before each piece."""
     failure: str = ""
-    """The error that the model gives in place of an answer."""
+    """The error that the model returns instead of an answer."""
     words: str = ""
-    """What in a prompt stands for the tag, for one that is to look as a person writes it."""
+    """A text in the prompt that replaces the tag, for a prompt that looks as if a person wrote it."""
 
     @property
     def tag(self) -> str:
-        """To be part of the prompt."""
+        """The text by which the model recognizes the prompt of this script."""
         return f"(task #{self.number})"
 
     @property
@@ -71,7 +71,7 @@ class Request:
         return self.body.get("messages", [])
 
     def last_user_text(self) -> str:
-        """Everything that came with the newest prompt: the person's words and the context that the CLI added."""
+        """Everything in the newest prompt: the person's words and the context that the CLI added."""
         texts: list[str] = []
         for message in reversed(self.messages):
             if message.get("role") == "assistant":
@@ -110,7 +110,7 @@ class Model:
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def script(self, *rounds: Sequence[Call]) -> Script:
-        """Register what to do for a prompt that holds the script's tag."""
+        """Register what the model does for a prompt with the script's tag."""
         script = Script(len(self._scripts) + 1, rounds)
         self._scripts[script.number] = script
         return script
@@ -124,13 +124,13 @@ class Model:
         rounds: Sequence[Sequence[Call]] = (),
         words: str = "",
     ) -> Script:
-        """Register what to say for a prompt that holds the script's tag, piece by piece; before it rounds of calls."""
+        """Register the answer to a prompt with the script's tag: rounds of calls, then the pieces."""
         script = Script(len(self._scripts) + 1, rounds, pieces, thoughts, pause, failure, words)
         self._scripts[script.number] = script
         return script
 
     def speaking(self, body: dict[str, Any]) -> Script | None:
-        """The script of a request that is answered piece by piece."""
+        """The script of a request that is answered in pieces; otherwise None."""
         script, rounds_done = self._turn(body.get("messages", []))
         if script is None or not body.get("tools") or rounds_done < len(script.rounds):
             return None
@@ -156,7 +156,7 @@ class Model:
         return script.done, ()
 
     def _turn(self, messages: Sequence[dict[str, Any]]) -> tuple[Script | None, int]:
-        """The script of the newest tagged prompt, and how many of its rounds were played."""
+        """The script of the newest prompt with a tag, and how many of its rounds are done."""
         rounds = 0
         for message in reversed(messages):
             if message.get("role") == "assistant" and message.get("tool_calls"):
@@ -173,7 +173,7 @@ class Model:
 
 
 def _spoken(script: Script) -> list[dict[str, Any]]:
-    """The pieces of a script as the model sends them."""
+    """The pieces of a script, as the model streams them."""
     thoughts = [{"reasoning_content": thought} for thought in script.thoughts]
     return [*thoughts, *({"content": piece} for piece in script.pieces)]
 
@@ -213,7 +213,7 @@ class _Answers(BaseHTTPRequestHandler):
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
-        except OSError:  # the CLI went away in the middle of an answer: its business
+        except OSError:  # the CLI ended in the middle of an answer
             self.close_connection = True
 
 

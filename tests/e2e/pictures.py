@@ -1,4 +1,4 @@
-"""What `scripts/pictures` makes: docs/pictures, from the headless editor through a headless browser."""
+"""Regenerates docs/pictures for `scripts/pictures`, with the headless editor and a headless browser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHAT_SIZE = (1400, 760)
 CHANGES = "qwen_companion.changes"
 SCALE = 2
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-# A browser that is not told to calls home, again and again.
+# Without these options, a browser connects to its vendor again and again.
 QUIET = [
     "--headless",
     "--no-sandbox",
@@ -89,15 +89,15 @@ CHECK = "    if (!(title in prices)) {\n      throw new Error(`Unknown book: ${t
 
 
 def browser() -> str:
-    """The path of a Chromium or a Chrome; ends with a sentence if there is none."""
+    """The path of Chromium or Chrome. Exits with a sentence if there is neither."""
     found = os.environ.get("BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if not found:
-        sys.exit("scripts/pictures needs Chromium or Chrome: put it on PATH, or its path into $BROWSER.")
+        sys.exit("scripts/pictures needs Chromium or Chrome: put it on PATH, or set $BROWSER to its path.")
     return found
 
 
 def photograph(page: Path, picture: Path, size: tuple[int, int]) -> None:
-    """Make a PNG of a page."""
+    """Take a PNG picture of a page."""
     with tempfile.TemporaryDirectory() as profile:
         command = [browser(), *QUIET, f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}"]
         command += [f"--force-device-scale-factor={SCALE}", f"--screenshot={picture}", page.as_uri()]
@@ -105,7 +105,7 @@ def photograph(page: Path, picture: Path, size: tuple[int, int]) -> None:
 
 
 def shoot(editor: Editor, window: int, name: str, size: tuple[int, int], **options: Any) -> None:
-    """Take a window's picture in both schemes."""
+    """Take a picture of a window in both colour schemes."""
     for scheme in ("dark", "light"):
         page = editor.home.root / f"{name}-{scheme}.html"
         options |= {"scheme": scheme, "width": size[0], "height": size[1]}
@@ -116,7 +116,7 @@ def shoot(editor: Editor, window: int, name: str, size: tuple[int, int], **optio
 
 
 def diffs() -> None:
-    """Open one diff, and take its picture in both layouts."""
+    """Open one diff and take its picture in both layouts."""
     home = Home.make()
     file = home.workspace / "prices.py"
     file.write_text(BEFORE, encoding="utf-8")
@@ -138,7 +138,7 @@ def diffs() -> None:
 
 
 def chat() -> None:
-    """Ask two things about docs/example: pictures of the answer, and of the permission that the second one needs."""
+    """Send two prompts about docs/example, and take pictures of the answer and of the permission request."""
     room = Room(NEWEST_QWEN, managed=True)
     try:
         shutil.copytree(EXAMPLE, room.home.workspace, dirs_exist_ok=True)
@@ -170,7 +170,7 @@ def chat() -> None:
 
 
 def main() -> None:
-    """Make all of them."""
+    """Take all pictures."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     diffs()
     chat()

@@ -1,4 +1,4 @@
-"""The real Qwen Code CLI: where it is, its settings, a home of its own, and a person's way with it."""
+"""The real Qwen Code CLI: where it is, its settings, a home of its own, and how to make its model write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .model import Call, Model, Script
 from .terminal import Terminal
 
 PROJECT = Path(__file__).resolve().parents[2]
-#: Of the machine's own variables a CLI and an editor need these; the others would make the tests depend on the machine.
+#: The variables that CLIs and editors get from the machine. Others would make the tests depend on the machine.
 KEPT_VARIABLES = (
     "PATH",
     "SYSTEMROOT",
@@ -31,18 +31,18 @@ KEPT_VARIABLES = (
 
 
 class MissingError(Exception):
-    """A program that the tests cannot do without is not there; one readable sentence."""
+    """A program that the tests need is missing. The message is one sentence."""
 
 
 def node_modules() -> Path:
-    """The folder of the pinned npm packages: `$NODE_MODULES`, else tests/npm/node_modules. It need not exist."""
+    """The folder of the pinned npm packages: `$NODE_MODULES`, or else tests/npm/node_modules. It may not exist."""
     return Path(os.environ.get("NODE_MODULES") or PROJECT / "tests" / "npm" / "node_modules")
 
 
 def node() -> Path:
-    """A Node of version 22 or later, which the CLI demands.
+    """The path of Node 22 or later, which the CLI requires.
 
-    `$NODE`, else the one on PATH, else the one that scripts/setup took from npm.
+    It is `$NODE`, or else the one on PATH, or else the one that scripts/setup installed from npm.
 
     Raises:
         MissingError: there is none.
@@ -68,7 +68,7 @@ def pinned_command() -> list[str]:
 
 
 def command_of_this_machine(oldest: tuple[int, ...]) -> list[str] | None:
-    """The `qwen` on PATH if it runs and is at least `oldest`, else None."""
+    """The `qwen` on PATH if it runs and is at least version `oldest`, otherwise None."""
     program = shutil.which("qwen")
     if program is None or version([program, "--version"]) < oldest:
         return None
@@ -76,7 +76,7 @@ def command_of_this_machine(oldest: tuple[int, ...]) -> list[str] | None:
 
 
 def version(command: Sequence[str]) -> tuple[int, ...]:
-    """What a command that prints a version says; (0,) when it does not run or says something else."""
+    """The version that a command prints; (0,) if it does not run or prints something else."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
@@ -90,13 +90,13 @@ def version(command: Sequence[str]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Home:
-    """A home, a temporary folder and a project folder that nobody else uses: for one editor and its CLIs."""
+    """A home, a temporary folder and a project folder for one editor and its CLIs."""
 
     root: Path
 
     @classmethod
     def make(cls) -> Home:
-        """In the system's temporary folder; its path is resolved, so that it is the one that the programs report."""
+        """Make one in the system's temporary folder. Its path is resolved, as programs report it."""
         home = cls(Path(tempfile.mkdtemp(prefix="qc-")).resolve())
         for folder in (home.home, home.tmp, home.workspace, home.qwen_home):
             folder.mkdir(parents=True)
@@ -152,9 +152,9 @@ XDG_FOLDERS = {
 
 
 def settings(approval: str = "default") -> dict[str, object]:
-    """The CLI's settings.json: IDE mode on, nothing that asks or goes out to the network.
+    """The CLI's settings.json: IDE mode on, no questions and no network access.
 
-    Only the approval mode "default" ever opens a diff (qwen-ide.md §3).
+    Only the approval mode "default" opens diffs (qwen-ide.md §3).
     """
     return {
         "$version": 4,
@@ -174,8 +174,8 @@ class Qwen(Cli):
     """Qwen Code in a terminal, in the home's project folder.
 
     Args:
-        command: another one than the pinned.
-        inside: as in a terminal inside the editor (`Terminal`).
+        command: a command to run instead of the pinned one.
+        inside: whether the terminal is one inside the editor (`Terminal`).
         more: further environment variables.
     """
 
@@ -201,18 +201,18 @@ class Qwen(Cli):
             QWEN_DISABLE_AUTO_TITLE="1",
             **(more or {}),
         )
-        # The folder of the command's own Node comes first: the CLI starts itself again by that name.
+        # The folder of the command's own Node comes first, because the CLI restarts itself as "node".
         environment["PATH"] = os.pathsep.join([str(Path(command[0]).parent), environment.get("PATH", "")])
         super().__init__(model, Terminal(command, cwd=cwd or home.workspace, env=environment, inside=inside))
 
     def ask_to_write(self, path: Path, content: str) -> Script:
-        """Have the model write a whole file; one that exists is read before, which the CLI demands."""
+        """Have the model write a whole file. It first reads an existing file, as the CLI requires."""
         first = [[Call("read_file", {"file_path": str(path)})]] if path.exists() else []
         return self.ask(
             f"Write {path.name}", *first, [Call("write_file", {"file_path": str(path), "content": content})]
         )
 
     def ask_to_edit(self, path: Path, old: str, new: str, *, words: str | None = None) -> Script:
-        """Have the model replace a piece of a file, which it reads before."""
+        """Have the model read a file and replace a piece of it."""
         edit = Call("edit", {"file_path": str(path), "old_string": old, "new_string": new})
         return self.ask(words or f"Edit {path.name}", [Call("read_file", {"file_path": str(path)})], [edit])

@@ -1,4 +1,4 @@
-"""Writes tests/unit/recordings anew: what the pinned `qwen serve` sends in a session that has everything.
+"""Regenerates tests/unit/recordings: what the pinned `qwen serve` sends in a session with every kind of event.
 
 Run it with `python -m tests.e2e.record` after `. scripts/env.sh`. Paths are made neutral and the list of slash commands
 is cut to three; nothing else is changed.
@@ -22,24 +22,24 @@ from companion.daemon.address import Address
 from companion.daemon.errors import DaemonError
 from companion.daemon.process import launch
 
-from .daemon import Place, Talk, run, said, talk, until
+from .daemon import Daemons, Talk, run, said, talk, until
 from .model import Call
 
 RECORDINGS = Path(__file__).resolve().parents[1] / "unit" / "recordings"
 
 
 class Recorder:
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, daemons: Daemons) -> None:
+        self.daemons = daemons
         self.lines: list[str] = []
 
     def read(self, data: Any) -> Any:
-        """Stands in for `read_frame`."""
+        """Replaces `read_envelope`, and records what it reads."""
         self.lines.append(self.clean(data if isinstance(data, str) else json.dumps(data)))
         return read_envelope(data)
 
     def clean(self, text: str) -> str:
-        value = json.loads(text.replace(str(self.place.home.root), "/home/ada"))
+        value = json.loads(text.replace(str(self.daemons.home.root), "/home/ada"))
         _shorten(value)
         return json.dumps(value, ensure_ascii=False)
 
@@ -61,9 +61,9 @@ def _shorten(value: Any) -> None:
             _shorten(inner)
 
 
-async def _converse(place: Place, here: Talk) -> None:
-    model, session = place.model, here.session
-    target = place.home.write("target.txt", "alpha beta\n")
+async def _converse(daemons: Daemons, here: Talk) -> None:
+    model, session = daemons.model, here.session
+    target = daemons.home.write("target.txt", "alpha beta\n")
     await here.done(await here.ask(model.speech("The answer ", "is ", "42.", thoughts=("Let me ", "think."))))
     blocks = [prompt.text("See "), prompt.mention(str(target)), prompt.excerpt("file:///new.py", "print(1)")]
     await here.done(await here.client.prompt(session, blocks))
@@ -111,20 +111,20 @@ async def _converse(place: Place, here: Talk) -> None:
     await asyncio.sleep(0.5)
 
 
-async def _record(place: Place) -> None:
-    recorder = Recorder(place)
-    daemon = await place.start()
+async def _record(daemons: Daemons) -> None:
+    recorder = Recorder(daemons)
+    daemon = await daemons.start()
     try:
         with patch.object(transport, "read_envelope", recorder.read):
-            async with talk(daemon.address, str(place.home.workspace)) as here:
-                await _converse(place, here)
+            async with talk(daemon.address, str(daemons.home.workspace)) as here:
+                await _converse(daemons, here)
                 session = here.session
                 await _history(recorder, here, "history-live.json")
                 await here.client._transport.json("DELETE", f"/session/{session.id}", session=session)
                 await until(lambda: here.conversation.status.connection.state == "ended")
                 recorder.write("session.jsonl")
                 await _history(recorder, here, "history-disk.json")
-            await _died(place, daemon.address)
+            await _died(daemons, daemon.address)
             recorder.lines = [line for line in recorder.lines if '"session_died"' in line]
             recorder.write("died.jsonl")
     finally:
@@ -132,7 +132,7 @@ async def _record(place: Place) -> None:
 
 
 async def _history(recorder: Recorder, here: Talk, name: str) -> None:
-    """The answer of `/load`."""
+    """Record the answer of `/load`."""
     session = here.session
     body = {"cwd": session.folder}
     answer = await here.client._transport.json("POST", f"/session/{session.id}/load", body, session)
@@ -141,21 +141,21 @@ async def _history(recorder: Recorder, here: Talk, name: str) -> None:
     (RECORDINGS / name).write_text(pretty + "\n", encoding="utf-8")
 
 
-async def _died(place: Place, address: Address) -> None:
-    """The agent's process ends."""
-    async with talk(address, str(place.home.workspace)) as here:
+async def _died(daemons: Daemons, address: Address) -> None:
+    """End the agent's process."""
+    async with talk(address, str(daemons.home.workspace)) as here:
         for process in psutil.process_iter(["cmdline", "cwd"]):
-            if "--acp" in (process.info["cmdline"] or []) and process.info["cwd"] == str(place.home.workspace):
+            if "--acp" in (process.info["cmdline"] or []) and process.info["cwd"] == str(daemons.home.workspace):
                 process.kill()
         await until(lambda: here.conversation.status.connection.state == "ended")
 
 
 def main() -> None:
-    place = Place.make()
+    daemons = Daemons.make()
     try:
-        run(_record(place))
+        run(_record(daemons))
     finally:
-        place.close()
+        daemons.close()
 
 
 if __name__ == "__main__":

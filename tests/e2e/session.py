@@ -14,7 +14,7 @@ from .gemini import Gemini
 from .model import Model
 from .qwen import Home, Qwen
 
-#: Seconds for the end of what the test before has done.
+#: Seconds to wait until the work of the previous test is over.
 CALM = 10.0
 GREET = 'def greet(name):\n    print("hi")\n\n\ngreet("Ada")\n'
 GREET_BETTER = (
@@ -35,7 +35,7 @@ class CliSession(Generic[C]):
 
     @classmethod
     def begin(cls, make: Callable[[Home, Model], C]) -> Self:
-        """Editor first, as the CLI looks for one only at its start (qwen-ide.md §3)."""
+        """Start the editor first, because the CLI looks for one only when it starts (qwen-ide.md §3)."""
         home = Home.make()
         home.write("greet.py", GREET)
         home.write("other.txt", "one\ntwo\nthree\n")
@@ -79,7 +79,7 @@ class CliSession(Generic[C]):
         self.editor = Editor(self.home, [self.home.workspace])
 
     def close(self) -> None:
-        """End the CLI and the editor, whatever state they are in."""
+        """End the CLI and the editor, whatever their state."""
         self.cli.close()
         self.editor.kill()
         self.model.close()
@@ -87,7 +87,7 @@ class CliSession(Generic[C]):
 
 
 class Session(CliSession[Qwen]):
-    """With a Qwen Code in a terminal outside the editor."""
+    """A session with Qwen Code in a terminal outside the editor."""
 
     @classmethod
     def start(cls) -> Self:
@@ -99,7 +99,7 @@ class Session(CliSession[Qwen]):
 
 
 class GeminiSession(CliSession[Gemini]):
-    """With a Gemini CLI in a terminal outside the editor."""
+    """A session with Gemini CLI in a terminal outside the editor."""
 
     @classmethod
     def start(cls) -> Self:

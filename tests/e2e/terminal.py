@@ -1,7 +1,7 @@
 """A program in a pseudo-terminal, with the screen that a person would see.
 
-The tree of processes has the shape that a terminal inside an editor gives: shell → program. A terminal is ended by the
-ids of its own processes, never by a name.
+The processes form the same tree as in a terminal inside an editor: shell → program. A terminal's processes are ended by
+their ids, never by a name.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ import pyte
 #: ptyprocess, or pywinpty, which offers the same class.
 PTY: Any = importlib.import_module("winpty" if sys.platform == "win32" else "ptyprocess")
 COLUMNS, ROWS = 130, 60
-#: Seconds that a whole tree of processes gets between the polite and the hard end.
+#: Seconds between asking a tree of processes to end and killing it.
 ENDING_GRACE = 3.0
-#: Enter is ignored by the CLI for about 0.5 s after a burst that looks like a paste (qwen-ide.md §9).
+#: Seconds. The CLI ignores Enter for about 0.5 s after a burst that looks like a paste (qwen-ide.md §9).
 PAUSE_AFTER_PASTE = 0.8
-#: pyte swallows the rest of a line after these (variation selectors of emoji), qwen-ide.md §9.
+#: pyte drops the rest of a line after these variation selectors of emoji (qwen-ide.md §9).
 VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f]")
 
 T = TypeVar("T")
 
 
 class WaitedError(AssertionError):
-    """Something did not happen in its time; the message shows the screen."""
+    """Something did not happen in time. The message shows the screen."""
 
 
 class PseudoTerminal(Protocol):
@@ -48,7 +48,7 @@ class PseudoTerminal(Protocol):
     pid: int
 
     def read(self) -> str | None:
-        """The next piece of output; "" when there is none yet, None when the terminal is over."""
+        """The next piece of output: "" if there is none yet, None at the end."""
 
     def write(self, text: str) -> None: ...
 
@@ -60,7 +60,7 @@ class PosixTerminal:
 
     def __init__(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> None:
         with warnings.catch_warnings():
-            # Forking while other threads run is a warning since Python 3.12; the child only calls exec.
+            # Python 3.12 and later warn about forking while other threads run. The child only calls exec.
             warnings.simplefilter("ignore", DeprecationWarning)
             self._pty = PTY.PtyProcess.spawn(list(argv), cwd=str(cwd), env=dict(env), dimensions=(ROWS, COLUMNS))
         self.pid: int = self._pty.pid
@@ -72,14 +72,14 @@ class PosixTerminal:
             return ""
         try:
             return self._decoder.decode(os.read(self._pty.fd, 65536)) or None
-        except OSError:  # EIO: the last process of the terminal is gone
+        except OSError:  # EIO: the last process of the terminal has ended
             return None
 
     def write(self, text: str) -> None:
         os.write(self._pty.fd, text.encode())
 
     def close(self) -> None:
-        with contextlib.suppress(PTY.PtyProcessError):  # the shell was waited for already, not by ptyprocess
+        with contextlib.suppress(PTY.PtyProcessError):  # psutil has already waited for the shell
             self._pty.close(force=True)
 
 
@@ -104,14 +104,14 @@ class WindowsTerminal:
 
 
 class Screen(pyte.Screen):
-    """pyte's, without its fall over private sequences of xterm (CSI > … m)."""
+    """pyte's screen, which would fail on private sequences of xterm (CSI > … m)."""
 
     def select_graphic_rendition(self, *attrs: int, private: bool = False) -> None:
         if not private:
             super().select_graphic_rendition(*attrs)
 
 
-#: Runs a command and waits for it: a process between the terminal's shell and its editor.
+#: A program that runs a command and waits for it: a process between the terminal's shell and its editor.
 BETWEEN = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
 
 
@@ -119,8 +119,8 @@ class Terminal:
     """A command line run by a shell in a pseudo-terminal of 130 × 60 cells.
 
     Args:
-        inside: with a process between, so that the shell's grandparent is this process, as it is the editor's parent:
-            the shape that a terminal inside an editor has. CLIs take that grandparent for the editor (qwen-ide.md §2).
+        inside: whether to imitate a terminal inside an editor, with one more process above the shell. This
+            process is then the shell's grandparent, which CLIs take for the editor (qwen-ide.md §2).
     """
 
     def __init__(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], inside: bool = False) -> None:
@@ -132,7 +132,7 @@ class Terminal:
         if sys.platform == "win32":
             self._pty = WindowsTerminal(["cmd.exe", "/d", "/c", subprocess.list2cmdline(command)], cwd, env)
         else:
-            # "; exit" keeps the shell as a process of its own: alone, the last command would replace it.
+            # Without "; exit" the shell would not stay a process of its own: its last command would replace it.
             between = [sys.executable, "-c", BETWEEN] if inside else []
             shell = ["/bin/bash", "--norc", "--noprofile", "-c", shlex.join(command) + "; exit $?"]
             self._pty = PosixTerminal([*between, *shell], cwd, env)
@@ -155,7 +155,7 @@ class Terminal:
 
     @property
     def running(self) -> bool:
-        """Whether the shell still lives."""
+        """Whether the shell is still running."""
         try:
             return psutil.Process(self.pid).status() != psutil.STATUS_ZOMBIE
         except psutil.NoSuchProcess:
@@ -168,14 +168,14 @@ class Terminal:
         return "\n".join(line for line in lines if line)
 
     def quiet_for(self) -> float:
-        """Seconds since the screen last got something to draw."""
+        """Seconds since the last output."""
         return time.monotonic() - self._changed_at
 
     def wait(self, what: str, condition: Callable[[], T], timeout: float = 30.0) -> T:
-        """The first true value of `condition`, looked at every 50 ms.
+        """Check `condition` every 50 ms, and return its first true value.
 
         Raises:
-            WaitedError: not within `timeout` seconds, or the terminal's program has ended before.
+            WaitedError: it was not true within `timeout` seconds, or the terminal's program has ended.
         """
         end = time.monotonic() + timeout
         while True:
@@ -198,7 +198,7 @@ class Terminal:
         self._pty.write(keys)
 
     def type(self, text: str) -> None:
-        """Type one line and press Enter, the way the CLI takes it for typing and not for a paste."""
+        """Type one line and press Enter, late enough that the CLI doesn't take the line for a paste."""
         tail = text[-12:]
         before = self.text().count(tail)
         self.press(text)
@@ -222,7 +222,7 @@ class Terminal:
 
 
 def end_processes(processes: Sequence[psutil.Process]) -> None:
-    """End exactly these processes: politely, then hard; bounded by twice `ENDING_GRACE`."""
+    """Ask these processes to end, then kill those that are left. Takes at most twice `ENDING_GRACE`."""
     for process in processes:
         try:
             process.terminate()
@@ -238,9 +238,9 @@ def end_processes(processes: Sequence[psutil.Process]) -> None:
 
 
 def _left(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
-    """Those that have not ended within `ENDING_GRACE`.
+    """The processes that have not ended within `ENDING_GRACE`.
 
-    One that has ended counts as such even while nobody has heard of it: who inherits it may take seconds for that.
+    A zombie counts as ended: it may take seconds until its new parent has waited for it.
     """
     end = time.monotonic() + ENDING_GRACE
     while (left := [process for process in processes if _runs(process)]) and time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""The chat, as a person has it: the package in the headless editor, the real `qwen serve`, a scripted model."""
+"""The chat as a person uses it: the package in the headless editor, the real `qwen serve`, a scripted model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .qwen import Home
 from .session import GREET, GREET_BETTER
 
 WORDS = ("word 0", *(f", word {number}" for number in range(1, 60)))
-#: A package that has the editor take 100 ms for each frame of a chat.
+#: A package that makes the editor take 100 ms for each render of a chat.
 SLOW = """
 import time
 
@@ -34,7 +34,7 @@ import sublime
 
 
 def plugin_loaded():
-    sublime.set_timeout(patch)  # when the other packages are there
+    sublime.set_timeout(patch)  # once the other packages are loaded
 
 
 def patch():
@@ -59,7 +59,7 @@ QUESTION = {
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def room(programs: None, request: pytest.FixtureRequest) -> Iterator[Room]:
-    """An editor whose chats are on a daemon that runs already."""
+    """An editor whose chats use a running daemon."""
     room = Room(request.param)
     yield room
     room.close()
@@ -91,7 +91,7 @@ def test_an_answer_streams_and_thoughts_fold(room: Room, chat: Chatting):
     assert chat.editor.state()["clipboard"].strip() == "x = 1"
 
 
-def test_a_tool_call_is_a_line_that_opens(room: Room, chat: Chatting):
+def test_a_tool_call_is_one_line_that_unfolds(room: Room, chat: Chatting):
     """F4."""
     path = room.home.write("greet.py", GREET)
     script = room.model.script([Call("read_file", {"file_path": str(path)})])
@@ -106,8 +106,8 @@ def test_a_tool_call_is_a_line_that_opens(room: Room, chat: Chatting):
 
 
 @pytest.mark.parametrize("accepts", [True, False])
-def test_a_change_is_asked_for_with_its_diff_before_it_is_written(room: Room, chat: Chatting, accepts: bool):
-    """F5: accepting the diff, or rejecting it, is the answer."""
+def test_a_change_is_shown_as_a_diff_before_it_is_written(room: Room, chat: Chatting, accepts: bool):
+    """F5: accepting or rejecting the diff is the answer."""
     path = room.home.write(f"change-{accepts}.py", GREET)
     read = Call("read_file", {"file_path": str(path)})
     script = room.model.script([read], [Call("write_file", {"file_path": str(path), "content": GREET_BETTER})])
@@ -124,7 +124,7 @@ def test_a_change_is_asked_for_with_its_diff_before_it_is_written(room: Room, ch
 
 
 @pytest.mark.parametrize(("key", "answer"), [("y", "✓ Allowed once"), ("n", "✗ Rejected")])
-def test_a_command_is_asked_for(room: Room, chat: Chatting, key: str, answer: str):
+def test_a_command_needs_permission(room: Room, chat: Chatting, key: str, answer: str):
     """F5."""
     made = room.home.workspace / f"made-{key}.txt"
     call = Call("run_shell_command", {"command": f"touch {made.name}", "description": "x", "is_background": False})
@@ -138,7 +138,7 @@ def test_a_command_is_asked_for(room: Room, chat: Chatting, key: str, answer: st
     assert chat.prompt == ""
 
 
-def test_a_question_is_a_form(room: Room, chat: Chatting):
+def test_a_question_is_shown_as_a_form(room: Room, chat: Chatting):
     """F5."""
     script = room.model.script([Call("ask_user_question", {"questions": [QUESTION]})])
     chat.ask(script)
@@ -150,8 +150,8 @@ def test_a_question_is_a_form(room: Room, chat: Chatting):
     assert "Blue" in str(room.model.requests_of(script)[-1].messages[-1])
 
 
-def test_escape_cancels_and_the_queue_goes_on(room: Room, chat: Chatting):
-    """F4: what waits is shown, and can be removed."""
+def test_escape_cancels_and_the_queue_continues(room: Room, chat: Chatting):
+    """F4: waiting prompts are shown and can be removed."""
     chat.ask(room.model.speech(*WORDS, pause=0.1))
     chat.wait_text(WORDS[1])
     following, removed = room.model.speech("Next."), room.model.speech("Never.")
@@ -168,7 +168,7 @@ def test_escape_cancels_and_the_queue_goes_on(room: Room, chat: Chatting):
     assert "Never." not in chat.text
 
 
-def test_a_message_for_the_turn_that_runs_is_seen_and_can_be_taken_back(room: Room, chat: Chatting):
+def test_a_message_for_the_running_turn_is_shown_and_can_be_taken_back(room: Room, chat: Chatting):
     """F4: Ctrl+Enter."""
     chat.ask(room.model.speech(*WORDS, pause=0.1))
     chat.wait_text(WORDS[1])
@@ -184,8 +184,8 @@ def test_a_message_for_the_turn_that_runs_is_seen_and_can_be_taken_back(room: Ro
     assert "Take me back" not in chat.text
 
 
-def test_a_daemon_that_was_away_is_found_again_by_itself(room: Room, chat: Chatting):
-    """F4: whatever the person does meanwhile; what is not sent is seen, and can be taken back."""
+def test_a_chat_reconnects_by_itself_to_a_daemon_that_was_away(room: Room, chat: Chatting):
+    """F4: whatever the person does in the meantime. Unsent prompts are shown and can be taken back."""
     chat.ask(room.model.speech("Before."))
     chat.wait_text("Before.")
     chat.wait_idle()
@@ -210,12 +210,12 @@ def test_a_daemon_that_was_away_is_found_again_by_itself(room: Room, chat: Chatt
     assert "Never." not in chat.text
 
 
-def test_a_failure_of_the_model_is_said(room: Room, chat: Chatting):
+def test_a_failure_of_the_model_is_reported(room: Room, chat: Chatting):
     chat.ask(room.model.speech(failure="the model says no"))
     chat.wait_text("— Failed:", "the model says no")
 
 
-def test_the_model_is_switched_and_is_the_default_from_then_on(room: Room, chat: Chatting):
+def test_a_model_that_is_switched_to_becomes_the_default(room: Room, chat: Chatting):
     chat.command("chat_model")
     chat.choose("Scripted-B")
     chat.editor.wait("word of the default", lambda: "default model" in chat.state["status_message"])
@@ -245,8 +245,8 @@ def test_the_mode_is_switched(room: Room, chat: Chatting):
     assert path.exists()
 
 
-def test_nothing_is_lost_or_twice_when_the_connection_is_cut(room: Room, chat: Chatting):
-    """F3: compared with what the daemon itself has written down."""
+def test_nothing_is_lost_or_repeated_when_the_connection_drops(room: Room, chat: Chatting):
+    """F3: compared with the daemon's own transcript on disk."""
     chat.ask(room.model.speech(*WORDS, thoughts=("Hm.",) * 5, pause=0.05))
     for part in (5, 20, 40):
         chat.wait_text(WORDS[part])
@@ -268,8 +268,8 @@ def test_nothing_is_lost_or_twice_when_the_connection_is_cut(room: Room, chat: C
     assert said(turn) == "".join(WORDS)
 
 
-def test_what_another_client_asks_and_answers_is_seen(room: Room, chat: Chatting):
-    """F5: the diff closes and it is said by whom."""
+def test_prompts_and_answers_of_another_client_are_shown(room: Room, chat: Chatting):
+    """F5: the diff closes, and a message says who answered."""
     first = room.model.speech("For both.")
     chat.ask(first)
     chat.wait_text("For both.")
@@ -335,21 +335,21 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(room: Room, ch
     chat.editor.do("answer", panel=None, window=chat.window)
 
 
-def test_the_page_on_the_daemon_says_where_all_of_it_is(room: Room, chat: Chatting):
+def test_the_page_about_the_daemon_says_where_everything_is(room: Room, chat: Chatting):
     """F6, F7."""
     chat.command("daemon")
     page = chat.editor.wait(
         "whole page", lambda: next((view for view in chat.state["views"] if "## Checks" in view["text"]), None)
     )
     assert page
-    for words in ("Host: this computer", f"Qwen Code: {room.place.version}", "## MCP servers", "Scripted (current)"):
+    for words in ("Host: this computer", f"Qwen Code: {room.daemons.version}", "## MCP servers", "Scripted (current)"):
         assert words in page["text"]
     assert str(room.home.workspace) in page["text"]
     chat.editor.do("close_view", view=page["id"])
 
 
-def test_the_conversation_is_there_after_a_reload_and_a_restart(room: Room):
-    """F2: once with a turn that runs meanwhile."""
+def test_a_conversation_survives_a_reload_and_a_restart(room: Room):
+    """F2: once while a turn is running."""
     chat = room.window()
     chat.wait_live()
     slow = room.model.speech(*WORDS, pause=0.05)
@@ -373,7 +373,7 @@ def test_the_conversation_is_there_after_a_reload_and_a_restart(room: Room):
     again.wait_text("Still here.")
 
 
-def test_a_new_conversation_is_the_one_that_is_there_after_a_reload(room: Room, chat: Chatting):
+def test_a_new_conversation_survives_a_reload(room: Room, chat: Chatting):
     """F2."""
     before = room.model.speech("In the first.")
     chat.ask(before)
@@ -391,7 +391,7 @@ def test_a_new_conversation_is_the_one_that_is_there_after_a_reload(room: Room, 
 
 
 def test_the_token_is_in_no_view_no_log_and_no_list_of_processes(room: Room):
-    """F7: after all that the tests before have done."""
+    """F7: after everything that the tests above have done."""
     token = room.address.token
     assert token
     state = json.dumps(room.editor.state(text=True))
@@ -402,8 +402,8 @@ def test_the_token_is_in_no_view_no_log_and_no_list_of_processes(room: Room):
         assert token.reveal() not in text
 
 
-def test_a_wrong_token_and_a_wrong_folder_are_said(room: Room):
-    """F1, F2: in the chat itself; nothing is tried again."""
+def test_a_wrong_token_and_a_wrong_folder_are_reported(room: Room):
+    """F1, F2: in the chat itself, without retries."""
     elsewhere = room.home.root / "elsewhere"
     elsewhere.mkdir()
     chat = room.new_window(elsewhere)
@@ -420,7 +420,7 @@ def test_a_wrong_token_and_a_wrong_folder_are_said(room: Room):
 
 
 class NotADaemon(BaseHTTPRequestHandler):
-    """Somebody else's server: a page that says 404."""
+    """Another server, which answers every request with 404."""
 
     def do_GET(self) -> None:
         self.send_error(404)
@@ -440,7 +440,7 @@ def stranger() -> Iterator[str]:
     thread.join()
 
 
-def test_what_is_no_daemon_is_said(stranger: str):
+def test_a_server_that_is_no_daemon_is_reported(stranger: str):
     """F1."""
     cases = {
         f"{stranger} is not `qwen serve`": {"daemon__url": stranger},
@@ -462,7 +462,7 @@ def test_what_is_no_daemon_is_said(stranger: str):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_private_daemon_lives_as_long_as_its_window(programs: None, version: str):
-    """F1, F2, F7: over a reload; if it is killed in the middle of a turn, it is started again."""
+    """F1, F2, F7: it survives a reload, and is started again if it is killed in the middle of a turn."""
     room = Room(version, managed=True)
     try:
         chat = room.new_window()
@@ -500,7 +500,7 @@ def test_a_private_daemon_lives_as_long_as_its_window(programs: None, version: s
 
 
 def test_no_private_daemon_outlives_its_editor(programs: None):
-    """F2: not if it quits, and if it is killed, not the next start."""
+    """F2: it ends when the editor quits, or with the next start if the editor was killed."""
     room = Room(NEWEST_QWEN, managed=True)
     try:
         room.window().wait_live()
@@ -522,7 +522,7 @@ def test_no_private_daemon_outlives_its_editor(programs: None):
 
 
 def test_a_slow_editor_gets_the_whole_text(room: Room):
-    """F4: 100 ms for each frame, 10,000 pieces; neither the reader nor the memory grows with it."""
+    """F4: 10,000 pieces and 100 ms for each render; the reader isn't delayed and the memory doesn't grow."""
     pieces = [f"{number:06d} " for number in range(10_000)]
     slow = room.home.root / "ZSlow"
     slow.mkdir(exist_ok=True)
@@ -540,7 +540,7 @@ def test_a_slow_editor_gets_the_whole_text(room: Room):
     chat.ask(script)
     text = chat.wait_text(pieces[-1])
     assert "".join(pieces).rstrip() in text
-    # A frame for each piece would take 1,000 s.
+    # A render for each piece would take 1,000 s.
     assert time.monotonic() - started < 30
     assert process.memory_info().rss - before < 100_000_000
     assert editor.everything().count("slowly") > 5

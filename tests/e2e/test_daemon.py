@@ -23,21 +23,21 @@ from companion.daemon.client import Client, Scope
 from companion.daemon.errors import AlreadyAnsweredError, UnauthorizedError, UnreachableError, WorkspaceMismatchError
 from companion.daemon.process import launch
 
-from .daemon import VERSIONS, Place, Proxy, processes, run, said, talk, transcript, until
+from .daemon import VERSIONS, Daemons, Proxy, processes, run, said, talk, transcript, until
 from .model import Call
 
-#: 0.21.2 trims what it writes on the disk.
+#: Without blanks at either end of the text, because 0.21.2 trims what it writes to disk.
 WORDS = ("word 0", *(f", word {number}" for number in range(1, 60)))
 
 
 @dataclass
 class Served:
-    place: Place
+    daemons: Daemons
     daemon: launch.Daemon
 
     @property
     def folder(self) -> str:
-        return str(self.place.home.workspace)
+        return str(self.daemons.home.workspace)
 
     def talk(self, address: Address | None = None, scope: Scope = "thread", session_id: str = ""):
         return talk(address or self.daemon.address, self.folder, scope, session_id)
@@ -45,19 +45,19 @@ class Served:
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def served(programs: None, request: pytest.FixtureRequest) -> Iterator[Served]:
-    place = Place.make(request.param)
+    daemons = Daemons.make(request.param)
     try:
-        daemon = run(place.start())
-        yield Served(place, daemon)
+        daemon = run(daemons.start())
+        yield Served(daemons, daemon)
         run(launch.stop(daemon))
     finally:
-        place.close()
+        daemons.close()
 
 
 def test_thoughts_and_an_answer_stream(served: Served):
     async def test() -> None:
         async with served.talk() as here:
-            script = served.place.model.speech("The answer ", "is 42.", thoughts=("Let me ", "think."))
+            script = served.daemons.model.speech("The answer ", "is 42.", thoughts=("Let me ", "think."))
             turn = await here.done(await here.ask(script))
             assert (said(turn, "thought"), said(turn)) == ("Let me think.", "The answer is 42.")
             assert said(turn, "user") == f"Please {script.tag}"
@@ -71,18 +71,18 @@ def test_thoughts_and_an_answer_stream(served: Served):
 
 
 def test_files_and_excerpts_reach_the_model(served: Served):
-    path = served.place.home.write("a folder/é file.txt", "what the file holds\n")
+    path = served.daemons.home.write("a folder/é file.txt", "what the file holds\n")
 
     async def test() -> None:
         async with served.talk() as here:
-            script = served.place.model.speech("Read.")
+            script = served.daemons.model.speech("Read.")
             blocks = [
                 prompt.text(f"Look {script.tag} "),
                 prompt.mention(str(path)),
                 prompt.excerpt("file:///nowhere/new.py", "an unsaved text"),
             ]
             turn = await here.done(await here.client.prompt(here.session, blocks))
-            [request] = served.place.model.requests_of(script)
+            [request] = served.daemons.model.requests_of(script)
             assert "what the file holds" in request.last_user_text()
             assert "an unsaved text" in request.last_user_text()
             attached = [attachment.name for item in turn.items[:1] for attachment in item.attachments]  # type: ignore[union-attr]
@@ -92,12 +92,12 @@ def test_files_and_excerpts_reach_the_model(served: Served):
 
 
 @pytest.mark.parametrize("kind", ["allow_once", "reject_once"])
-def test_an_edit_is_asked_for_before_it_is_written(served: Served, kind: str):
-    path = served.place.home.workspace / f"{kind}.txt"
+def test_an_edit_needs_permission_before_it_is_written(served: Served, kind: str):
+    path = served.daemons.home.workspace / f"{kind}.txt"
 
     async def test() -> None:
         async with served.talk() as here:
-            script = served.place.model.script([Call("write_file", {"file_path": str(path), "content": "written\n"})])
+            script = served.daemons.model.script([Call("write_file", {"file_path": str(path), "content": "written\n"})])
             key = await here.ask(script)
             permission = await here.asked()
             assert [(diff.path, diff.old, diff.new) for diff in permission.diffs] == [(str(path), "", "written\n")]
@@ -118,13 +118,13 @@ def test_an_edit_is_asked_for_before_it_is_written(served: Served, kind: str):
     assert path.exists() == (kind == "allow_once")
 
 
-def test_a_command_is_asked_for(served: Served):
-    made = served.place.home.workspace / "made.txt"
+def test_a_command_needs_permission(served: Served):
+    made = served.daemons.home.workspace / "made.txt"
 
     async def test() -> None:
         async with served.talk() as here:
             call = Call("run_shell_command", {"command": "touch made.txt", "description": "x", "is_background": False})
-            key = await here.ask(served.place.model.script([call]))
+            key = await here.ask(served.daemons.model.script([call]))
             permission = await here.asked()
             assert permission.kind == "execute"
             assert permission.input["command"] == "touch made.txt"
@@ -142,7 +142,7 @@ def test_a_question_is_answered(served: Served):
 
     async def test() -> None:
         async with served.talk() as here:
-            script = served.place.model.script([Call("ask_user_question", {"questions": [question]})])
+            script = served.daemons.model.script([Call("ask_user_question", {"questions": [question]})])
             key = await here.ask(script)
             permission = await here.asked()
             [asked] = permission.questions
@@ -150,18 +150,18 @@ def test_a_question_is_answered(served: Served):
             assert asked.answers == (("Red", "warm"), ("Blue", "cold"))
             await here.vote(permission, "allow_once", {"0": "Blue"})
             await here.done(key)
-            assert "Blue" in str(served.place.model.requests_of(script)[-1].messages[-1])
+            assert "Blue" in str(served.daemons.model.requests_of(script)[-1].messages[-1])
 
     run(test())
 
 
-def test_a_turn_is_cancelled_and_the_queue_goes_on(served: Served):
+def test_a_turn_is_cancelled_and_the_queue_continues(served: Served):
     async def test() -> None:
         async with served.talk() as here:
-            slow = await here.ask(served.place.model.speech(*WORDS, pause=0.1))
+            slow = await here.ask(served.daemons.model.speech(*WORDS, pause=0.1))
             await until(lambda: (turn := here.turn(slow)) and said(turn))
-            second = await here.ask(served.place.model.speech("Next."))
-            third = await here.ask(served.place.model.speech("Never."))
+            second = await here.ask(served.daemons.model.speech("Next."))
+            third = await here.ask(served.daemons.model.speech("Never."))
             await until(lambda: [queued.id for queued in here.conversation.status.queue] == [second, third])
             assert await here.client.dequeue(here.session, third)
             await here.client.cancel(here.session)
@@ -173,10 +173,10 @@ def test_a_turn_is_cancelled_and_the_queue_goes_on(served: Served):
     run(test())
 
 
-def test_a_failure_of_the_model_is_said(served: Served):
+def test_a_failure_of_the_model_is_reported(served: Served):
     async def test() -> None:
         async with served.talk() as here:
-            turn = await here.done(await here.ask(served.place.model.speech(failure="the model says no")))
+            turn = await here.done(await here.ask(served.daemons.model.speech(failure="the model says no")))
             assert turn.state == "failed"
             assert "the model says no" in turn.error
 
@@ -190,9 +190,9 @@ def test_the_model_and_the_mode_are_switched(served: Served):
             models = {model.name: model.id for model in conversation.status.models}
             await here.client.switch_model(session, models["Scripted-B"])
             await until(lambda: conversation.status.model == models["Scripted-B"])
-            script = served.place.model.speech("Me.")
+            script = served.daemons.model.speech("Me.")
             await here.done(await here.ask(script))
-            assert served.place.model.requests_of(script)[0].body["model"] == "scripted-b"
+            assert served.daemons.model.requests_of(script)[0].body["model"] == "scripted-b"
             await here.client.switch_model(session, models["Scripted"])
             await here.client.switch_mode(session, "plan")
             await until(lambda: conversation.status.mode == "plan")
@@ -200,10 +200,10 @@ def test_the_model_and_the_mode_are_switched(served: Served):
     run(test())
 
 
-def test_nothing_is_lost_or_twice_when_the_connection_is_cut(served: Served):
+def test_nothing_is_lost_or_repeated_when_the_connection_drops(served: Served):
     async def test() -> None:
         async with Proxy(served.daemon.address) as proxy, served.talk(proxy.address) as here:
-            script = served.place.model.speech(*WORDS, thoughts=("Hm.",) * 5, pause=0.05)
+            script = served.daemons.model.speech(*WORDS, thoughts=("Hm.",) * 5, pause=0.05)
             key = await here.ask(script)
             for part in (5, 20, 40):
                 await until(lambda part=part: (turn := here.turn(key)) and WORDS[part] in said(turn))
@@ -223,21 +223,21 @@ def test_nothing_is_lost_or_twice_when_the_connection_is_cut(served: Served):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_killed_daemon_is_said_and_its_conversation_is_resumed(programs: None, version: str):
-    async def test(place: Place) -> None:
-        daemon = await place.start()
+def test_a_killed_daemon_is_reported_and_its_conversation_is_resumed(programs: None, version: str):
+    async def test(daemons: Daemons) -> None:
+        daemon = await daemons.start()
         again: launch.Daemon | None = None
         try:
-            async with talk(daemon.address, str(place.home.workspace)) as here:
-                first = await here.done(await here.ask(place.model.speech("First.")))
-                key = await here.ask(place.model.speech(*WORDS, pause=0.1))
+            async with talk(daemon.address, str(daemons.home.workspace)) as here:
+                first = await here.done(await here.ask(daemons.model.speech("First.")))
+                key = await here.ask(daemons.model.speech(*WORDS, pause=0.1))
                 await until(lambda: (turn := here.turn(key)) and said(turn))
                 launch.stop_now(daemon)
                 await until(lambda: here.conversation.status.connection.state == "waiting")
                 assert here.conversation.status.connection.retry_in
-                again = await place.start()
+                again = await daemons.start()
                 async with Client(again.address) as client:
-                    await client.connect(str(place.home.workspace))
+                    await client.connect(str(daemons.home.workspace))
                     here.client = client
                     here.connection.again()
                     await until(lambda: here.live)
@@ -245,30 +245,30 @@ def test_a_killed_daemon_is_said_and_its_conversation_is_resumed(programs: None,
                     assert resumed.items == first.items
                     assert said(interrupted, "user") == said(first, "user").replace("1", "2")
                     assert interrupted.state == "interrupted"
-                    turn = await here.done(await here.ask(place.model.speech("Third.")))
+                    turn = await here.done(await here.ask(daemons.model.speech("Third.")))
                     assert said(turn) == "Third."
         finally:
             launch.stop_now(daemon)
             if again:
                 launch.stop_now(again)
 
-    place = Place.make(version)
+    daemons = Daemons.make(version)
     try:
-        run(test(place))
+        run(test(daemons))
     finally:
-        place.close()
+        daemons.close()
 
 
 def test_two_clients_share_a_session(served: Served):
     async def test() -> None:
         async with served.talk(scope="single") as one:
-            first = await one.done(await one.ask(served.place.model.speech("For both.")))
+            first = await one.done(await one.ask(served.daemons.model.speech("For both.")))
             async with served.talk(scope="single") as two:
                 assert two.session.id == one.session.id
                 assert two.conversation.turns[-1].items == first.items
-                path = served.place.home.workspace / "shared.txt"
+                path = served.daemons.home.workspace / "shared.txt"
                 call = Call("write_file", {"file_path": str(path), "content": "x"})
-                key = await one.ask(served.place.model.script([call]))
+                key = await one.ask(served.daemons.model.script([call]))
                 await one.asked()
                 await two.vote(await two.asked(), "allow_once")
                 for talking in (one, two):
@@ -285,7 +285,7 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(served: Served
     async def test() -> None:
         async with served.talk() as here:
             session = here.session
-            turn = await here.done(await here.ask(served.place.model.speech("To keep.")))
+            turn = await here.done(await here.ask(served.daemons.model.speech("To keep.")))
             await here.client.rename(session, "A name of mine")
             await until(lambda: here.conversation.status.title == "A name of mine")
             assert "To keep." in await here.client.export(session, "md")
@@ -302,7 +302,7 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(served: Served
     run(test())
 
 
-def test_the_wrong_token_the_wrong_folder_and_no_daemon(served: Served, tmp_path: Path):
+def test_a_wrong_token_a_wrong_folder_and_a_missing_daemon_are_reported(served: Served, tmp_path: Path):
     async def test() -> None:
         for token, words in ((Token("wrong-secret"), "refuses the token"), (None, "wants a token")):
             async with Client(Address(served.daemon.address.url, token)) as client:
@@ -327,7 +327,7 @@ def test_the_wrong_token_the_wrong_folder_and_no_daemon(served: Served, tmp_path
 def test_the_token_is_in_no_log_and_no_list_of_processes(served: Served, caplog: pytest.LogCaptureFixture):
     async def test() -> None:
         async with served.talk() as here:
-            await here.done(await here.ask(served.place.model.speech("Hush.")))
+            await here.done(await here.ask(served.daemons.model.speech("Hush.")))
 
     caplog.set_level(logging.DEBUG)
     run(test())
@@ -338,7 +338,7 @@ def test_the_token_is_in_no_log_and_no_list_of_processes(served: Served, caplog:
         assert secret not in text
 
 
-def test_a_slow_view_neither_holds_the_reader_up_nor_fills_the_memory(served: Served):
+def test_a_slow_view_neither_delays_the_reader_nor_fills_the_memory(served: Served):
     pieces = [f"{number:06d} " for number in range(10_000)]
 
     async def test() -> None:
@@ -355,14 +355,14 @@ def test_a_slow_view_neither_holds_the_reader_up_nor_fills_the_memory(served: Se
 
             slow = asyncio.create_task(look())
             tracemalloc.start()
-            key = await here.ask(served.place.model.speech(*pieces))
+            key = await here.ask(served.daemons.model.speech(*pieces))
             turn = await here.done(key)
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
             assert said(turn) == "".join(pieces)
             await until(lambda: longest == len("".join(pieces)))
             slow.cancel()
-            # 10,000 looks would take 1,000 s.
+            # 10,000 snapshots would take 1,000 s.
             assert looks < 1000
             assert peak < 20_000_000
 
@@ -370,11 +370,11 @@ def test_a_slow_view_neither_holds_the_reader_up_nor_fills_the_memory(served: Se
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_daemon_is_found_again_and_ends_with_all_that_it_has_started(programs: None, version: str):
-    async def test(place: Place) -> None:
-        daemon = await place.start()
+def test_a_daemon_ends_with_every_process_that_it_has_started(programs: None, version: str):
+    async def test(daemons: Daemons) -> None:
+        daemon = await daemons.start()
         try:
-            async with talk(daemon.address, str(place.home.workspace)):
+            async with talk(daemon.address, str(daemons.home.workspace)):
                 started = psutil.Process(daemon.pid).children(recursive=True)
                 assert started
                 assert launch.is_running(daemon)
@@ -383,9 +383,9 @@ def test_a_daemon_is_found_again_and_ends_with_all_that_it_has_started(programs:
         assert not launch.is_running(daemon)
         assert [process for process in started if process.is_running() and process.status() != "zombie"] == []
 
-    place = Place.make(version)
+    daemons = Daemons.make(version)
     try:
-        run(test(place))
+        run(test(daemons))
     finally:
-        place.close()
-    assert os.path.exists(place.home.root) is False
+        daemons.close()
+    assert os.path.exists(daemons.home.root) is False

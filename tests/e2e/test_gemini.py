@@ -12,18 +12,18 @@ from .model import Script
 from .qwen import Qwen
 from .session import GREET, GREET_BETTER, GeminiSession
 
-#: Longer than the companion's debounce (50 ms) and the way of an update to the CLI.
+#: Seconds; longer than the companion's debounce (50 ms) and the delivery of an update to the CLI.
 SETTLED = 1.0
 EDITED = GREET_BETTER.replace("hi {name}", "good morning, {name}")
 
 
 def test_the_cli_says_that_it_is_connected_to_sublime_text(gemini_session: GeminiSession) -> None:
-    """B2: found by its discovery file alone; nothing in the CLI's environment names the port or the editor."""
+    """B2: through its discovery file alone. Nothing in the CLI's environment names the port or the editor."""
     assert "Connected to Sublime Text" in gemini_session.gemini.command("/ide status")
 
 
 def test_open_files_cursor_and_selection_reach_the_model(gemini_session: GeminiSession) -> None:
-    """C1 to C4, in the JSON that this CLI tells its model."""
+    """C1 to C4, in the JSON that this CLI sends to its model."""
     session = gemini_session
     session.editor.open_file(session.home.workspace / "other.txt")
     path = session.file("context.py")
@@ -42,13 +42,13 @@ def test_open_files_cursor_and_selection_reach_the_model(gemini_session: GeminiS
 
 
 def _told(session: GeminiSession, script: Script) -> str:
-    """All that the first request of a turn tells the model of the editor and of what was said."""
+    """The text of the first request of a turn: the editor's context and the conversation."""
     return "\n".join(str(message.get("content")) for message in session.model.requests_of(script)[0].messages)
 
 
 @pytest.mark.parametrize("text", [GREET_BETTER, EDITED], ids=["unedited", "edited"])
 def test_an_accepted_proposal_is_written(gemini_session: GeminiSession, text: str) -> None:
-    """D3: to the byte, the person's own edits included."""
+    """D3: byte for byte, with the person's edits."""
     session = gemini_session
     path = session.file("accepted.py")
     script = session.gemini.ask_to_write(path, GREET_BETTER)
@@ -63,7 +63,7 @@ def test_an_accepted_proposal_is_written(gemini_session: GeminiSession, text: st
 
 
 def test_an_edit_in_a_file_with_crlf_keeps_its_line_endings(gemini_session: GeminiSession) -> None:
-    """D3, by the tool `replace`."""
+    """D3, with the tool `replace`."""
     session = gemini_session
     path = session.file("windows.txt", b"one\r\ntwo\r\nthree\r\n")
     script = session.gemini.ask_to_edit(path, "two", "TWO")
@@ -74,8 +74,8 @@ def test_an_edit_in_a_file_with_crlf_keeps_its_line_endings(gemini_session: Gemi
     assert path.read_bytes() == b"one\r\nTWO\r\n3\r\n"
 
 
-def test_the_diff_says_that_it_is_of_gemini_cli(gemini_session: GeminiSession) -> None:
-    """The token says who calls."""
+def test_the_diff_names_gemini_cli(gemini_session: GeminiSession) -> None:
+    """The token identifies the caller."""
     session = gemini_session
     path = session.file("named.py")
     script = session.gemini.ask_to_write(path, GREET_BETTER)
@@ -87,7 +87,7 @@ def test_the_diff_says_that_it_is_of_gemini_cli(gemini_session: GeminiSession) -
 
 
 def _assert_refused(session: GeminiSession, name: str) -> None:
-    """The file is as it was, the CLI takes the next prompt, no diff is left."""
+    """Assert that the file is unchanged, the CLI accepts the next prompt, and no diff is open."""
     session.gemini.wait_idle()
     session.editor.wait_no_diff()
     assert (session.home.workspace / name).read_text(encoding="utf-8") == GREET
@@ -117,8 +117,8 @@ def test_an_empty_text_is_not_accepted(gemini_session: GeminiSession) -> None:
 
 
 @pytest.mark.parametrize("text", [GREET_BETTER, EDITED], ids=["unedited", "edited"])
-def test_yes_in_the_terminal_writes_the_diff_as_it_stands(gemini_session: GeminiSession, text: str) -> None:
-    """D2: this CLI takes the text of closeDiff, so that no edit is lost, and no view has to keep it."""
+def test_yes_in_the_terminal_writes_the_current_text_of_the_diff(gemini_session: GeminiSession, text: str) -> None:
+    """D2: this CLI writes the text from closeDiff. So no edit is lost, and no view has to keep it."""
     session = gemini_session
     path = session.file("yes.py")
     script = session.gemini.ask_to_write(path, GREET_BETTER)
@@ -147,7 +147,7 @@ def test_escape_in_the_terminal_closes_the_diff(gemini_session: GeminiSession) -
 def test_the_cli_stays_usable_when_the_editor_quits_and_connects_again_after_a_restart(
     own_gemini_session: GeminiSession,
 ) -> None:
-    """E2, D4: left alone, its question could be answered by nobody any more (gemini-ide.md §7).
+    """E2, D4: if the diff were left open, nobody could answer its question (gemini-ide.md §7).
 
     Issue 4: the editor has the same port again, and `/ide enable` finds it.
     """
@@ -177,7 +177,7 @@ def test_the_cli_stays_usable_when_the_editor_quits_and_connects_again_after_a_r
 
 @pytest.fixture
 def qwen(gemini_session: GeminiSession, programs: None) -> Iterator[Qwen]:
-    """A Qwen Code beside the Gemini CLI, in the same window of the same editor."""
+    """Qwen Code beside Gemini CLI, connected to the same window."""
     qwen = Qwen(gemini_session.home, gemini_session.model)
     try:
         qwen.wait_ready()
@@ -187,10 +187,10 @@ def qwen(gemini_session: GeminiSession, programs: None) -> Iterator[Qwen]:
         qwen.close()
 
 
-def test_two_families_change_one_file_and_each_hears_of_its_own_diff_alone(
+def test_two_families_change_one_file_and_each_gets_the_outcome_of_its_own_diff(
     gemini_session: GeminiSession, qwen: Qwen
 ) -> None:
-    """D3, D4: for both CLIs the diff has the very same path."""
+    """D3, D4: the diffs of both CLIs have the same path."""
     session = gemini_session
     path = session.file("both.py")
     of_qwen = qwen.ask_to_write(path, "by = 'Qwen'\n")
@@ -212,7 +212,7 @@ def test_two_families_change_one_file_and_each_hears_of_its_own_diff_alone(
 
 
 def test_two_windows_and_three_clis_at_once(gemini_session: GeminiSession, qwen: Qwen) -> None:
-    """B4, C1, D3, D4: two CLIs with a diff of one file; each context and each outcome reaches its own CLI alone."""
+    """B4, C1, D3, D4: two CLIs with a diff of one file. Each context and outcome reaches only its own CLI."""
     session = gemini_session
     other = session.home.root / "second project"
     other.mkdir()
@@ -258,14 +258,14 @@ def test_two_windows_and_three_clis_at_once(gemini_session: GeminiSession, qwen:
         session.editor.do("close_window", window=window)
 
 
-def test_the_cli_goes_on_over_ten_reloads_with_nothing_typed(gemini_session: GeminiSession) -> None:
-    """E1, E2: a Gemini CLI does not connect again by itself either (gemini-ide.md §5)."""
+def test_the_cli_stays_connected_over_ten_reloads_with_nothing_typed(gemini_session: GeminiSession) -> None:
+    """E1, E2: Gemini CLI doesn't reconnect by itself either (gemini-ide.md §5)."""
     session = gemini_session
     for number in range(10):
         session.editor.do("reload_package")
         path = session.file(f"reloaded{number}.py")
         session.editor.open_file(path)
-        time.sleep(2 * SETTLED)  # it asks for its stream again after one second
+        time.sleep(2 * SETTLED)  # it requests its stream again after 1 s
         script = session.gemini.ask_to_write(path, GREET_BETTER)
         session.editor.accept(session.editor.wait_diff(path))
         session.gemini.wait_done(script)

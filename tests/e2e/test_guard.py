@@ -1,4 +1,4 @@
-"""The server's guard, by raw HTTP: what is refused, in which order, and that nobody else is harmed (A2, A4)."""
+"""The server's checks over raw HTTP: what is refused, in which order, and that no other session suffers (A2, A4)."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "appl
 
 @pytest.fixture(scope="module")
 def witness(editor: Editor) -> Iterator[McpClient]:
-    """A session that was there before, and that must not notice anything."""
+    """A session that exists before the test and must not be affected."""
     with connect(editor.lock()) as client:
         client.wait_for("ide/contextUpdate")
         yield client
 
 
 class Raw:
-    """Requests with the right headers, unless told otherwise (a header of None is left out)."""
+    """Sends requests with the right headers, unless a test overrides them (None leaves a header out)."""
 
     def __init__(self, lock: dict[str, Any], client: httpx2.Client) -> None:
         self.port: int = lock["port"]
@@ -57,11 +57,11 @@ class Raw:
         return self._client.request(method, f"http://127.0.0.1:{self.port}{path}", content=data, headers=sent)
 
     def call(self, session: str, content: bytes | None = None, *, body: Any = None) -> httpx2.Response:
-        """A request of a session."""
+        """Send a request of a session."""
         return self.send(content=content, body=body, headers={"Mcp-Session-Id": session, **VERSION})
 
     def announce(self, length: int, token: str) -> int:
-        """The status for a request whose body is announced but never sent."""
+        """Announce a body without sending it, and return the status of the answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=STEP)
         try:
             connection.putrequest("POST", "/mcp")
@@ -73,7 +73,7 @@ class Raw:
             connection.close()
 
     def session(self) -> str:
-        """The id of a new session."""
+        """Open a session, and return its id."""
         response = self.send(body=INITIALIZE)
         assert response.status_code == 200
         return response.headers["mcp-session-id"]
@@ -83,7 +83,7 @@ class Raw:
 def raw(editor: Editor, witness: McpClient) -> Iterator[Raw]:
     with httpx2.Client(timeout=STEP, trust_env=False) as client:
         yield Raw(editor.lock(), client)
-    assert set(witness.tools()) >= {"openDiff", "closeDiff"}, "another session was harmed"
+    assert set(witness.tools()) >= {"openDiff", "closeDiff"}, "another session was affected"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def raw(editor: Editor, witness: McpClient) -> Iterator[Raw]:
     ],
 )
 def test_host_origin_and_token_are_checked(raw: Raw, headers: dict[str, str | None], status: int) -> None:
-    """A4: refused requests make no session."""
+    """A4: a refused request opens no session."""
     filled = {name: value and value.format(port=raw.port, token=raw.token) for name, value in headers.items()}
     response = raw.send(body=INITIALIZE, headers=filled)
     assert response.status_code == status, response.text
@@ -120,7 +120,7 @@ def test_host_origin_and_token_are_checked(raw: Raw, headers: dict[str, str | No
 
 
 def test_the_checks_come_in_the_order_host_origin_token(raw: Raw) -> None:
-    """A4: a wrong host comes before all, a wrong origin before a wrong token; every path and method is guarded."""
+    """A4: first the host, then the origin, then the token. Every path and method is checked."""
     none: dict[str, str | None] = {"Authorization": None}
     assert raw.send(body=INITIALIZE, headers={**EVIL, **none}).status_code == 403
     assert raw.send(body=INITIALIZE, headers={"Host": EVIL["Host"], **none}).status_code == 403
@@ -146,7 +146,7 @@ def test_an_unknown_path_is_404(raw: Raw) -> None:
 
 
 def test_an_unknown_session_is_404(raw: Raw) -> None:
-    """A1: what the SDK of a client takes as "start anew"."""
+    """A1: on a 404, a client's SDK starts a new session."""
     assert raw.call("0123456789abcdef", body=LIST_TOOLS).status_code == 404
     stream = {"Mcp-Session-Id": "0123456789abcdef", **VERSION, "Accept": "text/event-stream"}
     assert raw.send("GET", headers=stream).status_code == 404
@@ -159,7 +159,7 @@ def test_a_wrong_method_is_405(raw: Raw) -> None:
 
 
 def test_a_body_over_64_mib_is_413_and_one_of_20_mib_passes(raw: Raw) -> None:
-    """A2: a length that is announced is refused before the body comes; one that is not, at the latest in its middle."""
+    """A2: an announced length is refused before the body arrives, and an unannounced one before the body's end."""
     session = raw.session()
     assert raw.announce((64 << 20) + 1, token=raw.token) == 413
     headers = {"Authorization": f"Bearer {raw.token}", "Mcp-Session-Id": session, **ACCEPT}
@@ -168,7 +168,7 @@ def test_a_body_over_64_mib_is_413_and_one_of_20_mib_passes(raw: Raw) -> None:
         try:
             status = client.post(f"http://127.0.0.1:{raw.port}/mcp", content=pieces, headers=headers).status_code
         except (httpx2.WriteError, httpx2.ReadError, httpx2.RemoteProtocolError):
-            status = 413  # the server has hung up in the middle of the body
+            status = 413  # the server has closed the connection in the middle of the body
     assert status == 413
     listing = {**LIST_TOOLS, "params": {"_meta": {"padding": "x" * (20 << 20)}}}
     assert raw.call(session, body=listing).status_code == 200
@@ -179,7 +179,7 @@ def test_a_body_over_64_mib_is_413_and_one_of_20_mib_passes(raw: Raw) -> None:
     [b"{not json", b"\xff\xfe\x00", b"", b'{"jsonrpc": "2.0", '],
     ids=["broken", "not text", "empty", "cut off"],
 )
-def test_broken_json_is_a_parse_error_and_the_server_lives_on(raw: Raw, content: bytes) -> None:
+def test_broken_json_is_a_parse_error_and_the_server_continues(raw: Raw, content: bytes) -> None:
     """A1: the JSON-RPC error -32700."""
     session = raw.session()
     response = raw.call(session, content)
@@ -193,7 +193,7 @@ def test_broken_json_is_a_parse_error_and_the_server_lives_on(raw: Raw, content:
     [[], [1], 7, "x", {}, {"jsonrpc": "1.0", "id": 1, "method": "tools/list"}, {"jsonrpc": "2.0", "id": 1}],
     ids=str,
 )
-def test_json_that_is_no_request_is_an_error_and_the_server_lives_on(raw: Raw, body: Any) -> None:
+def test_json_that_is_not_a_request_is_an_error_and_the_server_continues(raw: Raw, body: Any) -> None:
     """A1."""
     session = raw.session()
     response = raw.call(session, json.dumps(body).encode())
@@ -203,7 +203,7 @@ def test_json_that_is_no_request_is_an_error_and_the_server_lives_on(raw: Raw, b
 
 
 def test_a_foreign_session_does_not_reach_an_open_diff(editor: Editor, witness: McpClient, raw: Raw) -> None:
-    """A4, D2: neither without the token nor from another session."""
+    """A4, D2: neither a request without the token nor one from another session."""
     path = editor.home.write("guarded.py", GREET)
     witness.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
     proposal = editor.wait_diff(path)

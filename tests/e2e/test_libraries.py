@@ -1,4 +1,4 @@
-"""The package where a library that it needs can't be imported: what a person reads, and what still works."""
+"""The package without a library that it needs: what a person reads, and what still works."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from .editor import Editor
 from .qwen import PROJECT, Home
 
-# Python runs a module of this name at its start.
+# Python runs a module with this name when it starts.
 HIDES_MCP = """\
 import sys
 
@@ -32,10 +32,10 @@ sys.meta_path.insert(0, Hides())
         ("mcp/__init__.py", "raise ImportError('another version')\n", "broken"),
     ],
 )
-def test_a_library_that_fails_is_said_in_one_sentence_and_the_package_is_loaded(
+def test_a_library_that_fails_is_reported_in_one_sentence_and_the_package_is_loaded(
     tmp_path: Path, file: str, text: str, state: str
 ) -> None:
-    """Issue 2 §1: in the status bar and in the console; no traceback."""
+    """Issue 2 §1: in the status bar and in the console, without a traceback."""
     module = tmp_path / file
     module.parent.mkdir(exist_ok=True)
     module.write_text(text, encoding="utf-8")
@@ -50,11 +50,11 @@ def test_a_library_that_fails_is_said_in_one_sentence_and_the_package_is_loaded(
             )
 
             def said() -> list[str]:
-                """In the status bar."""
+                """The messages in the status bar."""
                 return [one["text"] for one in editor.state()["messages"] if "mcp" in one["text"]]
 
             assert editor.wait("sentence", said) == [sentence]
-            # The package is there: its commands run, and the report repeats the remedy.
+            # The package is loaded: its commands run, and the report repeats the remedy.
             editor.do("command", name="qwen_companion_status")
             editor.wait(
                 "status report",
@@ -69,7 +69,7 @@ def test_a_library_that_fails_is_said_in_one_sentence_and_the_package_is_loaded(
             assert "Traceback" not in "\n".join(console)
             assert editor.lock_files() == []
             editor.quit()
-            assert "Traceback" not in editor.said()
+            assert "Traceback" not in editor.output()
         finally:
             editor.kill()
     finally:

@@ -1,4 +1,4 @@
-"""An editor that ends while a real Qwen Code works with it."""
+"""An editor that ends while a real Qwen Code is connected to it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .session import GREET, GREET_BETTER, Session
 
 
 def _assert_usable(session: Session) -> None:
-    """The CLI takes the next prompt, and writes a file on a "yes" in the terminal."""
+    """Assert that the CLI accepts the next prompt, and writes a file after a "yes" in the terminal."""
     path = session.home.workspace / "afterwards.py"
     script = session.qwen.ask_to_write(path, GREET)
     session.qwen.wait_question()
@@ -49,7 +49,7 @@ def test_a_new_editor_takes_over_after_a_crash(own_session: Session) -> None:
     session.editor.wait_diff(path)
     session.editor.crash()
     (left,) = session.editor.lock_files()
-    # Nobody answers any more: the question stays in the terminal, where the person can answer it.
+    # The editor no longer answers. The question stays in the terminal, where the person can answer it.
     session.qwen.wait_question()
     session.qwen.terminal.press(ESCAPE)
     session.qwen.wait_idle()

@@ -1,7 +1,7 @@
-"""The versions of the CLIs that people have, each as its maker published it.
+"""The versions of the CLIs that people use, as published.
 
-The oldest and the newest of each family run always, those between with `scripts/test --all`, which also writes the
-table of docs/compatibility.md anew.
+The oldest and the newest version of each family always run. `scripts/test --all` runs the others too, and then
+rewrites docs/compatibility.md.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ SETTLED = 1.0
 EDITED = GREET_BETTER.replace("hi {name}", "good morning, {name}")
 FAMILIES: dict[str, tuple[str, type[Qwen | Gemini]]] = {"qwen": ("Qwen Code", Qwen), "gemini": ("Gemini CLI", Gemini)}
 TABLE = PROJECT / "docs" / "compatibility.md"
-#: What is tried, in the order of the table's columns.
-STEPS = ("finds the editor", "connects", "tells the model the context", "opens a diff", "writes what was accepted")
-OUTSIDE, VARIABLES = "outside terminal", "outside terminal with the variables"
+#: The steps that are tried, in the order of the table's columns.
+STEPS = ("finds the editor", "connects", "sends the context to the model", "opens a diff", "writes the accepted text")
+OUTSIDE, VARIABLES = "outside terminal", "outside terminal with variables"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A version, and from where it is known to find the editor (qwen-ide.md §1.1, gemini-ide.md §9)."""
+    """A version, and the terminals in which it should find the editor (qwen-ide.md §1.1, gemini-ide.md §9)."""
 
     family: str
     version: str
@@ -66,7 +66,7 @@ EACH_LONG = [pytest.param(row, id=str(row), marks=pytest.mark.long) for row in R
 
 @dataclass
 class Results:
-    """What each row has been seen to do; False stands for what failed, a missing key for what was not tried."""
+    """The results of each row, by step: True for success, False for failure, no key if the step was not tried."""
 
     seen: dict[Row, dict[str, bool]] = field(default_factory=dict[Row, dict[str, bool]])
 
@@ -82,15 +82,15 @@ class Results:
         return all(OUTSIDE in self.seen.get(row, {}) and STEPS[0] in self.seen[row] for row in ROWS)
 
     def text(self) -> str:
-        """docs/compatibility.md."""
+        """The text of docs/compatibility.md."""
         columns = (*STEPS, OUTSIDE, VARIABLES)
         used = ".".join(map(str, version([str(node()), "--version"])))
         lines = [
             "# Compatibility",
             "",
             f"Written by a run of `scripts/test --all tests/e2e/test_matrix.py` on {platform.system()} with Node",
-            f"{used}: the published CLIs, driven in a terminal, against the package in the headless editor.",
-            "The first five columns are those of a terminal inside the editor, without any variable.",
+            f"{used}. The published CLIs run in a terminal and use the package in the headless editor.",
+            "The first five columns are for a terminal inside the editor, without any of the package's variables.",
             "",
             f"| CLI | {' | '.join(columns)} |",
             f"|---|{'---|' * len(columns)}",
@@ -104,12 +104,12 @@ class Results:
 
 
 NOTES = (
-    "An outside terminal is one that the editor did not open. A CLI that does not find the editor from there needs",
-    "the variables of *Qwen Companion: Copy Terminal Environment*; where that is a no too, it has to run in a terminal",
-    "inside the editor. Versions between two rows behave like one of the two.",
+    "An outside terminal is one that the editor did not open. If a CLI does not find the editor from there, it needs",
+    "the variables of *Qwen Companion: Copy Terminal Environment*. If it does not find the editor with them either, it",
+    "has to run in a terminal inside the editor. Versions between two rows behave like one of the two.",
     "",
-    "Gemini CLI 0.8.2 and 0.25.0 trim what they write into a file that exists, whatever was accepted: the last newline",
-    "is gone. That is theirs; 0.31.0 and 0.61.0 write it to the byte.",
+    "Gemini CLI 0.8.2 and 0.25.0 trim the text that they write into an existing file, so the last newline is lost.",
+    "The package cannot prevent that. Versions 0.31.0 and 0.61.0 write the accepted text byte for byte.",
 )
 
 
@@ -147,7 +147,7 @@ def window(home: Home) -> Iterator[Editor]:
 
 @contextlib.contextmanager
 def running(row: Row, home: Home, model: Model, *, inside: bool, **variables: str) -> Iterator[Cli]:
-    """The CLI of a row, ready for a prompt."""
+    """Start the CLI of a row, and wait until it accepts a prompt."""
     more = {"NODE_OPTIONS": NOT_IN_A_CONTAINER, **variables}
     cli = FAMILIES[row.family][1](home, model, command=pinned(row.family, row.version), inside=inside, more=more)
     try:
@@ -187,10 +187,10 @@ def test_a_version_works(row: Row, results: Results, home: Home, model: Model, w
 
 
 @pytest.mark.parametrize("row", EACH_LONG)
-def test_from_where_a_version_finds_the_editor(
+def test_a_version_finds_the_editor_from_an_outside_terminal_if_it_can(
     row: Row, results: Results, home: Home, model: Model, window: Editor
 ) -> None:
-    """B3, B5: from an outside terminal, by the files alone and with the variables."""
+    """B3, B5: with the discovery files alone, and with the variables."""
     given = copied(window)
     assert given
     for column, variables in ((OUTSIDE, {}), (VARIABLES, given)):
@@ -201,7 +201,7 @@ def test_from_where_a_version_finds_the_editor(
 
 
 def copied(editor: Editor) -> dict[str, str]:
-    """The variables that the person gets for an outside terminal."""
+    """The variables that a person copies for an outside terminal."""
     editor.do("command", name="qwen_companion_copy_environment", args={"shell": "sh"})
     text: str = editor.wait("copied environment", lambda: editor.state()["clipboard"])
     words = shlex.split(text.replace(";", " "))
@@ -209,18 +209,18 @@ def copied(editor: Editor) -> dict[str, str]:
 
 
 def connects(cli: Cli) -> bool:
-    """Whether the CLI is connected, or is so within a moment."""
+    """Whether the CLI is connected after a moment."""
     time.sleep(SETTLED)
     return "Connected to Sublime Text" in cli.command("/ide status")
 
 
 def said(model: Model, script: Script) -> str:
-    """All that the first request of a turn says to the model."""
+    """The text of the first request of a turn."""
     return "\n".join(str(message.get("content")) for message in model.requests_of(script)[0].messages)
 
 
 def test_the_table_names_every_row() -> None:
-    """docs/compatibility.md is that of these rows."""
+    """docs/compatibility.md has a line for each of these rows."""
     text = TABLE.read_text(encoding="utf-8")
     assert [line.split(" | ")[0] for line in text.splitlines() if line.startswith(("| Qwen", "| Gemini"))] == [
         f"| {FAMILIES[row.family][0]} {row.version}" for row in ROWS

@@ -1,4 +1,4 @@
-"""Node's MCP client against the companion in the headless editor: the SDK that the CLIs embed."""
+"""Node's MCP client, the SDK that the CLIs embed, with the companion in the headless editor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NodeClient(LineProcess):
         super().__init__("Node client", command, cwd=editor.home.workspace, env=env, log=editor.home.root / "node.log")
 
     def call(self, tool: str, **arguments: Any) -> list[dict[str, Any]]:
-        """The content of a tool's answer.
+        """Call a tool, and return the content of its answer.
 
         Raises:
             LinesError: the answer is an error.
@@ -40,7 +40,7 @@ class NodeClient(LineProcess):
         return result["content"]
 
     def wait_for(self, method: str, path: str | None = None) -> dict[str, Any]:
-        """The parameters of the first notification of a method (and of a path)."""
+        """Wait for the first notification of a method (and for a path), and return its parameters."""
 
         def found() -> dict[str, Any] | None:
             for event in list(self.events):
@@ -70,7 +70,7 @@ def test_it_connects_and_lists_the_tools(client: NodeClient) -> None:
 
 
 def test_it_gets_the_context(editor: Editor, client: NodeClient) -> None:
-    """C2, C6: the first update comes with the stream."""
+    """C2, C6: the first update comes as soon as the stream is open."""
     (file,) = [
         file for file in client.wait_for("ide/contextUpdate")["workspaceState"]["openFiles"] if file.get("isActive")
     ]

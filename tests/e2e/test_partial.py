@@ -1,6 +1,6 @@
-"""Accepting a part of a proposal: the real Qwen Code writes exactly what the person has left of it (issue 3).
+"""Accepting a part of a proposal: the real Qwen Code writes exactly the part that the person kept (issue 3).
 
-It is the wish that is repeated most, and none of the other companions grants it (peers.md §4).
+People ask for this most often, and no other companion offers it (peers.md §4).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _text(*changes: int) -> str:
 
 
 ROWS = {1: 2, 2: 14, 3: 26}
-"""Where each change is in the proposal, from 0."""
+"""The line of each change in the proposal, counted from 0."""
 
 
 def _by_command(session: Session, proposal: Told, change: int) -> None:
@@ -45,7 +45,7 @@ def _by_link(session: Session, proposal: Told, change: int) -> None:
             session.editor.do("click", view=proposal["id"], href=f"revert:{change - 1}")
         except LinesError as error:
             if "no link" in str(error):
-                return False  # the marks come a moment after the text
+                return False  # the marks appear a moment after the text
             raise
         return True
 
@@ -72,7 +72,7 @@ def test_the_file_holds_the_two_changes_that_were_not_reverted(
 
 
 def test_a_change_that_was_reverted_and_restored_is_written(session: Session) -> None:
-    """Issue 3: restore, and a file with the line endings of Windows."""
+    """Issue 3: restore a change, in a file with Windows line endings."""
     path = session.file("restored.py", _text().replace("\n", "\r\n"))
     script = session.qwen.ask_to_edit(path, "value_3 = 3", "value_3 = 'three'")
     proposal = session.editor.wait_diff(path)

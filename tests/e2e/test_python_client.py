@@ -1,4 +1,4 @@
-"""Python's MCP client against the companion in the headless editor."""
+"""Python's MCP client with the companion in the headless editor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def client(editor: Editor) -> Iterator[McpClient]:
 
 
 def text_of(result: types.CallToolResult) -> str:
-    """The one text block of a result."""
+    """The text of a result that has a single block."""
     (block,) = result.content
     assert isinstance(block, types.TextContent)
     return block.text
@@ -35,7 +35,7 @@ def text_of(result: types.CallToolResult) -> str:
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
 def test_a_protocol_version_that_the_clis_speak_is_agreed_on(editor: Editor, version: str) -> None:
-    """A1: what Qwen Code asks for, old and new (qwen-ide.md §4)."""
+    """A1: the versions that old and new Qwen Code ask for (qwen-ide.md §4)."""
     with connect(editor.lock(), version=version) as client:
         assert client.version == version
         assert set(client.tools()) >= {"openDiff", "closeDiff"}
@@ -43,15 +43,15 @@ def test_a_protocol_version_that_the_clis_speak_is_agreed_on(editor: Editor, ver
 
 
 def test_a_client_that_asks_for_the_newest_version_gets_one_that_works(editor: Editor) -> None:
-    """A1: the newest is past the handshake; the server offers what it has."""
+    """A1: the newest version has no handshake, so the server offers one that it speaks."""
     with connect(editor.lock(), version=LATEST_PROTOCOL_VERSION) as client:
         assert client.version in ("2025-06-18", "2025-11-25")
         assert set(client.tools()) >= {"openDiff", "closeDiff"}
         client.wait_for("ide/contextUpdate")
 
 
-def test_the_sdks_own_choice_of_version_works_to_the_outcome_of_a_diff(editor: Editor) -> None:
-    """A1: a client that leaves everything to the SDK."""
+def test_a_diff_works_with_the_version_that_the_sdk_chooses(editor: Editor) -> None:
+    """A1: for a client that leaves the choice to the SDK."""
     with connect(editor.lock(), version=None) as client:
         assert set(client.tools()) >= {"openDiff", "closeDiff"}
         client.wait_for("ide/contextUpdate")
@@ -61,7 +61,7 @@ def test_the_sdks_own_choice_of_version_works_to_the_outcome_of_a_diff(editor: E
         assert client.wait_for("ide/diffAccepted") == {"filePath": str(path), "content": GREET_BETTER}
 
 
-def test_the_tools_say_what_they_take(client: McpClient) -> None:
+def test_the_tools_describe_their_arguments(client: McpClient) -> None:
     """D1, D2."""
     tools = client.tools()
     for name, required, optional in (
@@ -77,12 +77,12 @@ def test_the_tools_say_what_they_take(client: McpClient) -> None:
 
 
 def _active(update: dict[str, Any]) -> dict[str, Any]:
-    """The active file of a context update, or {}."""
+    """The active file of a context update; {} if there is none."""
     return next((file for file in update["workspaceState"].get("openFiles", []) if file.get("isActive")), {})
 
 
 def test_the_context_of_a_session_follows_the_editor(editor: Editor, client: McpClient) -> None:
-    """C1, C2, C4, C6: one active file, the newest; no field is null."""
+    """C1, C2, C4, C6: the newest file is the only active one, and no field is null."""
     view = editor.open_file(editor.home.workspace / "greet.py")
     editor.do("select", view=view, regions=[[4, 9]])
     update = client.wait_for("ide/contextUpdate", lambda update: _active(update).get("selectedText") == "greet")
@@ -107,7 +107,7 @@ def test_the_context_of_a_session_follows_the_editor(editor: Editor, client: Mcp
 
 
 def test_a_selection_is_sent_at_once_and_a_burst_of_changes_once(editor: Editor, client: McpClient) -> None:
-    """C1: 50 ms after the last change, not with the next look at the folders, and not for each change."""
+    """C1: 50 ms after the last change, not with the next tick, and not once for each change."""
     view = editor.open_file(editor.home.write("burst.txt", "x" * 100))
     started = time.monotonic()
     for end in (11, 12, 13, 14):
@@ -122,7 +122,7 @@ def test_a_selection_is_sent_at_once_and_a_burst_of_changes_once(editor: Editor,
 
 
 def test_nothing_is_sent_when_nothing_changed(editor: Editor, client: McpClient) -> None:
-    """C1: no update for a focus that was there, nor for time that passes."""
+    """C1: no update if a view gets the focus again, or just because time passes."""
     view = editor.open_file(editor.home.workspace / "greet.py")
     editor.do("select", view=view, regions=[[0, 3]])
     client.wait_for("ide/contextUpdate", lambda update: _active(update).get("selectedText") == "def")
@@ -132,8 +132,8 @@ def test_nothing_is_sent_when_nothing_changed(editor: Editor, client: McpClient)
     assert len(client.received("ide/contextUpdate")) == before
 
 
-def test_the_first_update_has_what_is_open_already(editor: Editor) -> None:
-    """C6: right after the stream opens, without any change in the editor."""
+def test_the_first_update_has_the_files_that_are_already_open(editor: Editor) -> None:
+    """C6: as soon as the stream is open, without any change in the editor."""
     editor.open_file(editor.home.workspace / "greet.py")
     time.sleep(0.5)
     with connect(editor.lock()) as client:
@@ -154,7 +154,7 @@ def test_an_accepted_diff_is_notified_with_its_text(editor: Editor, client: McpC
     time.sleep(0.5)
     assert len(client.received("ide/diffAccepted")) == 1
     assert client.received("ide/diffRejected") == []
-    assert path.read_text(encoding="utf-8") == GREET, "the file is the client's to write"
+    assert path.read_text(encoding="utf-8") == GREET, "only the client may write the file"
 
 
 @pytest.mark.parametrize("way", ["command", "link", "close"])
@@ -176,8 +176,8 @@ def test_a_rejected_diff_is_notified(editor: Editor, client: McpClient, way: str
     assert client.received("ide/diffAccepted") == []
 
 
-def test_closediff_answers_with_the_text_as_it_stands(editor: Editor, client: McpClient) -> None:
-    """D2: JSON text; with suppressNotification no notification follows."""
+def test_closediff_answers_with_the_current_text(editor: Editor, client: McpClient) -> None:
+    """D2: as JSON in a text block. With suppressNotification, no notification follows."""
     path = editor.home.write("closed.py", GREET)
     client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
     editor.set_text(editor.wait_diff(path), "half a thought\n")
@@ -192,8 +192,8 @@ def test_closediff_answers_with_the_text_as_it_stands(editor: Editor, client: Mc
     )
 
 
-def test_the_path_comes_back_as_it_was_sent(editor: Editor, client: McpClient) -> None:
-    """D3: the very string; a normalised one would find nobody who waits (qwen-ide.md §5)."""
+def test_the_path_comes_back_unchanged(editor: Editor, client: McpClient) -> None:
+    """D3: the CLI would not recognize a normalized path as the one that it waits for (qwen-ide.md §5)."""
     path = editor.home.write("odd.py", GREET)
     odd = f"{path.parent}/./sub/..//{path.name}"
     (path.parent / "sub").mkdir(exist_ok=True)
@@ -203,7 +203,7 @@ def test_the_path_comes_back_as_it_was_sent(editor: Editor, client: McpClient) -
 
 
 def test_two_clients_with_a_diff_of_one_file_get_their_own_outcomes(editor: Editor, client: McpClient) -> None:
-    """D3, D4: an outcome goes to the session that owns the diff, and to no other."""
+    """D3, D4: an outcome goes only to the session that owns the diff."""
     path = editor.home.write("shared.py", GREET)
     with connect(editor.lock()) as other:
         other.wait_for("ide/contextUpdate")
@@ -236,7 +236,7 @@ def test_two_clients_with_a_diff_of_one_file_get_their_own_outcomes(editor: Edit
 def test_a_bad_call_gets_a_clear_error_and_changes_nothing(
     editor: Editor, client: McpClient, tool: str, arguments: dict[str, Any], says: str
 ) -> None:
-    """D1, D2: an error for that call, as a result or as a JSON-RPC error, which names what is wrong."""
+    """D1, D2: a result with an error or a JSON-RPC error, which says what is wrong."""
     filled = {
         name: value.replace("{folder}", str(editor.home.workspace)) if isinstance(value, str) else value
         for name, value in arguments.items()
@@ -252,11 +252,11 @@ def test_a_bad_call_gets_a_clear_error_and_changes_nothing(
     assert message.strip()
     assert "Traceback" not in message
     assert editor.sides("proposal") == []
-    assert set(client.tools()) >= {"openDiff", "closeDiff"}, "the session is unharmed"
+    assert set(client.tools()) >= {"openDiff", "closeDiff"}, "the session still works"
 
 
 def test_closing_a_diff_that_is_not_open_is_harmless(editor: Editor, client: McpClient) -> None:
-    """D2: the CLI calls it after an outcome that has crossed it on the way; there is no content to tell."""
+    """D2: the CLI does so if the call and an outcome cross. The answer has no content."""
     path = editor.home.write("gone.py", GREET)
     for _ in range(2):
         answer = json.loads(text_of(client.call("closeDiff", filePath=str(path), suppressNotification=True)))
@@ -266,8 +266,8 @@ def test_closing_a_diff_that_is_not_open_is_harmless(editor: Editor, client: Mcp
         editor.wait_no_diff()
 
 
-def test_a_reload_of_the_package_rejects_what_is_open_and_keeps_the_port(editor: Editor) -> None:
-    """D4, E1, E2: the outcome is on its way before the server stops; port and token stay, so that CLIs go on."""
+def test_a_reload_of_the_package_rejects_open_diffs_and_keeps_the_port(editor: Editor) -> None:
+    """D4, E1, E2: outcomes are sent before the server stops. Port and token stay, so that CLIs can continue."""
     old = editor.lock()
     with connect(old) as client:
         client.wait_for("ide/contextUpdate")
@@ -284,8 +284,8 @@ def test_a_reload_of_the_package_rejects_what_is_open_and_keeps_the_port(editor:
         client.wait_for("ide/contextUpdate")
 
 
-def test_each_window_has_its_server_and_closing_it_rejects_its_diffs(editor: Editor, client: McpClient) -> None:
-    """B4, D4, E2: a port, a token and discovery files of its own; the other window's session is unharmed."""
+def test_each_window_has_its_own_server_and_closing_it_rejects_its_diffs(editor: Editor, client: McpClient) -> None:
+    """B4, D4, E2: its own port, token and discovery files. The session of the other window still works."""
     folder = editor.home.root / "second"
     folder.mkdir()
     window = editor.do("new_window", folders=[str(folder)])["window"]
@@ -315,7 +315,7 @@ def _ids(window: dict[str, Any]) -> list[int]:
 
 
 def test_a_token_is_valid_only_for_its_own_window(editor: Editor) -> None:
-    """A4: the token says for which window its bearer calls."""
+    """A4: the token says which window its bearer may use."""
     folder = editor.home.root / "third"
     folder.mkdir()
     window = editor.do("new_window", folders=[str(folder)])["window"]
@@ -328,15 +328,15 @@ def test_a_token_is_valid_only_for_its_own_window(editor: Editor) -> None:
         editor.do("close_window", window=window)
 
 
-def test_a_folder_is_refused_as_a_file(editor: Editor, client: McpClient) -> None:
-    """D1: `isError` with a sentence that says why."""
+def test_a_diff_of_a_folder_is_refused(editor: Editor, client: McpClient) -> None:
+    """D1: with `isError` and a sentence that says why."""
     result = client.call("openDiff", filePath=str(editor.home.workspace), newContent="x\n")
     assert result.is_error
     assert str(editor.home.workspace) in text_of(result) or "folder" in text_of(result)
     assert editor.sides("proposal") == []
 
 
-def test_both_discovery_files_say_the_same(editor: Editor) -> None:
+def test_both_discovery_files_have_the_same_content(editor: Editor) -> None:
     """B2, B3, B4."""
     (lock_file,) = editor.lock_files()
     (published,) = (editor.home.tmp / "qwen" / "ide").glob("qwen-code-ide-server-*.json")

@@ -15,12 +15,12 @@ from .model import Call
 from .qwen import Qwen
 from .session import GREET, GREET_BETTER, Session
 
-#: Longer than the companion's debounce (50 ms) and the way of an update to the CLI.
+#: Seconds; longer than the companion's debounce (50 ms) and the delivery of an update to the CLI.
 SETTLED = 1.0
 
 
 def test_the_cli_says_that_it_is_connected_to_sublime_text(session: Session) -> None:
-    """B1, B3, B4: found by the lock file alone; nothing in the CLI's environment names the port."""
+    """B1, B3, B4: through the lock file alone. Nothing in the CLI's environment names the port."""
     assert "Connected to Sublime Text" in session.qwen.command("/ide status")
 
 
@@ -40,7 +40,7 @@ def test_open_files_cursor_and_selection_reach_the_model(session: Session) -> No
 
 
 def test_a_change_of_the_selection_reaches_the_next_prompt(session: Session) -> None:
-    """C1: an update per change, not only when a file is opened."""
+    """C1: every change sends an update, not only the opening of a file."""
     view = session.editor.open_file(session.file("moving.txt", "alpha\nbeta\ngamma\n"))
     session.editor.do("select", view=view, regions=[[0, 5]])
     time.sleep(SETTLED)
@@ -55,7 +55,7 @@ def test_a_change_of_the_selection_reaches_the_next_prompt(session: Session) -> 
 
 
 def test_a_diff_shows_the_file_on_disk_and_the_proposal(session: Session) -> None:
-    """D1: two sides in the window of the CLI; the person's own view keeps the focus and its text."""
+    """D1: two sides in the CLI's window. The person's own view keeps its text and the focus."""
     path = session.file("shown.py")
     own = session.editor.open_file(path)
     script = session.qwen.ask_to_write(path, GREET_BETTER)
@@ -81,7 +81,7 @@ def test_a_diff_shows_the_file_on_disk_and_the_proposal(session: Session) -> Non
         pytest.param("\tone\n\n\n two \n\U0001f600 é 漢\n", id="tabs, blanks and emoji"),
     ],
 )
-def test_an_unedited_proposal_is_written_to_the_byte(session: Session, text: str) -> None:
+def test_an_unedited_proposal_is_written_byte_for_byte(session: Session, text: str) -> None:
     """D3."""
     path = session.file("unedited.py")
     script = session.qwen.ask_to_write(path, text)
@@ -92,7 +92,7 @@ def test_an_unedited_proposal_is_written_to_the_byte(session: Session, text: str
 
 
 def test_an_edited_proposal_is_written_as_edited(session: Session) -> None:
-    """D3: the person's own edits included."""
+    """D3: with the person's own edits."""
     path = session.file("edited.py")
     script = session.qwen.ask_to_write(path, GREET_BETTER)
     proposal = session.editor.wait_diff(path)
@@ -105,7 +105,7 @@ def test_an_edited_proposal_is_written_as_edited(session: Session) -> None:
 
 
 def test_the_accept_link_accepts(session: Session) -> None:
-    """D3, by the phantom's link."""
+    """D3, with the link in the phantom."""
     path = session.file("link.py")
     script = session.qwen.ask_to_write(path, GREET_BETTER)
     session.editor.do("click", view=session.editor.wait_diff(path)["id"], href="accept")
@@ -114,7 +114,7 @@ def test_the_accept_link_accepts(session: Session) -> None:
 
 
 def _assert_refused(session: Session, name: str) -> None:
-    """The file is as it was, the CLI is idle, no diff is left; the model learns of the refusal with the next prompt."""
+    """Assert that the file is unchanged, no diff is open, and the next prompt tells the model about the refusal."""
     session.qwen.wait_idle()
     session.editor.wait_no_diff()
     path = session.home.workspace / name
@@ -134,7 +134,7 @@ def test_a_rejected_proposal_is_not_written(session: Session) -> None:
 
 
 def test_closing_the_proposal_rejects_it(session: Session) -> None:
-    """D4: closing the view included."""
+    """D4: closing the view also rejects."""
     path = session.file("closed.py")
     session.qwen.ask_to_write(path, GREET_BETTER)
     session.editor.do("close_view", view=session.editor.wait_diff(path)["id"])
@@ -192,7 +192,7 @@ def test_a_new_file_is_written_by_the_cli_when_accepted(session: Session) -> Non
     assert path.read_bytes() == GREET.encode()
 
 
-def test_a_new_file_is_not_made_when_rejected(session: Session) -> None:
+def test_a_new_file_is_not_created_when_rejected(session: Session) -> None:
     """D4."""
     path = session.home.workspace / "unwanted.py"
     session.qwen.ask_to_write(path, GREET)
@@ -204,7 +204,7 @@ def test_a_new_file_is_not_made_when_rejected(session: Session) -> None:
 
 @pytest.mark.parametrize("edited", [False, True], ids=["unedited", "edited"])
 def test_a_file_with_crlf_keeps_its_line_endings(session: Session, edited: bool) -> None:
-    """D3: the edit tool on a file of Windows."""
+    """D3: with the edit tool, in a file with Windows line endings."""
     path = session.file("windows.txt", b"one\r\ntwo\r\nthree\r\n")
     script = session.qwen.ask_to_edit(path, "two", "TWO")
     proposal = session.editor.wait_diff(path)
@@ -216,7 +216,7 @@ def test_a_file_with_crlf_keeps_its_line_endings(session: Session, edited: bool)
 
 
 def test_two_diffs_of_one_turn_come_one_after_the_other(session: Session) -> None:
-    """D1: the CLI waits for the first outcome before it opens the second; the outcomes do not mix."""
+    """D1: the CLI waits for the first outcome before it opens the second diff. Each file gets its own outcome."""
     first, second = session.home.workspace / "first.txt", session.home.workspace / "second.txt"
     calls = [Call("write_file", {"file_path": str(path), "content": f"{path.name}\n"}) for path in (first, second)]
     script = session.qwen.ask("Write two files", calls)
@@ -249,7 +249,7 @@ def test_an_empty_text_is_not_accepted(session: Session) -> None:
 
 
 def test_a_diff_opens_in_the_window_of_the_cli(session: Session) -> None:
-    """B5, design: one endpoint per window; never "the active window"."""
+    """B5, design: each window has an endpoint, so the active window doesn't matter."""
     other = session.home.root / "another project"
     other.mkdir()
     window = session.editor.do("new_window", folders=[str(other)])["window"]
@@ -271,7 +271,7 @@ def test_a_diff_opens_in_the_window_of_the_cli(session: Session) -> None:
 
 
 def test_the_persons_own_unsaved_text_is_left_alone(session: Session) -> None:
-    """D3: the CLI writes the file on disk; the buffer with the person's changes stays theirs."""
+    """D3: the CLI writes the file on disk, and the buffer keeps the person's changes."""
     path = session.file("dirty.py")
     own = session.editor.open_file(path)
     session.editor.do("insert", view=own, text="# mine\n")
@@ -284,7 +284,7 @@ def test_the_persons_own_unsaved_text_is_left_alone(session: Session) -> None:
 
 
 def test_a_cli_finds_the_window_of_its_folder(session: Session) -> None:
-    """B4: of several windows the one whose folder the terminal is in, from a subfolder too."""
+    """B4: the window that has the terminal's folder open, or a folder above it."""
     other = session.home.root / "second project"
     (other / "sub").mkdir(parents=True)
     window = session.editor.do("new_window", folders=[str(other)])["window"]
@@ -310,8 +310,8 @@ def _ids(window: dict[str, Any]) -> list[int]:
     return [view["id"] for view in window["views"]]
 
 
-def test_the_cli_goes_on_over_ten_reloads_with_nothing_typed(session: Session) -> None:
-    """E1, E2: the port, the token and the CLI's session stay; context and diffs work after each reload."""
+def test_the_cli_stays_connected_over_ten_reloads_with_nothing_typed(session: Session) -> None:
+    """E1, E2: the port, the token and the CLI's session stay. Context and diffs work after each reload."""
     lock = session.editor.lock()
     for number in range(10):
         session.editor.do("reload_package")

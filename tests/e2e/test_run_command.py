@@ -1,4 +1,4 @@
-"""What "Run Qwen Code" and "Run Gemini CLI" tell Terminus, really started."""
+"""Runs what "Run Qwen Code" and "Run Gemini CLI" ask Terminus to start."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from .terminal import Terminal
 
 TERMINUS = Path(__file__).parent / "Terminus"
 PASTE = "\x1b[200~{}\x1b[201~"
-#: Ten lines, of which the CLI is told two.
+#: Ten lines; a test sends two of them to the CLI.
 NOTES = "".join(f"note {number}\n" for number in range(1, 11))
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a login shell with start-up files")
 
 
 class StartedQwen(Qwen):
-    """Qwen Code as somebody else has started it."""
+    """Qwen Code in a terminal that is already running."""
 
     def __init__(self, model: Model, terminal: Terminal) -> None:
         Cli.__init__(self, model, terminal)
 
 
 class StartedGemini(Gemini):
-    """Gemini CLI as somebody else has started it."""
+    """Gemini CLI in a terminal that is already running."""
 
     def __init__(self, model: Model, terminal: Terminal) -> None:
         Cli.__init__(self, model, terminal)
 
 
-class Place:
-    """An editor with Terminus, and a person's home whose login shell finds `qwen` and `gemini`."""
+class TerminusEditor:
+    """An editor with a stand-in for Terminus, and a home whose login shell finds `qwen` and `gemini`."""
 
     def __init__(self, home: Home) -> None:
         self.home = home
@@ -53,7 +53,7 @@ class Place:
         # Without an approval mode in its settings, Qwen Code never asks.
         self._write(".qwen/settings.json", json.dumps({**qwen.settings(), "tools": {}}))
         self._write(".gemini/settings.json", json.dumps(gemini.settings()))
-        # A model that is named needs no request that chooses one.
+        # With a named model, the CLI sends no request to choose one.
         command = json.dumps({"gemini_command": ["gemini", "-m", "gemini-2.5-flash"]})
         self._write(".config/sublime-text/Packages/User/QwenCompanion.sublime-settings", command)
         commands = {"qwen": pinned_command(), "gemini": pinned("gemini", gemini.NEWEST)}
@@ -72,7 +72,7 @@ class Place:
         return path
 
     def told(self, command: str) -> dict[str, Any]:
-        """The arguments of Terminus's first call of a kind; waited for."""
+        """Wait for the first call of a Terminus command, and return its arguments."""
         log = self.home.home / "terminus.jsonl"
 
         def found() -> dict[str, Any] | None:
@@ -84,7 +84,7 @@ class Place:
         return args
 
     def terminal(self, args: dict[str, Any]) -> Terminal:
-        """Start what Terminus would start, as it would."""
+        """Start the command that Terminus was asked to start, in the same way."""
         environment = self.home.environment(
             TERM="xterm-256color",
             SHELL="/bin/bash",
@@ -97,7 +97,7 @@ class Place:
             GOOGLE_GEMINI_BASE_URL=self.model.base_url.removesuffix("/v1"),
             NODE_OPTIONS=NOT_IN_A_CONTAINER,
         )
-        # Terminus's own name goes first, whatever it is told.
+        # Terminus sets its own name, whatever the arguments say.
         environment |= args["env"] | {"TERM_PROGRAM": "Terminus-Sublime"}
         return Terminal(args["cmd"], cwd=Path(args["cwd"]), env=environment)
 
@@ -107,64 +107,64 @@ class Place:
 
 
 @pytest.fixture
-def place(programs: None) -> Iterator[Place]:
+def terminus(programs: None) -> Iterator[TerminusEditor]:
     home = Home.make()
     try:
-        place = Place(home)
+        terminus = TerminusEditor(home)
         try:
-            place.editor.lock()
-            yield place
+            terminus.editor.lock()
+            yield terminus
         finally:
-            place.close()
+            terminus.close()
     finally:
         home.remove()
 
 
 @pytest.mark.parametrize(("key", "started"), [("qwen", StartedQwen), ("gemini", StartedGemini)])
 def test_the_cli_of_the_run_command_connects_asks_and_reads_what_is_sent(
-    place: Place, key: str, started: Callable[[Model, Terminal], StartedQwen | StartedGemini]
+    terminus: TerminusEditor, key: str, started: Callable[[Model, Terminal], StartedQwen | StartedGemini]
 ) -> None:
-    """Issue 4, "Terminal": nothing but the command was done by the person."""
-    place.editor.do("command", name="qwen_companion_run", args={"cli": key})
-    cli = started(place.model, place.terminal(place.told("open")))
+    """Issue 4, "Terminal": the person only runs the command."""
+    terminus.editor.do("command", name="qwen_companion_run", args={"cli": key})
+    cli = started(terminus.model, terminus.terminal(terminus.told("open")))
     try:
         cli.wait_ready()
         cli.wait_connected()
 
-        view = place.editor.open_file(place.home.workspace / "my notes.txt")
+        view = terminus.editor.open_file(terminus.home.workspace / "my notes.txt")
         start = NOTES.index("note 4")
-        place.editor.do("select", view=view, regions=[[start, NOTES.index("note 6")]])
-        place.editor.do("command", name="qwen_companion_send_selection", view=view)
-        sent = place.told("send")
+        terminus.editor.do("select", view=view, regions=[[start, NOTES.index("note 6")]])
+        terminus.editor.do("command", name="qwen_companion_send_selection", view=view)
+        sent = terminus.told("send")
         assert (sent["string"], sent["tag"]) == (r"@my\ notes.txt lines 4-5 ", key)
         cli.wait_idle()
         cli.terminal.press(PASTE.format(sent["string"]))
         cli.terminal.wait_text(sent["string"].strip())
-        script = place.model.script()
+        script = terminus.model.script()
         cli.terminal.type(f"Say hello {script.tag}")
         cli.wait_done(script)
-        prompt = str(place.model.requests_of(script)[0].messages)
+        prompt = str(terminus.model.requests_of(script)[0].messages)
         assert "lines 4-5" in prompt
         assert "note 10" in prompt, "the CLI has read the file"
 
-        path = place.home.workspace / "greet.py"
+        path = terminus.home.workspace / "greet.py"
         edit = cli.ask_to_write(path, GREET_BETTER)
-        place.editor.accept(place.editor.wait_diff(path))
+        terminus.editor.accept(terminus.editor.wait_diff(path))
         cli.wait_done(edit)
         assert path.read_text(encoding="utf-8") == GREET_BETTER
     finally:
         cli.close()
 
 
-def test_gemini_cli_connects_without_its_discovery_file(place: Place) -> None:
-    """The variables of the terminal are enough, although Terminus says that it is another program."""
-    place.editor.do("command", name="qwen_companion_run", args={"cli": "gemini"})
-    args = place.told("open")
-    for file in (place.home.tmp / "gemini" / "ide").iterdir():
+def test_gemini_cli_connects_without_its_discovery_file(terminus: TerminusEditor) -> None:
+    """The variables of the terminal are enough, although Terminus sets TERM_PROGRAM to its own name."""
+    terminus.editor.do("command", name="qwen_companion_run", args={"cli": "gemini"})
+    args = terminus.told("open")
+    for file in (terminus.home.tmp / "gemini" / "ide").iterdir():
         file.unlink()
-    # Another folder for temporary files: the editor's own heals.
-    args["env"]["TMPDIR"] = str(place.home.root)
-    cli = StartedGemini(place.model, place.terminal(args))
+    # The CLI gets another temporary folder, because the editor would restore a file that is removed.
+    args["env"]["TMPDIR"] = str(terminus.home.root)
+    cli = StartedGemini(terminus.model, terminus.terminal(args))
     try:
         cli.wait_ready()
         cli.wait_connected()

@@ -1,6 +1,6 @@
-"""The status report: each thing that keeps a CLI from its editor is brought about, and the remedy is read.
+"""The status report: each test causes one problem that keeps a CLI from its editor, and follows the remedy.
 
-The CLIs are real ones; where another version would be needed, a process of the same name.
+The CLIs are real. Where a test needs another version, a process with the same name imitates it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ APPROVAL = "Press Shift+Tab in it until it asks, or start it with “--approval-
 
 
 class Report:
-    """A whole report."""
+    """A complete report."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -39,17 +39,17 @@ class Report:
         self.findings = [line.removeprefix("  • ") for line in lines if line.startswith("  • ")]
 
     def of(self, cli: Cli | Sequence[int]) -> list[str]:
-        """What is wrong with one CLI: others may run on this machine."""
+        """The findings about one CLI. Others may run on this machine."""
         return [finding for finding in self.findings if any(f"(process {pid})" in finding for pid in _pids(cli))]
 
     def state(self, cli: Cli | Sequence[int]) -> str:
-        """What is said of one CLI in the list of those that run."""
+        """The state of one CLI in the list of running CLIs."""
         lines = self.text.partition("\nRunning CLIs\n")[2].splitlines()
         [at] = [i for i, line in enumerate(lines) if any(f"process {pid}," in line for pid in _pids(cli))]
         return lines[at + 1].rpartition(": ")[2] if lines[at + 1].count(": ") == 1 else lines[at + 1]
 
     def others(self) -> list[str]:
-        """What is wrong with the editor, not with a CLI."""
+        """The findings about the editor."""
         return [finding for finding in self.findings if "(process " not in finding]
 
 
@@ -58,7 +58,7 @@ def _pids(cli: Cli | Sequence[int]) -> Sequence[int]:
 
 
 class Desk:
-    """A home, in which editors and CLIs are started in any order."""
+    """A home in which editors and CLIs are started in any order."""
 
     def __init__(self) -> None:
         self.home = Home.make()
@@ -72,13 +72,13 @@ class Desk:
         return editor
 
     def open(self) -> Editor:
-        """An editor on the project folder, which can be found."""
+        """Start an editor on the project folder, and wait until CLIs can find it."""
         editor = self.editor(self.home.workspace)
         editor.lock()
         return editor
 
     def qwen(self, *options: str, **more: Any) -> Qwen:
-        """A Qwen Code that takes a prompt."""
+        """Start Qwen Code, and wait until it accepts a prompt."""
         command = [*more.pop("command", pinned_command()), *options]
         return self._ready(Qwen(self.home, self.model, command=command, **more))
 
@@ -91,7 +91,7 @@ class Desk:
         return cli
 
     def report(self, editor: Editor) -> Report:
-        """What the command shows, once all of it is there."""
+        """Run the status command, and return the complete report."""
         editor.do("command", name="qwen_companion_status")
 
         def whole() -> str | None:
@@ -182,7 +182,7 @@ def test_a_cli_with_its_ide_mode_off(desk: Desk) -> None:
 
 
 def test_a_gemini_cli_with_its_ide_mode_off(desk: Desk, gemini_program: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its first question is answered with "Yes", which leaves it off."""
+    """The answer "Yes" to its first question leaves the IDE mode off."""
     usual = gemini_cli.settings()
     monkeypatch.setattr(gemini_cli, "settings", lambda: {**usual, "ide": {"enabled": False, "hasSeenNudge": False}})
     editor = desk.open()
@@ -252,7 +252,7 @@ def test_an_old_cli_that_has_no_variables_or_an_old_port(desk: Desk) -> None:
 
 @pytest.fixture
 def process(desk: Desk, node_program: Path) -> Iterator[Callable[..., list[int]]]:
-    """Runs a process that looks like a version of a CLI, in the project folder."""
+    """Starts a process that looks like some version of a CLI, in the project folder."""
     started: list[subprocess.Popen[bytes]] = []
 
     def run(package: str, version: str, **more: str) -> list[int]:
@@ -272,7 +272,7 @@ def process(desk: Desk, node_program: Path) -> Iterator[Callable[..., list[int]]
 
 
 def test_a_cli_that_is_too_old(desk: Desk, process: Callable[..., list[int]]) -> None:
-    """Gemini CLI sends a token since 0.6.0."""
+    """Gemini CLI has sent a token since 0.6.0."""
     editor = desk.open()
     pids = process("@google/gemini-cli", "0.5.5")
     [finding] = desk.report(editor).of(pids)
@@ -289,7 +289,7 @@ def test_a_cli_with_another_home(desk: Desk, process: Callable[..., list[int]]) 
 
 
 def test_a_cli_in_a_terminal_from_before(desk: Desk, process: Callable[..., list[int]]) -> None:
-    """It keeps the port of an editor that is gone, which an old version takes before any file."""
+    """It has the port of an editor that has ended. An old version prefers the port to any file."""
     (desk.home.qwen_home / "settings.json").write_text(json.dumps(qwen_cli.settings()), encoding="utf-8")
     editor = desk.open()
     pids = process("@qwen-code/qwen-code", "0.8.2", QWEN_CODE_IDE_SERVER_PORT="4000")
@@ -332,13 +332,13 @@ def test_another_editor_on_the_same_folder(desk: Desk) -> None:
     second = desk.editor(desk.home.workspace)
     second.wait("lock file", lambda: len(second.lock_files()) == 2)
     [other] = [path.stem for path in second.lock_files() if path.stem != str(port)]
-    qwen = desk.qwen()  # it takes the newest
+    qwen = desk.qwen()  # the CLI chooses the newest lock file
     qwen.wait_connected()
     first.do("command", name="qwen_companion_copy_report")
     copied = first.wait("copy", lambda: first.state()["clipboard"])
     assert f"(port {other}) has a newer lock file for {desk.home.workspace}, which a CLI prefers." in copied
     assert "Click into Window 1, then start the CLI" in copied
-    [finding] = desk.report(first).of(qwen)  # which clicks into its window
+    [finding] = desk.report(first).of(qwen)  # this command also puts the focus on the window
     assert f"is connected to Sublime Text (port {other}), which has its folder open too." in finding
     newest = max(first.lock_files(), key=lambda path: path.stat().st_mtime_ns)
     assert newest.stem == str(port)
@@ -364,7 +364,7 @@ def test_the_log_of_a_session_has_no_secrets(desk: Desk) -> None:
     editor.accept(editor.wait_diff(path))
     qwen.wait_done(script)
     desk.report(editor)
-    logged = "\n".join(json.dumps(event, ensure_ascii=False) for event in editor.events) + editor.said()
+    logged = "\n".join(json.dumps(event, ensure_ascii=False) for event in editor.events) + editor.output()
     assert f"Qwen Code opens a diff of {path}" in logged
     assert lock["authToken"] not in logged
     for text in (GREET, GREET_BETTER):

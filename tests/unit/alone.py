@@ -1,7 +1,7 @@
-"""A companion in a process of its own, as a program, with a part of the standard library or of the libraries missing.
+"""A program that runs a companion without some modules of the standard library or of the libraries.
 
-`alone.py FOLDER --hide NAME…` starts it for one window and prints one JSON line for each event. On stdin, the line
-`show` brings back what was hidden, and the end of the input stops it.
+`alone.py FOLDER --hide NAME…` starts it for one window and prints one JSON line for each event. `--hold NAME` delays
+the import of a module. The line `show` on stdin makes all modules available, and the end of the input stops it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ held = ""
 
 
 class Finder(PathFinder):
-    """Finds what the path has, but for what is hidden. What is held is found late."""
+    """Finds modules on the path, except hidden ones. A held module is found only after `show`, or after 60 s."""
 
     @classmethod
     def find_spec(
@@ -49,7 +49,7 @@ def tell(**event: object) -> None:
 
 
 class QuietEditor:
-    """An editor that shows nothing and says all."""
+    """An editor that shows nothing and prints its messages."""
 
     def listening(self, window: int, port: int) -> None:
         tell(event="listening", port=port)
@@ -63,7 +63,7 @@ class QuietEditor:
         tell(event="say", message=trouble.sentence())
 
     def show_status(self, window: int, status: object) -> None:
-        """Nobody looks."""
+        """Nothing is on a screen here."""
 
     def say(self, message: str, window: int | None = None) -> None:
         tell(event="say", message=message)

@@ -1,4 +1,4 @@
-"""Chats at work in a test: an editor in memory, a daemon that is a script, and what a person does between them."""
+"""Chats in a test: an editor in memory, a scripted daemon, and what a person does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPTIONS = [
 
 
 def real(path: str | os.PathLike[str]) -> str:
-    """A path without links, as a daemon calls it."""
+    """A path without links, as a daemon reports it."""
     return os.path.realpath(path)
 
 
@@ -69,30 +69,30 @@ class Room:
         return self.render.status.connection
 
     async def state(self, state: str) -> ConnectionStatus:
-        """The connection once it is in a state."""
+        """Wait until the connection is in a state, and return the connection."""
         await until(lambda: self.editor.renders.get(1) and self.connection.state == state)
         return self.connection
 
     async def live(self) -> Stream:
-        """The stream of events of the chat, once it is live."""
+        """Wait until the chat is live, and return its stream of events."""
         stream = await self.daemon.streams.get()
         await self.state("live")
         return stream
 
     async def asked(self, route: str, count: int = 1) -> Request:
-        """The latest request of a route, once there are so many."""
+        """Wait until a route has had `count` requests, and return the latest."""
         await until(lambda: len(self.daemon.asked(route)) >= count)
         return self.daemon.asked(route)[-1]
 
     async def diff(self, count: int = 1) -> list[Diff]:
-        """The diffs on the screen, once there are so many."""
+        """Wait until `count` diffs are on the screen, and return them."""
         await until(lambda: len(self.editor.diffs) == count)
         return list(self.editor.diffs.values())
 
 
 @contextlib.asynccontextmanager
 async def chatting(daemon: FakeDaemon, folder: str, **settings: Any) -> AsyncGenerator[Room]:
-    """A room whose chats are attached to a daemon; nothing of them is left afterwards."""
+    """A room whose chats are attached to a daemon. Fails if a task of theirs is left at the end."""
     daemon.capabilities(real(folder))
     session = {"sessionId": "s", "workspaceCwd": real(folder), "clientId": "c"}
     daemon.routes |= {
@@ -116,7 +116,7 @@ async def chatting(daemon: FakeDaemon, folder: str, **settings: Any) -> AsyncGen
 
 
 def ask(stream: Stream, number: int, *diffs: tuple[str, str, str], request: str = "r", **more: Any) -> None:
-    """The agent asks whether it may change files: the path, the old and the new text of each."""
+    """The agent asks whether it may change files. Each diff is a path, the old text and the new text."""
     content = [{"type": "diff", "path": path, "oldText": old, "newText": new} for path, old, new in diffs]
     call = {"toolCallId": "t", "title": "Writing", "kind": "edit", "status": "pending", "content": content}
     stream.send(
@@ -125,6 +125,6 @@ def ask(stream: Stream, number: int, *diffs: tuple[str, str, str], request: str 
 
 
 def resolve(stream: Stream, number: int, option: str | None, voter: str | None = None, request: str = "r") -> None:
-    """Somebody has answered."""
+    """Somebody has answered the agent's question."""
     outcome = {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}
     stream.send("permission_resolved", number, requestId=request, outcome=outcome, voterClientId=voter)

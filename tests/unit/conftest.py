@@ -1,4 +1,4 @@
-"""The unit tests' room: the core of the companion, with an editor in memory, and real sockets and files."""
+"""Fixtures of the unit tests: the companion with an editor in memory, real sockets and real files."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ VARIABLES = (
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_frozen() -> Iterator[None]:
-    """The objects of all tests are not the companion's to freeze: Hypothesis, for one, looks for its referrers."""
+    """Keep the companion from freezing the objects of all tests. Hypothesis, for one, looks for its referrers."""
     with patch("gc.freeze"):
         yield
 
 
 def until(condition: Callable[[], T]) -> T:
-    """What a condition gives as soon as it is true."""
+    """Wait until a condition gives something true, and return it."""
     end = time.monotonic() + LIMIT
     while not (found := condition()):
-        assert time.monotonic() < end, "it never came true"
+        assert time.monotonic() < end, "the condition never became true"
         time.sleep(0.005)
     return found
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A person's folder of our own: no test reads or writes the real one."""
+    """A temporary home folder: no test reads or writes the real one."""
     home = tmp_path / "home"
     home.mkdir()
     (tmp_path / "tmp").mkdir()
@@ -62,7 +62,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setenv("QWEN_HOME", str(home / ".qwen"))
     for name in ("TMP", "TEMP", *VARIABLES):
-        # Set first, so that what the companion sets is gone after the test, come what may.
+        # Set first: monkeypatch then also removes, after the test, what the companion has set.
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     return home
@@ -88,23 +88,23 @@ def published_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def calm(caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Nothing may log an error, unless a test takes `stormy` because it makes one."""
+    """Fail a test that logs an error, unless it uses `stormy` because it causes one."""
     yield
     if "stormy" not in request.fixturenames:
         records = [record for phase in ("setup", "call", "teardown") for record in caplog.get_records(phase)]
-        # The SDK's client says so if a message comes while it takes its leave.
+        # The SDK's client logs an error if a message arrives while it disconnects.
         ours = [record for record in records if not record.name.startswith("mcp.client.")]
         assert [record.getMessage() for record in ours if record.levelno >= logging.ERROR] == []
 
 
 @pytest.fixture
 def stormy(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """What is logged, in a test that makes something fail."""
+    """The log, for a test that makes something fail."""
     return caplog
 
 
 class Running:
-    """A companion at work on its own thread, and the person at its editor."""
+    """A companion running on its own thread, and what a person does in its editor."""
 
     def __init__(self, editor: MemoryEditor, settings: Settings) -> None:
         self.editor = editor
@@ -113,7 +113,7 @@ class Running:
         self._clock = 1_700_000_000_000
 
     def do(self, call: Callable[[Companion], T]) -> T:
-        """Call something on the companion thread and wait for what it returns."""
+        """Call something on the companion thread and return its result."""
         future: Future[T] = Future()
 
         def run(companion: Companion) -> None:
@@ -126,7 +126,7 @@ class Running:
         return future.result(LIMIT)
 
     def lock(self, window: int = 1) -> dict[str, Any]:
-        """A window's lock file."""
+        """The content of a window's lock file."""
         port = self.do(lambda companion: companion._windows[window].endpoint.port)
         path = Path(os.environ["QWEN_HOME"], "ide", f"{port}.lock")
         until(path.exists)
@@ -147,8 +147,8 @@ class Running:
         return cli
 
     def listening(self, window: int = 1) -> tuple[Cli, Stream]:
-        """A CLI that is connected and has had its first context."""
-        # The first look at a window counts as a change; whoever comes before it hears of it twice.
+        """A connected CLI that has received its first context."""
+        # The first look at a window counts as a change. A CLI that connects before it gets the context twice.
         self.touch(window)
         until(lambda: self.do(lambda companion: companion._windows[window]._sent))
         cli = self.cli(window).connect()
@@ -157,7 +157,7 @@ class Running:
         return cli, stream
 
     def focus(self, view: int, path: str | os.PathLike[str], window: int = 1) -> None:
-        """The person looks at a file."""
+        """The person puts the focus on the view of a file."""
         self.editor.views[view] = window, os.fspath(path)
         self._clock += 1000
         at = self._clock
@@ -172,7 +172,7 @@ class Running:
         return self.editor.diff(path)
 
     def accept(self, path: str, text: str | None = None) -> None:
-        """The person accepts a diff, with a text of their own if one is given."""
+        """The person accepts a diff, after replacing its text with `text` if that is given."""
         diff = self.diff(path)
         if text is not None:
             diff.text = text
@@ -199,7 +199,7 @@ def editor(project: Path) -> MemoryEditor:
 
 @pytest.fixture
 def start(editor: MemoryEditor) -> Iterator[Callable[..., Running]]:
-    """Starts companions, and stops them in the end."""
+    """Starts companions, and stops them after the test."""
     started: list[Running] = []
 
     def start(settings: Settings | None = None) -> Running:
@@ -214,12 +214,12 @@ def start(editor: MemoryEditor) -> Iterator[Callable[..., Running]]:
 
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch, start: Callable[..., Running]) -> Iterator[Running]:
-    """A companion that looks every few milliseconds at what no event tells."""
+    """A companion that checks every 20 ms for changes that come without an event."""
     monkeypatch.setattr(companion_module, "TICK", 0.02)
-    # Each look puts the update off.
+    # Every tick postpones the update, so the quiet time must be shorter than a tick.
     monkeypatch.setattr(window_module, "QUIET", 0.001)
     yield start()
-    # Let the looks end before the companion does.
+    # Let ticks that have begun finish before the companion stops.
     monkeypatch.setattr(companion_module, "TICK", 60)
     time.sleep(0.1)
 

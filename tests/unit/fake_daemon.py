@@ -1,4 +1,4 @@
-"""A daemon as a script: for each route what it answers, down to the bytes and the end of the connection."""
+"""A scripted daemon: a test decides the answer of each route, its bytes and how the connection ends."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def run(test: Coroutine[Any, Any, T]) -> T:
 
 
 async def until(condition: Callable[[], T]) -> T:
-    """What a condition gives as soon as it is true."""
-    while not (found := condition()):  # noqa: ASYNC110 - any condition will do
+    """Wait until a condition gives something true, and return it."""
+    while not (found := condition()):  # noqa: ASYNC110 - the condition can be anything
         await asyncio.sleep(0.001)
     return found
 
@@ -58,25 +58,25 @@ class Stream:
         self.writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
     def send(self, kind: str, number: int | None = None, prompt: str | None = None, **data: Any) -> None:
-        frame: dict[str, Any] = {"v": 1, "type": kind, "data": data}
+        envelope: dict[str, Any] = {"v": 1, "type": kind, "data": data}
         if number is not None:
-            frame["id"] = number
+            envelope["id"] = number
         if prompt is not None:
-            frame["promptId"] = prompt
-        self.raw(f"id: {number}\nevent: {kind}\ndata: {json.dumps(frame)}\n\n")
+            envelope["promptId"] = prompt
+        self.raw(f"id: {number}\nevent: {kind}\ndata: {json.dumps(envelope)}\n\n")
 
     def say(self, number: int, text: str, prompt: str = "p") -> None:
-        """A piece of the answer."""
+        """Send a piece of the answer."""
         content = {"type": "text", "text": text}
         self.send("session_update", number, prompt, update={"sessionUpdate": "agent_message_chunk", "content": content})
 
     def end(self) -> None:
-        """End it cleanly."""
+        """End the stream cleanly."""
         self.writer.write(b"0\r\n\r\n")
         self.writer.close()
 
     def cut(self) -> None:
-        """End it without a word."""
+        """Drop the connection in the middle of the stream."""
         self.writer.transport.abort()
 
 
@@ -85,7 +85,7 @@ Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]] | None
 
 @dataclass
 class FakeDaemon:
-    """Answers what `routes` say; `/session/s/events` opens a stream."""
+    """Gives the answers in `routes`. `/session/s/events` opens a stream."""
 
     routes: dict[str, Answer | Callable[[Request], Answer]] = field(default_factory=dict[str, Any])
     requests: list[Request] = field(default_factory=list[Request])

@@ -1,4 +1,4 @@
-"""An editor in memory: what the companion's port needs, and what a person does with it."""
+"""An editor in memory. It implements the companion's port and records what would be on the screen."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class MemoryEditor:
     """Implements `companion.editor.Editor`."""
 
     windows: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """The folders of each window, the one in front first."""
+    """The folders of each window. The first window is in front."""
     ports: dict[int, int] = field(default_factory=dict)
-    """The port of each window, which outlives the companion."""
+    """The port of each window, which is kept when the companion stops."""
     views: dict[int, tuple[int, str]] = field(default_factory=dict)
     """The window and the file of each view."""
     selections: dict[int, Selection] = field(default_factory=dict)
     diffs: dict[int, Diff] = field(default_factory=dict)
-    """What is on the screen, by the review's number."""
+    """The diffs on the screen, by the review's number."""
     seen: list[Diff] = field(default_factory=list)
     """Every diff that has ever been on the screen."""
     dismissed: list[int] = field(default_factory=list)
@@ -49,17 +49,17 @@ class MemoryEditor:
     said: list[tuple[str, int | None]] = field(default_factory=list)
     mentioned: list[tuple[str, int]] = field(default_factory=list)
     statuses: dict[int, list[WindowStatus]] = field(default_factory=dict)
-    """What was shown of each window, the latest last."""
+    """The statuses shown for each window, the latest last."""
     show_fails: Exception | None = None
     asked: list[int] = field(default_factory=list)
-    """The limits with which selections were asked for."""
+    """The limits in the requests for a selection."""
     renders: dict[int, list[Render]] = field(default_factory=dict)
-    """What was shown of each window's chat, the latest last."""
+    """The renders shown in each window's chat, the latest last."""
     chats: dict[int, str] = field(default_factory=dict)
     """The text of each window's chat."""
     returned: list[tuple[int, Draft, str]] = field(default_factory=list)
     chat_fails: list[type[Exception]] = field(default_factory=list)
-    """What goes wrong with the next frames."""
+    """The errors that the next renders raise."""
     has_chat: bool = True
     """Whether the windows show their chats."""
 
@@ -67,7 +67,7 @@ class MemoryEditor:
         return [self.window(window) for window in self.windows]
 
     def window(self, window: int) -> ServedWindow:
-        """A window as the companion is told of it."""
+        """A window as the companion receives it."""
         return ServedWindow(window, self.windows[window], self.ports.get(window, 0))
 
     def diff(self, path: str) -> Diff:

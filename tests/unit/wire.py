@@ -1,4 +1,4 @@
-"""A CLI at the level of the wire: plain HTTP, so that a test sees every header and every byte."""
+"""A CLI that speaks plain HTTP, so that a test sees every header and every byte."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Self
 import httpx2
 
 LIMIT = 20.0
-"""Seconds for one answer or one notification; a good run never needs them."""
+"""Seconds to wait for one answer or one notification, far more than either needs."""
 JSON_AND_SSE = "application/json, text/event-stream"
 
 
@@ -20,21 +20,21 @@ class Stream:
     def __init__(self, response: httpx2.Response) -> None:
         self.response = response
         self.raw: list[str] = []
-        """The messages as they came."""
+        """The messages as they arrived."""
         self._lines = _lines(response)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The messages until the server ends the stream with its final chunk."""
         end = time.monotonic() + LIMIT
         for line in self._lines:
-            # A ping comes now and then, so this is looked at.
-            assert time.monotonic() < end, "no message came"
+            # Pings arrive now and then, so this line is reached.
+            assert time.monotonic() < end, "no message arrived"
             if line.startswith("data:"):
                 self.raw.append(line.removeprefix("data:").strip())
                 yield json.loads(self.raw[-1])
 
     def take(self, method: str | None = None) -> dict[str, Any]:
-        """The parameters of the next message, which must be of that method."""
+        """The parameters of the next message. It must have this method."""
         message = next(iter(self))
         if method:
             assert message["method"] == method, message
@@ -42,16 +42,16 @@ class Stream:
         return message["params"]
 
     def skip_to(self, method: str) -> dict[str, Any]:
-        """The parameters of the next message of that method."""
+        """Skip to the next message with this method, and return its parameters."""
         return next(message for message in self if message["method"] == method)["params"]
 
     def close(self) -> None:
-        """Drop the connection, as a CLI that ends does."""
+        """Drop the connection, as a CLI does when it ends."""
         self.response.close()
 
 
 def _lines(response: httpx2.Response) -> Iterator[str]:
-    """The lines of a response; U+2028 and its like end none, unlike in `iter_lines`."""
+    """The lines of a response. Only a line feed ends one; `iter_lines` would also split at U+2028 and the like."""
     pieces: list[bytes] = []
     for data in response.iter_raw():
         *ended, rest = data.split(b"\n")
@@ -83,7 +83,7 @@ class Cli:
         self.http.close()
 
     def headers(self, **changes: str | None) -> dict[str, str]:
-        """What a CLI sends; a change of None leaves a header out, `mcp_session_id` is spelled so."""
+        """The headers that a CLI sends, with changes: `mcp_session_id="…"` replaces one, None leaves it out."""
         usual = {
             "accept": JSON_AND_SSE,
             "content-type": "application/json",
@@ -97,18 +97,18 @@ class Cli:
     def send(
         self, method: str = "POST", path: str = "/mcp", body: object = None, **headers: str | None
     ) -> httpx2.Response:
-        """Any request; a body that isn't bytes is sent as JSON."""
+        """Send any request. A body that isn't bytes is sent as JSON."""
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         return self.http.request(method, path, content=content, headers=self.headers(**headers))
 
     def ask(self, method: str, params: Mapping[str, Any] | None = None, **headers: str | None) -> httpx2.Response:
-        """A JSON-RPC request."""
+        """Send a JSON-RPC request."""
         self._number += 1
         message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params or {}}
         return self.send("POST", "/mcp", message, **headers)
 
     def initialize(self) -> dict[str, Any]:
-        """Only the first step of the handshake."""
+        """Take the first step of the handshake, and return the server's result."""
         client = {"name": "streamable-http-client", "version": "1.0.0"}
         params = {"protocolVersion": self.version, "capabilities": {}, "clientInfo": client}
         answer = self.ask("initialize", params)
@@ -117,7 +117,7 @@ class Cli:
         return answer.json()["result"]
 
     def initialized(self) -> None:
-        """The second step."""
+        """Take the second step of the handshake."""
         answer = self.send(body={"jsonrpc": "2.0", "method": "notifications/initialized"})
         assert (answer.status_code, answer.content) == (202, b"")
 
@@ -127,7 +127,7 @@ class Cli:
         return self
 
     def get(self, **headers: str | None) -> httpx2.Response:
-        """Open the stream, whatever the answer."""
+        """Request the stream, and return the answer, whatever it is."""
         request = self.http.build_request(
             "GET", "/mcp", headers=self.headers(**{"accept": "text/event-stream", **headers})
         )
@@ -148,13 +148,13 @@ class Cli:
         return answer.json()
 
     def open_diff(self, path: str, content: str) -> None:
-        """Propose a change, which must be taken."""
+        """Propose a change. Fails if the server refuses it."""
         answer = self.tool("openDiff", filePath=path, newContent=content)
         assert answer["result"]["content"] == [], answer
         assert not answer["result"].get("isError")
 
     def close_diff(self, path: str) -> dict[str, Any]:
-        """Close a diff; what the answer's text says."""
+        """Close a diff, and return the JSON in the answer's text."""
         result = self.tool("closeDiff", filePath=path, suppressNotification=True)["result"]
         [block] = result["content"]
         assert block["type"] == "text"
