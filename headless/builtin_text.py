@@ -136,6 +136,26 @@ def move_to(app: Editor, view: ViewState, to: str, extend: bool = False) -> None
 
 
 @text_command
+def sort_lines(
+    app: Editor, view: ViewState, case_sensitive: bool = False, reverse: bool = False, remove_duplicates: bool = False
+) -> None:
+    """Sort the selected lines; all of them where only carets are."""
+    buffer = view.buffer
+    spans = [(min(span), max(span)) for span in view.selection if span[0] != span[1]] or [(0, len(buffer))]
+    changes = []
+    for begin, end in spans:
+        # A selection that ends behind a line feed has nothing of the next line.
+        last = end - 1 if end > begin and buffer.text[end - 1] == "\n" else end
+        start, stop = buffer.line_span(begin)[0], buffer.line_span(last)[1]
+        lines = buffer.text[start:stop].split("\n")
+        if remove_duplicates:
+            lines = list(dict.fromkeys(lines))
+        lines.sort(key=None if case_sensitive else str.lower, reverse=reverse)
+        changes.append(((start, stop), "\n".join(lines)))
+    app.change_text(view, "sort_lines", changes)
+
+
+@text_command
 def noop(app: Editor, view: ViewState) -> None:
     """Do nothing."""
 

@@ -23,9 +23,13 @@ NO_UNDO = 8192
 
 @dataclass
 class Completions:
-    """The lists that a view has been given for a place in its text; they may still be empty."""
+    """The lists that a view has been given for a place in its text; they may still be empty.
+
+    `start` is where what counts as typed begins, `asked_at` where the caret was.
+    """
 
     start: int
+    asked_at: int
     lists: list[CompletionList]
 
 
