@@ -10,6 +10,7 @@ from headless import classify, completions, diff
 from headless.api.flags import PointClassification
 from headless.builtin import text_command
 from headless.host import not_offered
+from headless.metrics import LINE_HEIGHT
 
 if TYPE_CHECKING:
     from headless.editor import Editor
@@ -133,6 +134,13 @@ def move_to(app: Editor, view: ViewState, to: str, extend: bool = False) -> None
     ends = [(a, places[to](b)) for a, b in view.selection]
     view.select(ends if extend else [(b, b) for _, b in ends])
     app.selection_changed(view)
+
+
+@text_command
+def scroll_lines(app: Editor, view: ViewState, amount: float) -> None:
+    """Scroll by lines: up for a positive amount, down for a negative one."""
+    left, top = view.scroll
+    app.metrics.scroll_to(view, left, top - amount * LINE_HEIGHT)
 
 
 @text_command
