@@ -181,6 +181,7 @@ def run(options: argparse.Namespace) -> int:
     suite = collect(f"{name}.{inside}", tests, options.pattern, options.k)
     runner = unittest.TextTestRunner(verbosity=2, failfast=options.failfast, resultclass=Result)
     result = runner.run(suite)
+    assert isinstance(result, Result)
     app.shut_down()
     if options.report:
         with open(options.report, "w", encoding="utf-8") as file:
