@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from headless import console, host, syntaxes
+from headless import console, host, syntaxes, variations
 from headless.buffer import TextBuffer
 from headless.changes import Span
 from headless.commands import Commands
@@ -108,6 +108,8 @@ class Application:
             self.loop.post(self._poll, POLL_INTERVAL)
 
     def _after_turn(self) -> None:
+        for view in self.views.values():
+            view.drawn_scroll = view.scroll
         for id in list(self._unsettled):
             if id in self.views:
                 self.tell_selection(self.views[id])
@@ -171,7 +173,9 @@ class Application:
         self.window_order.append(window)
         self.listeners.emit_window("on_new_window", window)
         # As in the editor, there is an untitled tab to begin with.
-        self.tabs.add(window, self.new_view(window))
+        if variations.chosen("first-tab") == "yes":
+            self.tabs.add(window, self.new_view(window))
+        self.focus_changed()
         return window
 
     def window(self, id: int) -> WindowState | None:
@@ -316,6 +320,8 @@ class Application:
         old = self.focused
         if new is old:
             return
+        if new is not None and new.buffer.loading and variations.chosen("activated-before-load") == "no":
+            return  # told when it has been loaded
         self.focused = new
         if old is not None and old.valid:
             self.listeners.emit("on_deactivated", old)

@@ -10,6 +10,7 @@ from headless import classify, completions, diff
 from headless.api.flags import PointClassification
 from headless.builtin import text_command
 from headless.host import not_offered
+from headless.metrics import LINE_HEIGHT
 
 if TYPE_CHECKING:
     from headless.editor import Editor
@@ -133,6 +134,33 @@ def move_to(app: Editor, view: ViewState, to: str, extend: bool = False) -> None
     ends = [(a, places[to](b)) for a, b in view.selection]
     view.select(ends if extend else [(b, b) for _, b in ends])
     app.selection_changed(view)
+
+
+@text_command
+def scroll_lines(app: Editor, view: ViewState, amount: float) -> None:
+    """Scroll by lines: up for a positive amount, down for a negative one."""
+    left, top = view.scroll
+    app.metrics.scroll_to(view, left, top - amount * LINE_HEIGHT)
+
+
+@text_command
+def sort_lines(
+    app: Editor, view: ViewState, case_sensitive: bool = False, reverse: bool = False, remove_duplicates: bool = False
+) -> None:
+    """Sort the selected lines; all of them where only carets are."""
+    buffer = view.buffer
+    spans = [(min(span), max(span)) for span in view.selection if span[0] != span[1]] or [(0, len(buffer))]
+    changes = []
+    for begin, end in spans:
+        # A selection that ends behind a line feed has nothing of the next line.
+        last = end - 1 if end > begin and buffer.text[end - 1] == "\n" else end
+        start, stop = buffer.line_span(begin)[0], buffer.line_span(last)[1]
+        lines = buffer.text[start:stop].split("\n")
+        if remove_duplicates:
+            lines = list(dict.fromkeys(lines))
+        lines.sort(key=None if case_sensitive else str.lower, reverse=reverse)
+        changes.append(((start, stop), "\n".join(lines)))
+    app.change_text(view, "sort_lines", changes)
 
 
 @text_command

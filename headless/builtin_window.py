@@ -69,6 +69,14 @@ def open_file(app: Editor, window: WindowState, file: str, **_: Any) -> None:
 
 
 @window_command
+def delete_file(app: Editor, window: WindowState, files: list[str], prompt: bool = True) -> None:
+    """Delete files, if a prepared answer says so or without asking."""
+    if not prompt or app.ask("delete_file", ", ".join(files), False):
+        for file in files:
+            os.remove(file)
+
+
+@window_command
 def show_panel(app: Editor, window: WindowState, panel: str, toggle: bool = False) -> None:
     """Show an output panel."""
     if toggle and window.active_panel == panel:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 # The last two register the built-in commands.
-from headless import builtin, jsonc
+from headless import builtin, jsonc, variations
 from headless import builtin_text as builtin_text
 from headless import builtin_window as builtin_window
 from headless.loop import report_exception
@@ -101,6 +101,10 @@ class Commands:
             before = name, args
             name, args = self._app.listeners.rewrite(event, own, handle, name, args)
             if (name, args) == before:
+                break
+            if variations.chosen("rewritten-commands") == "run-at-once":
+                kind = self._kind(name)
+                handle = self._handle(kind, view, window)
                 break
         return kind, handle, name, args
 

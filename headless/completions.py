@@ -31,7 +31,7 @@ def ask(app: Editor, view: ViewState) -> None:
         return
     start = _prefix_start(view, carets[0])
     answers = app.listeners.query_completions(view, view.buffer.text[start : carets[0]], carets)
-    view.completions = Completions(start, [_listed(answer) for answer in answers])
+    view.completions = Completions(start, carets[0], [_listed(answer) for answer in answers])
 
 
 def _listed(answer: Any) -> CompletionList:
@@ -72,8 +72,10 @@ def commit(app: Editor, view: ViewState, index: int = 0) -> None:
         return
     item, carets = items[index], [max(span) for span in view.selection]
     view.completions = None
-    typed = 0
-    if not item.flags & CompletionItemFlags.KEEP_PREFIX:
+    if item.flags & CompletionItemFlags.KEEP_PREFIX:
+        # Kept is what was typed when the completions were asked for, not what has been typed since.
+        typed = max(0, carets[0] - asked.asked_at)
+    else:
         typed = carets[0] - asked.start + _overlap(view.buffer.text[: asked.start], item.trigger)
     is_command = item.completion_format == CompletionFormat.COMMAND
     text = "" if is_command else item.completion or item.trigger

@@ -48,6 +48,7 @@ class Documents:
             other.select([(0, 0)])
             other.told_selection = other.selection
             self._app.listeners.emit("on_load", other)
+        self._app.focus_changed()
 
     def choose_syntax(self, view: ViewState) -> None:
         """Give the view the syntax of its file's name, unless it has one that is not plain text."""

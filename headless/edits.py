@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headless import variations
 from headless.api.region import Edit, HistoricPosition, TextChange
 from headless.buffer import TextBuffer, utf8_length, utf16_length
 from headless.changes import Change
-from headless.regions import replaced
+from headless.regions import merged, replaced
 from headless.undo import Step
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ class Edits:
         self._app = app
         self._next_token = 0
         self._changes: dict[int, list[TextChange]] = {}
+        # Buffers whose changes are to be told, the one that is being told first.
+        self._to_tell: list[TextBuffer] = []
 
     # -- inside a command ----------------------------------------------------------------------
 
@@ -80,12 +83,17 @@ class Edits:
         """What View.replace does: the text is changed, and the selections move as they do for no other change."""
         buffer = view.buffer
         at, end = sorted((buffer.clamp(at), buffer.clamp(end)))
-        before = {each: each.selection for each in self._app.views_of(buffer)}
+        views = self._app.views_of(buffer)
+        selections = [each.selection for each in views]
+        regions = [(marks, marks.spans) for each in views for marks in each.regions.values()]
         inserted = self.change(view, edit, at, end, text)
         if buffer.read_only or not view.valid:
             return
-        for each, spans in before.items():
-            each.selection = replaced(spans, at, end, inserted)
+        for each, spans in zip(views, selections, strict=True):
+            each.selection = merged(replaced(spans, at, end, inserted))
+        if variations.chosen("replace-moves-regions") == "yes":
+            for marks, spans in regions:
+                marks.spans = replaced(spans, at, end, inserted)
 
     def _without_tabs(self, view: ViewState, at: int, text: str) -> str:
         size = max(1, int(view.settings.get("tab_size", 4)))
@@ -107,6 +115,20 @@ class Edits:
         self._changes.setdefault(buffer.id, []).append(record)
 
     def _tell(self, buffer: TextBuffer) -> None:
+        if variations.chosen("nested-on-modified") == "at-once":
+            self._tell_now(buffer)
+            return
+        self._to_tell.append(buffer)
+        if len(self._to_tell) > 1:
+            return
+        try:
+            while self._to_tell:
+                self._tell_now(self._to_tell[0])
+                del self._to_tell[0]
+        finally:
+            self._to_tell.clear()
+
+    def _tell_now(self, buffer: TextBuffer) -> None:
         changes = self._changes.pop(buffer.id, [])
         if changes:
             self._app.listeners.emit_text("on_text_changed", buffer, changes)

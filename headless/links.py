@@ -19,7 +19,7 @@ def sources(view: ViewState) -> Iterator[tuple[str, Navigate | None]]:
     """All minihtml that a view shows, each with what its links call."""
     for phantom in view.phantoms.values():
         yield phantom.html, phantom.on_navigate
-    for regions in view.regions.values():
+    for regions in [*view.regions.values(), *view.left_annotations.values()]:
         for html in regions.annotations[: len(regions.spans)]:
             yield html, regions.on_navigate
     if view.popup is not None:

@@ -109,7 +109,7 @@ class Package:
 
     def names(self) -> list[str]:
         """The paths of all files."""
-        return sorted({name for source in self.sources for name in source.names()})
+        return sorted({name for source in self.sources for name in source.names()}, key=str.lower)
 
     def plugins(self) -> list[str]:
         """The names of the root modules, which the editor loads."""
@@ -193,12 +193,12 @@ class Packages:
         return source.read(path)
 
     def find(self, pattern: str) -> list[str]:
-        """The resources whose file name matches a glob pattern."""
+        """The resources whose file name matches a glob pattern; all of them for an empty one."""
         return [
             f"Packages/{package.name}/{name}"
             for package in self.ordered()
             for name in package.names()
-            if fnmatch.fnmatchcase(name.rpartition("/")[2], pattern)
+            if not pattern or fnmatch.fnmatchcase(name.rpartition("/")[2], pattern)
         ]
 
     def settings_texts(self, file_name: str) -> list[str]:

@@ -64,7 +64,7 @@ def replaced(spans: list[Span], at: int, end: int, inserted: int) -> list[Span]:
             continue
         new = (first if first == at and first != last else point(first)), point(last)
         result.append(new if a <= b else (new[1], new[0]))
-    return merged(result)
+    return result
 
 
 def _touch(first: Span, second: Span) -> bool:

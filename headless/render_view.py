@@ -7,7 +7,7 @@ import html
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from headless import diff, highlight, minicss
+from headless import diff, highlight, minicss, variations
 from headless.api.flags import PhantomLayout, RegionFlags
 from headless.metrics import LINE_HEIGHT, Metrics
 from headless.schemes import Scheme
@@ -135,6 +135,7 @@ class ViewPicture:
             next_row = last + 1 if row + 1 < lines.count() else last
             part = max(start, first), min(end, last)
             whole = start <= first and end >= next_row and (end > first or next_row > last)
+            whole = whole and variations.chosen("newline-fills-row") == "yes"
             if whole or part[0] < part[1]:
                 yield row, whole and end > start, part
 

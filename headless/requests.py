@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headless import completions, keymap, links, render, state
+from headless import completions, keymap, links, render, state, variations
 from headless.api.flags import HoverZone
 
 if TYPE_CHECKING:
@@ -54,9 +54,17 @@ class Requests:
         return {"view": view.id}
 
     def new_file(
-        self, window: int | None = None, text: str = "", settings: dict[str, Any] | None = None
+        self,
+        window: int | None = None,
+        text: str = "",
+        settings: dict[str, Any] | None = None,
+        scratch: bool = False,
+        read_only: bool = False,
     ) -> dict[str, Any]:
-        """Open an empty tab; with a text and settings of its own it is one as from before a restart."""
+        """Open an empty tab; with a text and settings of its own it is one as from before a restart.
+
+        Whether it is then scratch and read-only as it was is a variation.
+        """
         target = self._window(window)
         self._app.commands.run("new_file", None, None, target)
         view = target.active_view
@@ -64,6 +72,8 @@ class Requests:
         view.settings.own.update(settings or {})
         if text:
             self._app.replace_text(view, text)
+        if variations.chosen("restores-flags") == "yes":
+            view.buffer.scratch, view.buffer.read_only = scratch, read_only
         return {"view": view.id}
 
     def close_view(self, view: int) -> dict[str, Any]:

@@ -20,7 +20,8 @@ class Snippet:
     def first(self) -> list[Span]:
         """What is selected to begin with: the first field, else where `$0` is, else the end."""
         numbers = sorted(number for number in self.fields if number)
-        return self.fields[numbers[0]] if numbers else self.fields.get(0, [(len(self.text),) * 2])
+        end = len(self.text)
+        return self.fields[numbers[0]] if numbers else self.fields.get(0, [(end, end)])
 
 
 def parse(contents: str, variables: dict[str, str] | None = None) -> Snippet:

@@ -131,7 +131,7 @@ def notes(view: ViewState) -> list[dict[str, Any]]:
     """The annotations of all regions, in their order in the text."""
     found = [
         {"html": html, "region": list(span), "key": key, "color": regions.annotation_color}
-        for key, regions in view.regions.items()
+        for key, regions in [*view.regions.items(), *view.left_annotations.items()]
         for span, html in zip(regions.spans, regions.annotations, strict=False)
     ]
     return sorted(found, key=lambda each: (min(each["region"]), each["key"]))

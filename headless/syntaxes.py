@@ -53,6 +53,16 @@ _FIRST_LINES = (
     (re.compile(r"^<\?xml\b"), "text.xml"),
 )
 
+# The marks of comments: those of lines, and of blocks with their ends.
+_SLASHES, _HASH, _BLOCK = [("// ", "")], [("# ", "")], [("/*", "*/")]
+_COMMENTS = {
+    "c c++ cs d go java js jsx ts tsx objc php rust scala": _SLASHES + _BLOCK,
+    "css": _BLOCK,
+    "python ruby perl r shell toml yaml makefile": _HASH,
+    "lua sql haskell": [("-- ", "")],
+    "html xml markdown": [("<!-- ", " -->")],
+}
+
 SYNTAXES = [Syntax(PLAIN_TEXT, "Plain Text", False, "text.plain")] + [
     Syntax(f"Packages/{package}/{name}.sublime-syntax", name, False, scope) for package, name, scope, _ in _TABLE
 ]
@@ -88,3 +98,16 @@ def resolve(syntax: str) -> Syntax | None:
     if syntax.startswith("scope:"):
         return next(iter(syntaxes_by_scope(syntax[6:])), None)
     return syntax_by_path(syntax)
+
+
+def comment_variables(scope: str) -> list[dict[str, str]]:
+    """The variables TM_COMMENT_START and TM_COMMENT_END of a syntax, with _2 and so on, as View.meta_info has them."""
+    words = scope.split(".")
+    marks = next((found for names, found in _COMMENTS.items() if set(names.split()) & set(words)), [])
+    variables = []
+    for number, pair in enumerate(marks, 1):
+        suffix = f"_{number}" if number > 1 else ""
+        for name, value in zip(("TM_COMMENT_START", "TM_COMMENT_END"), pair, strict=True):
+            if value:
+                variables.append({"name": name + suffix, "value": value})
+    return variables

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from headless import variations
 from headless.api.flags import NewFileFlags
 from headless.buffer import TextBuffer
 from headless.window import SheetState
@@ -149,6 +150,8 @@ class Tabs:
         window.active_group = number
         window.panel_view = None
         self._app.focus_changed()
+        if variations.chosen("focus-raises-window") == "yes" and window is not self._app.active_window():
+            self._app.bring_to_front(window)
 
     def focus_view(self, view: ViewState) -> None:
         """Give a view the focus, be it in a tab or in a panel."""
@@ -168,6 +171,8 @@ class Tabs:
                 group.select(chosen)
                 if active in chosen:
                     group.touch(active)
+            elif group.active is not None and variations.chosen("select-sheets-elsewhere") == "only-active":
+                group.select([group.active])
         self._app.focus_changed()
 
     def move(self, sheets: list[SheetState], group: int, index: int = -1, select: bool = True) -> None:

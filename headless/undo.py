@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from headless import variations
 from headless.changes import Change, Span
 
 RegionLists = dict[str, list[Span]]
@@ -70,7 +71,8 @@ class History:
 
         A letter that is typed behind others becomes part of their step.
         """
-        if self._done and not self._undone and self._done[-1] is not self._clean and self._done[-1].takes(step):
+        glues = variations.chosen("typed-letters") == "one-step" and not self._undone
+        if glues and self._done and self._done[-1] is not self._clean and self._done[-1].takes(step):
             self._done[-1].take(step)
         else:
             self._done.append(step)

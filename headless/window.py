@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from headless import variations
 from headless.api.items import CompletionList
 from headless.buffer import TextBuffer
 from headless.changes import Change, Span
@@ -23,9 +24,13 @@ NO_UNDO = 8192
 
 @dataclass
 class Completions:
-    """The lists that a view has been given for a place in its text; they may still be empty."""
+    """The lists that a view has been given for a place in its text; they may still be empty.
+
+    `start` is where what counts as typed begins, `asked_at` where the caret was.
+    """
 
     start: int
+    asked_at: int
     lists: list[CompletionList]
 
 
@@ -62,6 +67,10 @@ class ViewState:
         self.popup: Popup | None = None
         self.completions: Completions | None = None
         self.scroll: tuple[float, float] = (0.0, 0.0)
+        # What was on the screen when the view was last drawn.
+        self.drawn_scroll: tuple[float, float] = (0.0, 0.0)
+        # Annotations that are still shown although their regions have been erased.
+        self.left_annotations: dict[str, RegionSet] = {}
         self.inline_diff = False
         self.overwrite = False
         self.edit_depth = 0
@@ -71,12 +80,20 @@ class ViewState:
 
     def _follow(self, change: Change) -> None:
         self.selection = merged(moved(self.selection, change))
-        for regions in self.regions.values():
+        for regions in [*self.regions.values(), *self.left_annotations.values()]:
             regions.spans = moved(regions.spans, change)
+        stays = variations.chosen("phantom-at-insertion") == "stays" and not change.old
         for phantom in self.phantoms.values():
-            phantom.span = moved([phantom.span], change)[0]
+            if not (stays and phantom.span == (change.at, change.at)):
+                phantom.span = moved([phantom.span], change)[0]
         if self.folds:
             self.folds = [span for span in moved(self.folds, change) if span[0] != span[1]]
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether it is one of the tabs that its group shows, or is in no tab."""
+        sheet = self.sheet
+        return sheet is None or any(sheet in group.selected for group in sheet.window.groups)
 
     def detach(self) -> None:
         """The view has been closed: it no longer follows its buffer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headless import variations
 from headless.api.region import Region
 from headless.api.selection import Selection
 from headless.api.types import DIP, Point, Vector
@@ -46,7 +47,8 @@ class ViewLayout:
     @locked
     def viewport_position(self) -> Vector:
         """How far the view is scrolled."""
-        return self._state().scroll
+        view = self._state()
+        return view.drawn_scroll if variations.chosen("viewport-lags") == "yes" else view.scroll
 
     @locked
     def set_viewport_position(self, xy: Vector, animate: bool = True) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from headless import completions, minihtml, schemes
+from headless import completions, minihtml, schemes, variations
 from headless.api.flags import PhantomLayout, PopupFlags, RegionFlags
 from headless.api.region import Region
 from headless.api.types import DIP, Point
 from headless.host import app, locked
 from headless.regions import PhantomState, RegionSet
 from headless.window import Popup, ViewState
+
+HEIGHTS = {"exact": 1.0, "taller": 1.05, "shorter": 0.95}
 
 
 class ViewMarks:
@@ -46,6 +48,7 @@ class ViewMarks:
         if annotations and len(annotations) != len(regions):
             raise ValueError("there must be as many annotations as regions")
         view = self._state()
+        view.left_annotations.pop(key, None)
         view.regions[key] = RegionSet(
             view.buffer.clamped(region.to_tuple() for region in regions),
             scope,
@@ -66,7 +69,12 @@ class ViewMarks:
     @locked
     def erase_regions(self, key: str) -> None:
         """Remove the regions of a key."""
-        self._state().regions.pop(key, None)
+        view = self._state()
+        marks = view.regions.pop(key, None)
+        view.left_annotations.pop(key, None)
+        stay = variations.chosen("hidden-annotations") == "stay" and not view.is_shown
+        if stay and marks is not None and marks.annotations:
+            view.left_annotations[key] = marks
 
     # -- phantoms ------------------------------------------------------------------------------
 
@@ -82,7 +90,7 @@ class ViewMarks:
         """Show minihtml between the lines; returns its number."""
         view, id = self._state(), app().take_id()
         span = view.buffer.clamped([region.to_tuple()])[0]
-        height = minihtml.height(content)
+        height = minihtml.height(content) * HEIGHTS[variations.chosen("phantom-height")]
         view.phantoms[id] = PhantomState(id, key, span, content, int(layout), on_navigate, height)
         return id
 

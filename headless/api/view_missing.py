@@ -7,16 +7,12 @@ from collections.abc import Callable
 from headless.api.flags import SymbolType
 from headless.api.items import ContextStackFrame, SymbolRegion
 from headless.api.region import Region
-from headless.api.types import Point, Value
+from headless.api.types import Point
 from headless.host import not_offered
 
 
 class ViewMissing:
     """Every method raises NotImplementedError with its name."""
-
-    def meta_info(self, key: str, pt: Point) -> Value:
-        """Not offered."""
-        raise not_offered("View.meta_info")
 
     def extract_tokens_with_scopes(self, region: Region) -> list[tuple[Region, str]]:
         """Not offered."""

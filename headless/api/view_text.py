@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from headless import classify, scopes, search
+from headless import classify, scopes, search, syntaxes
 from headless.api.flags import FindFlags, PointClassification
 from headless.api.region import Region
 from headless.api.types import Point
@@ -243,6 +244,11 @@ class ViewText:
     def scope_name(self, pt: Point) -> str:
         """The scopes at a point: here always the syntax's base scope."""
         return self._scope() + " "
+
+    @locked
+    def meta_info(self, key: str, pt: Point) -> Any:
+        """What packages say about a scope; only `shellVariables` is known, with the syntax's comment marks."""
+        return syntaxes.comment_variables(self._scope()) if key == "shellVariables" else None
 
     @locked
     def extract_scope(self, pt: Point) -> Region:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Generic, TypeVar
 
 from headless import host as _host
@@ -34,6 +35,17 @@ def find_view_event_listener(view: _view.View, cls: type[_T]) -> _T | None:
     """The listener of exactly this class that is attached to a view."""
     attached = _host.app().listeners.by_view.get(view.view_id, ())
     return next((each for each in attached if type(each) is cls), None)
+
+
+def reload_plugin(modulename: str) -> None:
+    """Import a module anew and register what is in it."""
+    _host.app().loader.load(modulename)
+
+
+def unload_plugin(modulename: str) -> None:
+    """Unregister what is in a module, and forget it."""
+    sys.modules.pop(modulename, None)
+    _host.app().loader.unload(modulename)
 
 
 def check_view_event_listeners(view: _view.View) -> None:

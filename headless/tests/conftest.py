@@ -12,7 +12,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from headless import modules
+from headless import modules, variations
 from headless.app import Application
 from headless.paths import Paths
 
@@ -36,11 +36,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[Application]:
     """An editor with one window and nothing in it."""
+    variations.reset()
     application = Application(Paths(str(tmp_path / "data"), str(tmp_path / "cache")))
     for sheet in application.new_window().sheets():
         application.tabs.close_sheet(sheet)
     yield application
     application.dispose()
+    variations.reset()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -61,6 +62,11 @@ class T(unittest.TestCase):
 
 
 def run(tmp_path: Path, *options: str, package: Path | None = None) -> tuple[int, str]:
+    done = started(tmp_path, *options, package=package)
+    return done.returncode, done.stderr
+
+
+def started(tmp_path: Path, *options: str, package: Path | None = None) -> subprocess.CompletedProcess[str]:
     root = tmp_path / "Sample"
     for name, text in {
         "part.py": "VALUE = 1\n",
@@ -71,7 +77,7 @@ def run(tmp_path: Path, *options: str, package: Path | None = None) -> tuple[int
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "headless.unittesting", "--package", str(package or root), "--name", "Sample", *options],
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(ROOT), "REAL_HOME": os.path.expanduser("~")},
@@ -80,7 +86,6 @@ def run(tmp_path: Path, *options: str, package: Path | None = None) -> tuple[int
         timeout=60,
         check=False,
     )
-    return done.returncode, done.stderr
 
 
 def test_tests_run_inside_the_package_on_the_ui_thread(tmp_path: Path):
@@ -105,3 +110,97 @@ def test_a_zipped_package_is_tested_by_tests_from_elsewhere(tmp_path: Path):
         file.writestr("part.py", "VALUE = 1\n")
     code, output = run(tmp_path, "--tests", "tests/editor", "--pattern", "test_it.py", package=archive)
     assert code == 0, output
+
+
+CASES = """
+import asyncio
+import os
+import sublime
+from unittesting import AsyncTestCase, DeferrableTestCase, DeferrableViewTestCase, OverridePreferencesTestCase
+from unittesting.helpers import ViewTestCase
+
+class TestCleanups(DeferrableTestCase):
+    done = []
+    def doCleanups(self):
+        yield 1
+        self.done.append("own")
+        yield from super().doCleanups()
+    def test_a_they_run_when_asked_for(self):
+        self.addCleanup(self.done.append, 1)
+        yield from super().doCleanups()
+        self.assertEqual(self.done, [1])
+    def test_b_they_run_at_the_end(self):
+        self.assertEqual(self.done, [1, "own"])
+    def test_c_a_coroutine_is_refused(self):
+        with self.assertRaises(TypeError):
+            self._drive(asyncio.sleep(0))
+
+class TestAsync(AsyncTestCase):
+    async def setUp(self):
+        self.value = 1
+    async def test_a_coroutine(self):
+        await asyncio.sleep(0.01)
+        self.assertEqual(self.value, 1)
+    async def test_b_it_may_take_too_long(self, timeout_ms=50):
+        await asyncio.sleep(30)
+
+class TestView(ViewTestCase):
+    def setUp(self):
+        pass  # does not call super, as many do
+    def test_carets(self):
+        self.setText("ab\\ncd")
+        self.setCaretTo(0, 1)
+        self.addCaretAt(1, 1)
+        self.assertCaretAt(0, 1)
+        self.assertCaretsAt([(0, 1), (1, 1)])
+        self.clearText()
+        self.assertViewContentsEqual("")
+        self.assertEqual(self.view.element(), "output:output")
+
+class TestPreferences(OverridePreferencesTestCase):
+    override_preferences = {"Mine.sublime-settings": {"size": 3}}
+    def test_they_are_overridden(self):
+        self.assertEqual(sublime.load_settings("Mine.sublime-settings").get("size"), 3)
+"""
+
+
+def test_the_other_cases_of_unittesting(tmp_path: Path):
+    code, output = run(tmp_path, "--tests", "tests/editor", "-k", "test_bad")
+    (tmp_path / "Sample" / "tests" / "editor" / "test_cases.py").write_text(CASES)
+    report = tmp_path / "report"
+    code, output = run(tmp_path, "--tests", "tests/editor", "--pattern", "test_cases.py", "--report", str(report))
+    outcomes = {name.rpartition(".")[2]: told for name, told in json.loads(report.read_text())["tests"].items()}
+    assert outcomes.pop("test_b_it_may_take_too_long") == "error"
+    assert "Task not completed within 0.05 seconds" in output
+    assert len(outcomes) == 6, output
+    assert set(outcomes.values()) == {"passed"}, output
+    assert code == 1
+
+
+def test_a_module_that_cant_be_imported_is_one_failed_test(tmp_path: Path):
+    run(tmp_path, "--tests", "tests/editor", "-k", "test_bad")
+    folder = tmp_path / "Sample" / "tests" / "editor" / "deeper"
+    folder.mkdir()
+    (folder / "test_broken.py").write_text("import nothing_of_this_name\n")
+    report = tmp_path / "report"
+    code, output = run(tmp_path, "--tests", "tests/editor", "--report", str(report))
+    outcomes = json.loads(report.read_text())["tests"]
+    assert outcomes["Sample.tests.editor.deeper.test_broken"] == "error"
+    assert len(outcomes) == 8
+    assert "nothing_of_this_name" in output
+    assert code == 1
+
+
+def test_a_package_may_be_copied_into_the_packages_folder(tmp_path: Path):
+    code, output = run(tmp_path, "--tests", "tests/editor", "--pattern", "test_it.py", "--loose")
+    assert code == 0, output
+
+
+def test_the_seed_of_a_random_mix_of_variations_is_printed(tmp_path: Path):
+    options = ("--tests", "tests/editor", "--pattern", "test_it.py")
+    done = started(tmp_path, *options, "--variations", "random", "--seed", "7")
+    assert done.stdout.startswith("variations of the seed 7: replace-moves-regions=")
+    assert done.returncode == 0, done.stderr
+    done = started(tmp_path, *options, "--variation", "no-such=thing")
+    assert "there is no variation 'no-such'" in done.stderr
+    assert done.returncode == 2

@@ -7,6 +7,7 @@ import fnmatch
 import importlib
 import json
 import os
+import secrets
 import shutil
 import sys
 import tempfile
@@ -15,7 +16,7 @@ import unittest
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from headless import modules
+from headless import modules, variations
 from headless.app import Application
 from headless.unittesting import cases
 
@@ -35,6 +36,11 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument(
         "--packages", action="append", default=[], metavar="FOLDER", help="copy its packages, but do not load them"
     )
+    result.add_argument(
+        "--variation", action="append", default=[], metavar="NAME=VALUE", help="how an uncertain thing behaves"
+    )
+    result.add_argument("--variations", choices=["random", "list"], help="choose all by chance, or list them")
+    result.add_argument("--seed", type=int, help="what the chance begins with (default: another each time)")
     result.add_argument("--loose", action="store_true", help="copy the package into the Packages folder first")
     result.add_argument("--report", metavar="FILE", help="write the outcome of each test there, as JSON")
     result.add_argument("-f", "--failfast", action="store_true", help="stop at the first failure")
@@ -175,6 +181,7 @@ def run(options: argparse.Namespace) -> int:
     suite = collect(f"{name}.{inside}", tests, options.pattern, options.k)
     runner = unittest.TextTestRunner(verbosity=2, failfast=options.failfast, resultclass=Result)
     result = runner.run(suite)
+    assert isinstance(result, Result)
     app.shut_down()
     if options.report:
         with open(options.report, "w", encoding="utf-8") as file:
@@ -184,9 +191,29 @@ def run(options: argparse.Namespace) -> int:
     return 0 if result.wasSuccessful() and result.testsRun else FAILED
 
 
+def _choose(options: argparse.Namespace) -> None:
+    """Choose the variations, and say which."""
+    variations.reset()
+    if options.variations == "random":
+        seed = secrets.randbelow(10**6) if options.seed is None else options.seed
+        print(f"variations of the seed {seed}: {' '.join(variations.mix(seed))}", flush=True)
+        variations.choose(variations.mix(seed))
+    variations.choose(options.variation)
+    if options.variation:
+        print(f"variations: {' '.join(options.variation)}", flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the tests in temporary folders of the person; exit with 1 unless all is well."""
-    options = parser().parse_args(arguments)
+    command_line = parser()
+    options = command_line.parse_args(arguments)
+    if options.variations == "list":
+        print("\n".join(variations.alone()))
+        return
+    try:
+        _choose(options)
+    except ValueError as error:
+        command_line.error(str(error))
     home = tempfile.mkdtemp(prefix="headless-")
     move_home(home)
     code = FAILED

@@ -22,7 +22,12 @@ def format_frontmatter(values: dict[str, Any]) -> str:
 
 def md2html(view: Any, markup: str, *_args: Any, **_options: Any) -> str:
     """Markdown as HTML."""
-    return MarkdownIt().render(markup).strip()
+    return MarkdownIt().disable("escape").render(markup).strip()
+
+
+def show_popup(view: Any, content: str, *_args: Any, **options: Any) -> None:
+    """Show Markdown in a popup."""
+    view.show_popup(md2html(view, content), location=options.get("location", -1))
 
 
 def __getattr__(name: str) -> Any:

@@ -27,4 +27,4 @@ def _expression(pattern: str, flags: int) -> str:
     if flags & GLOBSTAR:
         tokens |= {"**/": "(?:.*/)?", "**": ".*"}
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]*\])", pattern)
-    return "".join(tokens.get(part) or (part if part.startswith("[") else re.escape(part)) for part in parts)
+    return "".join(tokens.get(p) or (p.replace("[!", "[^") if p.startswith("[") else re.escape(p)) for p in parts)

@@ -1,0 +1,611 @@
+"""What the real editor does, each with its source.
+
+P: the editor's own sublime_plugin.py or sublime.py of its Python 3.14 host. D: its documentation. I#n: an issue of the
+editor's tracker. T:x: a test of the package x that passes in the real editor. K: known from using it, and weighed so.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sublime
+import sublime_plugin
+
+from headless import keymap
+from headless.app import Application
+from headless.commands import snake_name
+from headless.paths import Paths
+
+Package = Callable[..., Any]
+EDITING = """
+    log = []
+    class ChangeCommand(sublime_plugin.TextCommand):
+        def run(self, edit, what, a=0, b=0, text=""):
+            if what == "replace": self.view.replace(edit, sublime.Region(a, b), text)
+            if what == "insert": log.append(self.view.insert(edit, a, text))
+            if what == "erase": self.view.erase(edit, sublime.Region(a, b))
+            if what == "keep": log.append(edit)
+"""
+
+
+def fill(view: Any, text: str, *spans: tuple[int, int]) -> None:
+    view.run_command("append", {"characters": text})
+    select(view, *spans or [(len(text), len(text))])
+
+
+def select(view: Any, *spans: tuple[int, int]) -> None:
+    view.sel().clear()
+    view.sel().add_all([sublime.Region(*span) for span in spans])
+
+
+def selected(view: Any) -> list[tuple[int, int]]:
+    return [region.to_tuple() for region in view.sel()]
+
+
+def text_of(view: Any) -> str:
+    return view.substr(sublime.Region(0, view.size()))
+
+
+# -- loading packages ------------------------------------------------------------------------------
+
+
+def test_a_new_window_has_an_untitled_tab(app: Application):
+    """T:LSP, T:sublime_lib."""
+    window = app.window_handle(app.new_window())
+    assert [view.file_name() for view in window.views()] == [None]
+
+
+def test_the_packages_own_commands_are_not_there_yet_in_plugin_loaded(window: Any, package: Package):
+    """I#5978, SublimeLinter#1906: the host makes the commands once the module has been loaded."""
+    plugin = package("""
+        log = []
+        class OwnCommand(sublime_plugin.WindowCommand):
+            def run(self): log.append("ran")
+        def plugin_loaded(): sublime.active_window().run_command("own")
+    """)
+    assert plugin.log == []
+    window.run_command("own")
+    assert plugin.log == ["ran"]
+
+
+def test_listeners_hear_what_plugin_loaded_does(package: Package):
+    """P: load_module registers the listeners before it calls plugin_loaded."""
+    plugin = package("""
+        log = []
+        class L(sublime_plugin.EventListener):
+            def on_new_window(self, window): log.append("new window")
+        def plugin_loaded(): sublime.run_command("new_window")
+    """)
+    assert plugin.log == ["new window"]
+
+
+DEEP = {
+    "plugin.py": "from .inner.sub import Deep\n",
+    "inner/sub.py": """
+import sublime_plugin
+log = []
+class Deep(sublime_plugin.EventListener):
+    def on_init(self, views): log.append("init")
+""",
+}
+
+
+@pytest.mark.parametrize(("started", "told"), [(False, ["init"]), (True, [])])
+def test_on_init_of_a_listener_from_a_deeper_module_comes_at_the_start_alone(
+    app: Application, tmp_path: Path, started: bool, told: list[str]
+):
+    """P: on_init tells, after a reload, the listeners whose class is defined in the root module itself."""
+    (tmp_path / "Deep" / "inner").mkdir(parents=True)
+    for name, text in DEEP.items():
+        (tmp_path / "Deep" / name).write_text(text)
+    app.started = started
+    app.loader.add(str(tmp_path / "Deep"))
+    assert sys.modules["Deep.inner.sub"].log == told
+
+
+def test_on_init_of_view_listeners_is_called(view: Any, package: Package):
+    """P: on_init."""
+    plugin = package("""
+        log = []
+        class V(sublime_plugin.ViewEventListener):
+            def on_init(self): log.append(self.view.id())
+    """)
+    assert plugin.log == [view.id()]
+
+
+def test_a_text_listener_hears_of_a_new_buffer_at_once_and_is_detached_when_it_closes(window: Any, package: Package):
+    """P: attach_buffer in on_new_buffer, detach_buffer in on_close_buffer; detach keeps `buffer`."""
+    plugin = package("""
+        log = []
+        class T(sublime_plugin.TextChangeListener):
+            def attach(self, buffer):
+                log.append(("attached", buffer.id(), self))
+                super().attach(buffer)
+        class L(sublime_plugin.EventListener):
+            def on_new_buffer(self, buffer): log.append(("new", buffer.id()))
+            def on_close_buffer(self, buffer): log.append(("closed", buffer.id()))
+    """)
+    del plugin.log[:]
+    view = window.new_file()
+    number = view.buffer_id()
+    listener = plugin.log[0][2]
+    assert [entry[:2] for entry in plugin.log] == [("attached", number), ("new", number)]
+    assert listener.is_attached()
+    view.close()
+    assert plugin.log[-1] == ("closed", number)
+    assert not listener.is_attached()
+    assert listener.buffer.id() == number
+    with pytest.raises(ValueError, match="not attached"):
+        listener.detach()
+
+
+def test_a_listener_that_inherits_a_callback_cant_be_loaded(app: Application, tmp_path: Path):
+    """P: decorate_handler takes the method from the class's own __dict__, which raises KeyError."""
+    (tmp_path / "Heir").mkdir()
+    (tmp_path / "Heir" / "plugin.py").write_text(
+        "import sublime_plugin\n"
+        "class A(sublime_plugin.EventListener):\n    def on_clone(self, view): pass\n"
+        "class B(A): pass\n"
+    )
+    assert app.loader.add(str(tmp_path / "Heir")) == ["Heir.plugin"]
+
+
+def test_a_sub_package_of_a_zip_has_the_zip_as_its_path_and_no_files(app: Application, tmp_path: Path):
+    """P: PackagePathFinder.find_spec. importlib.resources looks beside `__file__`, which is no folder."""
+    path = tmp_path / "Zip.sublime-package"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("sub/__init__.py", "")
+        archive.writestr("sub/data.txt", "data")
+        archive.writestr("main.py", "from . import sub\n")
+    app.loader.add(str(path))
+    sub = sys.modules["Zip.sub"]
+    assert list(sub.__path__) == [str(path)]
+    import importlib.resources
+
+    with pytest.raises(OSError):
+        (importlib.resources.files(sub) / "data.txt").read_text()
+    app.loader.remove("Zip")
+    # P: unload_plugin forgets the root modules alone.
+    assert "Zip.main" not in sys.modules
+    assert "Zip.sub" in sys.modules
+    del sys.modules["Zip.sub"]
+
+
+def test_the_hosts_stdout_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """P: _LogWriter, an io.TextIOBase."""
+    shown = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", shown)
+    app = Application(Paths(str(tmp_path / "data"), str(tmp_path / "cache")))
+    try:
+        assert sys.stdout.encoding is None
+        with pytest.raises(io.UnsupportedOperation):
+            sys.stdout.fileno()
+        print("one line")
+    finally:
+        app.dispose()
+    assert sys.stdout is shown
+    shown.seek(0)
+    assert shown.read() == "one line\n"
+
+
+# -- regions ---------------------------------------------------------------------------------------
+
+
+def test_cover_is_reversed_unless_the_region_runs_forward():
+    """P: Region.cover."""
+    assert sublime.Region(5).cover(sublime.Region(7, 9)).to_tuple() == (9, 5)
+    assert sublime.Region(5, 6).cover(sublime.Region(7, 9)).to_tuple() == (5, 9)
+
+
+def test_regions_that_touch_have_no_intersection():
+    """P: Region.intersection, Region.intersects."""
+    assert sublime.Region(0, 5).intersection(sublime.Region(5, 9)).to_tuple() == (0, 0)
+    assert sublime.Region(0, 5).intersects(sublime.Region(2, 2))
+    assert not sublime.Region(0, 5).intersects(sublime.Region(5, 9))
+
+
+def test_a_region_tells_its_xpos_and_is_no_key():
+    """P: Region.__repr__; Region has __eq__ and no __hash__."""
+    assert repr(sublime.Region(1, 2, 3)) == "Region(1, 2, xpos=3)"
+    assert repr(sublime.Region(1, 2)) == "Region(1, 2)"
+    assert 5 in sublime.Region(0, 5)
+    with pytest.raises(TypeError):
+        hash(sublime.Region(1))
+
+
+# -- texts -----------------------------------------------------------------------------------------
+
+
+def test_lines_words_and_what_is_behind_the_end(view: Any):
+    """P: substr. T:NeoVintageous: lines, full_line. K: the others. D: clamp_column."""
+    fill(view, "abc\ndef\nghi")
+    assert view.substr(view.size()) == "\x00"
+    assert [region.to_tuple() for region in view.lines(sublime.Region(0, 4))] == [(0, 3)]
+    assert view.full_line(sublime.Region(0, 4)).to_tuple() == (0, 8)
+    assert [region.to_tuple() for region in view.split_by_newlines(sublime.Region(1, 6))] == [(1, 3), (4, 6)]
+    assert view.text_point(0, 5) == 5
+    assert view.text_point(0, 9, clamp_column=True) == 3
+    assert view.rowcol(99) == (2, 3)
+    assert view.find("zzz", 0).to_tuple() == (-1, -1)
+    assert view.word(5).to_tuple() == (4, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "region", "new", "before", "after"),
+    [
+        ("01234567", (5, 5), "BAZ", (5, 5), (5, 8)),  # I#4144, I#1165
+        ("abcdef", (0, 6), "BAZ", (0, 0), (0, 0)),  # I#4144
+        ("abcdef", (0, 6), "BAZBARFOO", (0, 0), (3, 3)),  # I#4144
+        ("axxb", (1, 3), "one", (2, 2), (3, 3)),  # T:NeoVintageous, and the next two
+        ("1xyze", (1, 4), "tw", (3, 3), (2, 2)),
+        ("axxb", (1, 3), "one", (1, 3), (1, 4)),
+        ("axxb", (1, 3), "one", (3, 1), (4, 1)),
+        ("abc", (0, 0), "", (1, 1), (1, 1)),  # K
+    ],
+)
+def test_replace_moves_carets_in_its_own_way(
+    view: Any,
+    package: Package,
+    text: str,
+    region: tuple[int, int],
+    new: str,
+    before: tuple[int, int],
+    after: tuple[int, int],
+):
+    package(EDITING)
+    fill(view, text, before)
+    view.run_command("change", {"what": "replace", "a": region[0], "b": region[1], "text": new})
+    assert selected(view) == [after]
+
+
+def test_insert_and_erase_move_carets(view: Any, package: Package):
+    """K."""
+    package(EDITING)
+    fill(view, "abc", (1, 1))
+    view.run_command("change", {"what": "insert", "a": 1, "text": "XY"})
+    assert selected(view) == [(3, 3)]
+    select(view, (1, 2))
+    view.run_command("change", {"what": "erase", "a": 0, "b": view.size()})
+    assert selected(view) == [(0, 0)]
+
+
+def test_insert_translates_tabs_and_says_how_long_the_text_was(view: Any, package: Package):
+    """D: View.insert. K: nothing is inserted in a read-only view."""
+    log = package(EDITING).log
+    view.settings().update({"tab_size": 4, "translate_tabs_to_spaces": True})
+    view.run_command("change", {"what": "insert", "text": "\tx"})
+    assert (log, text_of(view)) == ([5], "    x")
+    view.set_read_only(True)
+    view.run_command("change", {"what": "insert", "text": "x"})
+    assert (log, view.size()) == ([5, 0], 5)
+
+
+def test_an_edit_is_of_no_use_after_its_command(view: Any, package: Package):
+    """P: View.end_edit."""
+    log = package(EDITING).log
+    view.run_command("change", {"what": "keep"})
+    with pytest.raises(ValueError, match="Edit"):
+        view.insert(log[0], 0, "x")
+
+
+def test_the_command_insert_changes_line_by_line_and_indents(view: Any):
+    """T:LSP: three changes. T:AlignTab: what is behind a line feed is indented as the line before."""
+    count = view.change_count()
+    view.run_command("insert", {"characters": "a\nb"})
+    assert view.change_count() - count == 3
+    select(view, (0, view.size()))
+    view.run_command("insert", {"characters": "  a"})
+    view.run_command("insert", {"characters": "\nb"})
+    assert text_of(view) == "  a\n  b"
+    # K: no bracket is added before a letter.
+    select(view, (6, 6))
+    view.run_command("insert", {"characters": "("})
+    assert text_of(view) == "  a\n  (b"
+
+
+def test_typed_letters_are_one_step_of_the_history(view: Any):
+    """K."""
+    for letter in "abc":
+        view.run_command("insert", {"characters": letter})
+    assert view.command_history(0) == ("insert", {"characters": "abc"}, 1)
+    view.run_command("undo")
+    assert text_of(view) == ""
+    view.run_command("redo")
+    assert text_of(view) == "abc"
+
+
+def test_letters_typed_elsewhere_or_after_saving_are_a_step_of_their_own(view: Any, tmp_path: Path):
+    """K: a saved text has to be one that undo comes by."""
+    view.run_command("insert", {"characters": "a"})
+    select(view, (0, 0))
+    view.run_command("insert", {"characters": "b"})
+    view.run_command("undo")
+    assert text_of(view) == "a"
+    view.retarget(str(tmp_path / "file"))
+    view.run_command("save")
+    select(view, (1, 1))
+    view.run_command("insert", {"characters": "c"})
+    view.run_command("undo")
+    assert (text_of(view), view.is_dirty()) == ("a", False)
+
+
+def test_selections(view: Any):
+    """K."""
+    fill(view, "0123456789", (0, 5), (5, 9))
+    assert selected(view) == [(0, 5), (5, 9)]
+    select(view, (0, 5), (5, 5))
+    assert selected(view) == [(0, 5)]
+    select(view, (7, 3))
+    assert selected(view) == [(7, 3)]
+    view.sel().subtract(sublime.Region(4, 5))
+    assert selected(view) == [(4, 3), (7, 5)]
+
+
+# -- views, sheets and panels ----------------------------------------------------------------------
+
+
+def test_a_new_view_has_the_syntax_plain_text(window: Any):
+    """K, T:LSP."""
+    assert window.new_file().settings().get("syntax") == "Packages/Text/Plain text.tmLanguage"
+
+
+def test_the_view_of_a_panel_has_a_sheet_without_a_number(window: Any):
+    """P: View.sheet makes a sheet of whatever number it gets."""
+    panel = window.create_output_panel("mine")
+    assert (panel.sheet_id(), panel.sheet()) == (0, sublime.TextSheet(0))
+    assert panel.sheet().window() is None
+
+
+def test_built_in_commands_ignore_arguments_that_they_do_not_know(window: Any):
+    """T:sublime_lib: hide_panel is given the panel's name."""
+    window.create_output_panel("mine")
+    window.run_command("show_panel", {"panel": "output.mine"})
+    window.run_command("hide_panel", {"panel": "output.mine"})
+    assert window.active_panel() is None
+
+
+def test_add_regions_checks_what_it_is_given(view: Any):
+    """P: View.add_regions. K: an empty key is a key."""
+    fill(view, "abc")
+    with pytest.raises(ValueError, match="annotations"):
+        view.add_regions("k", [sublime.Region(0, 1)], annotations=["a", "b"])
+    with pytest.raises(ValueError, match="icon"):
+        view.add_regions("k", [sublime.Region(0, 1)], "scope", 4)
+    view.add_regions("", [sublime.Region(0, 1)])
+    assert len(view.get_regions("")) == 1
+
+
+def test_an_equal_phantom_takes_over_the_id_of_the_one_that_is_shown(view: Any):
+    """P: PhantomSet.update keeps the new object."""
+    phantoms = sublime.PhantomSet(view)
+    first, second = (sublime.Phantom(sublime.Region(0), "a", sublime.PhantomLayout.BLOCK) for _ in range(2))
+    phantoms.update([first])
+    phantoms.update([second])
+    assert phantoms.phantoms == [second]
+    assert phantoms.phantoms[0] is second
+    assert (second.id, view.query_phantom(second.id)) == (first.id, [sublime.Region(0)])
+
+
+def test_completions_are_set_once(view: Any):
+    """P: CompletionList.set_completions asserts it."""
+    with pytest.raises(AssertionError):
+        sublime.CompletionList([]).set_completions([])
+
+
+def test_an_empty_text_has_views_and_a_file_name(window: Any, tmp_path: Path, app: Application):
+    """P: Buffer.views, Buffer.file_name."""
+    path = tmp_path / "empty"
+    path.write_text("")
+    view = window.open_file(str(path))
+    app.loop.turn(0)
+    assert view.buffer().views() == [view]
+    assert view.buffer().file_name() == str(path)
+
+
+def test_a_command_as_text():
+    """P: format_command."""
+    assert sublime.format_command("a", {"b": [1, "é"]}) == 'a {"b":[1,"é"]}'
+
+
+def test_a_tab_is_as_wide_as_it_is_drawn(view: Any):
+    """K."""
+    view.settings().set("tab_size", 4)
+    fill(view, "ab\tc")
+    assert view.text_to_layout(3)[0] / view.em_width() == 4.0
+
+
+# -- commands and listeners ------------------------------------------------------------------------
+
+
+def test_the_views_own_listener_is_asked_first_and_the_first_answer_counts(view: Any, package: Package):
+    """P: on_text_command."""
+    plugin = package("""
+        log = []
+        class OrderCommand(sublime_plugin.TextCommand):
+            def run(self, edit): log.append("ran")
+        class G(sublime_plugin.EventListener):
+            def on_text_command(self, view, name, args):
+                if name == "order": log.append("global"); return ("noop", {})
+        class V(sublime_plugin.ViewEventListener):
+            def on_text_command(self, name, args):
+                if name == "order": log.append("own"); return ("noop", {})
+    """)
+    view.run_command("order")
+    assert plugin.log == ["own"]
+
+
+def test_a_listener_may_answer_with_a_commands_name_alone(view: Any, package: Package):
+    """P: on_text_command."""
+    plugin = package("""
+        log = []
+        class OrderCommand(sublime_plugin.TextCommand):
+            def run(self, edit): log.append("ran")
+        class OtherCommand(sublime_plugin.TextCommand):
+            def run(self, edit): log.append("other")
+        class G(sublime_plugin.EventListener):
+            def on_text_command(self, view, name, args):
+                if name == "order": return "other"
+    """)
+    view.run_command("order", {"x": 1})
+    assert plugin.log == ["other"]
+
+
+def test_a_false_of_one_listener_does_not_outvote_a_true_of_another(app: Application, view: Any, package: Package):
+    """P: on_query_context."""
+    package("""
+        class A(sublime_plugin.EventListener):
+            def on_query_context(self, view, key, operator, operand, match_all): return False if key == "k" else None
+        class B(sublime_plugin.EventListener):
+            def on_query_context(self, view, key, operator, operand, match_all): return True if key == "k" else None
+    """)
+    assert keymap.matches(app, app.views[view.id()], [{"key": "k"}])
+
+
+ASKING = """
+    log = []
+    class WordInputHandler(sublime_plugin.TextInputHandler): pass
+    class KeywordCommand(sublime_plugin.WindowCommand):
+        def run(self, *, word): log.append(word)
+        def input(self, args): return WordInputHandler()
+    class PositionalCommand(sublime_plugin.WindowCommand):
+        def run(self, word): log.append(word)
+        def input(self, args): return WordInputHandler()
+    class UnlistedCommand(PositionalCommand): pass
+    class UnsureCommand(sublime_plugin.WindowCommand):
+        def run(self): log.append("unsure")
+        def is_enabled(self): return None
+"""
+
+
+@pytest.mark.parametrize(("command", "asks"), [("keyword", False), ("positional", True), ("unlisted", False)])
+def test_only_a_missing_positional_argument_of_a_command_in_the_palette_is_asked_for(
+    app: Application, window: Any, package: Package, command: str, asks: bool
+):
+    """P: run_ looks for "required positional argument" in the error. D: the command must be in the palette."""
+    palette = '[{"caption": "A", "command": "keyword"}, {"caption": "B", "command": "positional"}]'
+    plugin = package(ASKING, **{"Default.sublime-commands": palette})
+    window.run_command(command)
+    assert (app.windows[0].question is not None) == asks
+    assert plugin.log == []
+
+
+def test_is_enabled_must_say_yes_or_no(window: Any, package: Package):
+    """P: is_enabled_."""
+    plugin = package(ASKING)
+    window.run_command("unsure")
+    assert plugin.log == []
+    with pytest.raises(ValueError, match="bool"):
+        plugin.UnsureCommand(window).is_enabled_({})
+
+
+def test_filter_args_takes_the_mouse_event_away(window: Any):
+    """P: Command.filter_args. T:SublimeLinter calls it."""
+    command = sublime_plugin.WindowCommand(window)
+    assert command.filter_args({"a": 1, "event": {}}) == {"a": 1}
+    assert command.filter_args(None) is None
+
+
+@pytest.mark.parametrize(
+    ("cls", "name"),
+    [
+        ("FooHTMLBarCommand", "foo_html_bar"),
+        ("A1BCommand", "a1_b"),
+        ("Foo_BarCommand", "foo_bar"),
+        ("X2yZCommand", "x2y_z"),
+    ],
+)
+def test_names_of_commands(cls: str, name: str):
+    """P: split_identifier."""
+    assert snake_name(cls, "Command") == name
+
+
+def test_each_run_command_runs_its_own_kind(view: Any, window: Any, package: Package):
+    """D: View.run_command and sublime.run_command; Window.run_command runs any kind."""
+    plugin = package("""
+        log = []
+        class OfWindowsCommand(sublime_plugin.WindowCommand):
+            def run(self): log.append("window")
+        class OfTextsCommand(sublime_plugin.TextCommand):
+            def run(self, edit): log.append("text")
+    """)
+    view.run_command("of_windows")
+    sublime.run_command("of_windows")
+    sublime.run_command("of_texts")
+    assert plugin.log == []
+    view.run_command("of_texts")
+    window.run_command("of_texts")
+    window.run_command("of_windows")
+    assert plugin.log == ["text", "text", "window"]
+
+
+def test_a_view_that_closes_is_there_before_and_gone_after(window: Any, package: Package):
+    """D: on_pre_close, on_close."""
+    plugin = package("""
+        log = []
+        class L(sublime_plugin.EventListener):
+            def on_close(self, view): log.append((view.is_valid(), view.window()))
+            def on_pre_close(self, view): log.append((view.is_valid(), view.window() is not None))
+    """)
+    window.new_file().close()
+    assert plugin.log == [(True, True), (False, None)]
+
+
+# -- time and files --------------------------------------------------------------------------------
+
+
+def test_timeouts_of_equal_delay_keep_their_order(app: Application):
+    """D: set_timeout. K: asynchronous callbacks share one other thread."""
+    order: list[int] = []
+    for number in range(4):
+        sublime.set_timeout(lambda number=number: order.append(number), 5)
+    threads: list[threading.Thread] = []
+    for _ in range(3):
+        sublime.set_timeout_async(lambda: threads.append(threading.current_thread()))
+    app.loop.run_until(lambda: len(order) == 4 and len(threads) == 3)
+    assert order == [0, 1, 2, 3]
+    assert len(set(threads)) == 1
+    assert threads[0] is not threading.main_thread()
+
+
+def test_a_file_is_loaded_at_a_later_turn(app: Application, window: Any, tmp_path: Path):
+    """D: open_file. K: find_open_file."""
+    path = tmp_path / "file"
+    path.write_text("hello")
+    view = window.open_file(str(path))
+    assert (view.is_loading(), view.size()) == (True, 0)
+    app.loop.turn(0)
+    assert (view.is_loading(), view.size()) == (False, 5)
+    assert window.find_open_file(str(path)) == view
+
+
+def test_a_settings_file_is_never_seen_half_written(app: Application):
+    """K: the editor writes beside the file and puts the new one in its place; a reader saw `{}` here before."""
+    settings = sublime.load_settings("Some.sublime-settings")
+    path = Path(app.paths.user) / "Some.sublime-settings"
+    ended, seen = threading.Event(), set[str]()
+
+    def read() -> None:
+        while not ended.is_set():
+            if path.exists():
+                seen.add(path.read_text()[:2])
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    deadline = time.monotonic() + 0.3
+    number = 0
+    while time.monotonic() < deadline:
+        number += 1
+        settings.set("value", [number] * 2000)
+        sublime.save_settings("Some.sublime-settings")
+    ended.set()
+    reader.join()
+    assert seen == {"{\n"}
+    assert list(path.parent.iterdir()) == [path]
