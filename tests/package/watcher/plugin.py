@@ -1,7 +1,7 @@
 """What the headless editor leaves to its caller: loads what is in Installed Packages, and follows its changes.
 
-A package of tests. `AS_PLATFORM` has the editor say that it runs on another one ("windows-arm64"); `LOAD_ONLY` names the
-only package to load.
+A package of tests. `AS_PLATFORM` has the editor say that it runs on another one ("windows-arm64"); `LOAD_ONLY` names
+the only package to load.
 """
 
 from __future__ import annotations
