@@ -204,7 +204,7 @@ def test_nothing_is_left_when_it_is_removed(make: Make, offline: Path) -> None:
     editor.lock()
     assert editor.wait("variables", lambda: editor.environment().keys() - before)
     editor.control("remove_packages", packages=[NAME])
-    editor.wait_console(f"{NAME} successfully removed")
+    editor.wait("removed package", lambda: not (sublime.installed / f"{NAME}.sublime-package").exists())
     editor.wait("removed libraries", lambda: not sublime.versions())
     editor.wait("removed discovery files", lambda: not editor.lock_files())
     assert editor.environment().keys() == before
