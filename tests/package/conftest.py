@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from companion import __version__
 
-from .control import UnavailableError, archive
+from .control import Make, Sublime, UnavailableError, archive
 
 
 def _release(root: Path, folder: Path, *options: str) -> Path:
@@ -39,3 +40,17 @@ def control(root: Path) -> Path:
         return archive(root / ".cache")
     except UnavailableError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def make(control: Path) -> Iterator[Make]:
+    """Makes data folders with Package Control."""
+    made: list[Sublime] = []
+
+    def make(*repositories: str) -> Sublime:
+        made.append(one := Sublime(control, repositories))
+        return one
+
+    yield make
+    for one in made:
+        one.remove()

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ SOURCE = "https://github.com/sublimehq/package_control"
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
 BESIDE = PROJECT.parent / "shared/recipes/package_control/Package Control.sublime-package"
-INSTALL_LIMIT = 120.0
+INSTALL_LIMIT = 30.0
 NAME = "QwenCompanion"
 
 
@@ -57,6 +57,11 @@ def archive(cache: Path) -> Path:
             raise UnavailableError(f"Package Control {VERSION} can't be fetched: {said}") from None
         os.replace(new, target)
     return target
+
+
+def address(release: Path) -> str:
+    """That of the repository in a release's folder."""
+    return f"file://{release}/repository.json"
 
 
 class Sublime:
@@ -125,6 +130,10 @@ class Sublime:
     def drop(self, release: Path) -> None:
         """Put the package of a release into place, without its libraries."""
         shutil.copyfile(release / f"{NAME}.sublime-package", self.installed / f"{NAME}.sublime-package")
+
+
+Make = Callable[..., Sublime]
+"""Makes a data folder that knows some repositories."""
 
 
 class Editor(LineProcess):

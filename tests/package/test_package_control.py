@@ -2,26 +2,214 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
+from companion import __version__
 
-from ..e2e.mcp_client import connect
-from .control import Sublime
+from ..e2e.mcp_client import McpClient, connect
+from ..unit.fake_daemon import TOKEN, FakeDaemon
+from .control import NAME, Editor, Make, Sublime, address
+from .hosts import code_host
+
+NEXT = "0.999.0"
+BEFORE, AFTER = "one\n", "two\n"
+NATIVE = {
+    "linux-arm64": (".so", "aarch64"),
+    "linux-x64": (".so", "x86_64"),
+    "osx-arm64": (".so", "macosx_11_0_arm64"),
+    "osx-x64": (".so", "macosx_10_"),
+    "windows-arm64": (".pyd", "win_arm64"),
+    "windows-x64": (".pyd", "win_amd64"),
+}
+"""From each platform to how its native modules end, and what is in the tags of their wheels."""
 
 
-@pytest.fixture
-def sublime(control: Path, offline: Path) -> Iterator[Sublime]:
-    one = Sublime(control, [f"file://{offline}/repository.json"])
-    yield one
-    one.remove()
+def accept_a_diff(editor: Editor, client: McpClient, name: str) -> None:
+    """A CLI proposes a change, and the person accepts it."""
+    path = editor.sublime.home.write(name, BEFORE)
+    client.call("openDiff", filePath=str(path), newContent=AFTER)
+
+    def proposal() -> int | None:
+        views = [view for view in editor.views() if view["settings"].get("qwen_companion.diff") == "proposal"]
+        return next((one["id"] for one in views if one["settings"]["qwen_companion.file_path"] == str(path)), None)
+
+    editor.do("command", name="qwen_companion_accept_diff", view=editor.wait("proposal", proposal))
+    accepted = client.wait_for("ide/diffAccepted", lambda told: told["filePath"] == str(path))
+    assert accepted["content"] == AFTER
 
 
-def test_it_is_installed_from_a_folder(sublime: Sublime) -> None:
+def test_it_is_installed_from_a_folder_and_works_after_the_next_start(make: Make, offline: Path) -> None:
+    """All of it: context, a diff, a chat. Nothing was there but Package Control."""
+    sublime = make()
+    editor = sublime.start()
+    editor.control("add_repository", url=address(offline), unattended=True)
+    editor.install()
+    assert len(sublime.versions()) == 20
+    installers = {path.read_text(encoding="utf-8") for path in sublime.libraries.glob("*.dist-info/INSTALLER")}
+    assert installers == {"Package Control\n"}
+    accept_once(editor)
+    editor.quit()
+    editor = sublime.start()
+    with connect(editor.lock()) as client:
+        assert set(client.tools()) == {"openDiff", "closeDiff"}
+        client.wait_for("ide/contextUpdate")
+        accept_a_diff(editor, client, "greet.py")
+    chat(editor)
+    assert not [line for line in editor.console() if "Traceback" in line]
+    editor.quit()
+    assert editor.lock_files() == []
+
+
+def accept_once(editor: Editor) -> None:
+    """The package works where it was installed just now, without a restart."""
+    with connect(editor.lock()) as client:
+        client.wait_for("ide/contextUpdate")
+        accept_a_diff(editor, client, "first.py")
+
+
+def chat(editor: Editor) -> None:
+    """A daemon says something in the window's chat."""
+
+    async def talk() -> None:
+        async with FakeDaemon().serving() as daemon:
+            daemon.capabilities(str(editor.sublime.home.workspace))
+            daemon.routes["POST /session"] = 200, {"sessionId": "s", "clientId": "c"}
+            editor.sublime.configure(
+                NAME, **{"daemon.enabled": True, "daemon.url": daemon.address.url, "daemon.token": TOKEN}
+            )
+
+            def said() -> bool:
+                return any("Hello from the daemon" in view["text"] for view in editor.views())
+
+            def enabled() -> bool:
+                editor.do("command", name="qwen_companion_chat")
+                return any(view["settings"].get("qwen_companion.chat") for view in editor.views())
+
+            await asyncio.to_thread(editor.wait, "chat", enabled)
+            (await daemon.streams.get()).say(1, "Hello from the daemon")
+            await asyncio.to_thread(editor.wait, "answer in the chat", said)
+
+    asyncio.run(asyncio.wait_for(talk(), 60))
+
+
+def test_it_is_installed_from_a_host_that_redirects_twice(
+    make: Make, root: Path, tmp_path: Path, offline: Path
+) -> None:
+    """As from the latest release of a code host, whose files are named by the tag."""
+    folder = tmp_path / "dist"
+    with code_host(__version__, lambda: folder) as (repository, asked):
+        build(root, folder, __version__, "--offline", "--base", repository)
+        sublime = make(f"{repository}/releases/latest/download/repository.json")
+        editor = sublime.start()
+        editor.install()
+        editor.lock()
+        editor.quit()
+        assert len(sublime.versions()) == 20
+        latest = [path for path in asked if "/latest/" in path]
+        assert set(latest) == {"/o/r/releases/latest/download/repository.json"}
+        assert len(asked) > 20
+
+
+def build(root: Path, folder: Path, version: str, *options: str) -> None:
+    command = [sys.executable, "-m", "scripts.release", version, "--worktree", *options, folder]
+    subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=300)
+
+
+def test_every_platform_gets_the_wheels_that_fit_it(control: Path, offline: Path) -> None:
+    """Package Control is told that it runs there."""
+
+    def install(platform: str) -> None:
+        sublime = Sublime(control, [address(offline)])
+        try:
+            editor = sublime.start(AS_PLATFORM=platform, LOAD_ONLY="Package Control")
+            editor.install()
+            editor.quit()
+            assert len(sublime.versions()) == 20
+            suffix, tag = NATIVE[platform]
+            for name in ("psutil", "pydantic_core"):
+                (info,) = sublime.libraries.glob(f"{name}-*.dist-info")
+                tags = [line for line in (info / "WHEEL").read_text().splitlines() if line.startswith("Tag:")]
+                assert tags
+                assert all(tag in line for line in tags), (platform, tags)
+            natives = [path for path in sublime.libraries.rglob("*") if path.suffix in {".so", ".pyd", ".dylib"}]
+            assert {path.suffix for path in natives} == {suffix}
+            assert {path.relative_to(sublime.libraries).parts[0] for path in natives} == {"psutil", "pydantic_core"}
+        finally:
+            sublime.remove()
+
+    with ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(install, platform) for platform in NATIVE]:
+            done.result()
+
+
+def test_a_cli_that_is_connected_goes_on_over_an_upgrade(make: Make, root: Path, tmp_path: Path, offline: Path) -> None:
+    """Nothing is typed, and the next diff works."""
+    private = shutil.ignore_patterns(".git", ".venv", ".*cache", "node_modules", "__pycache__", "dist", ".coverage*")
+    tree = shutil.copytree(root, tmp_path / "tree", ignore=private)
+    init = tree / "companion/__init__.py"
+    init.write_text(init.read_text(encoding="utf-8").replace(f'"{__version__}"', f'"{NEXT}"'), encoding="utf-8")
+    (tree / ".cache").symlink_to(root / ".cache")
+    served = shutil.copytree(offline, tmp_path / "served")
+    sublime = make(address(served))
     editor = sublime.start()
     editor.install()
-    print(sublime.versions())
     with connect(editor.lock()) as client:
-        print(client.tools())
+        client.wait_for("ide/contextUpdate")
+        accept_a_diff(editor, client, "before.py")
+        shutil.rmtree(served)
+        build(tree, served, NEXT, "--offline")
+        contexts = len(client.received("ide/contextUpdate"))
+        editor.control("upgrade_packages", packages=[NAME], unattended=True)
+        editor.wait_console(f"{NAME} successfully upgraded")
+        assert version(sublime) == NEXT
+        editor.wait("stream of the CLI", lambda: len(client.received("ide/contextUpdate")) > contexts)
+        accept_a_diff(editor, client, "after.py")
     editor.quit()
+
+
+def version(sublime: Sublime) -> str:
+    """The package's version, as Package Control has written it down."""
+    with zipfile.ZipFile(sublime.installed / f"{NAME}.sublime-package") as package:
+        return json.loads(package.read("package-metadata.json"))["version"]
+
+
+def test_a_wheel_that_was_tampered_with_is_refused(make: Make, tmp_path: Path, offline: Path) -> None:
+    served = shutil.copytree(offline, tmp_path / "served")
+    (wheel,) = served.glob("uvicorn-*.whl")
+    content = bytearray(wheel.read_bytes())
+    content[len(content) // 2] ^= 1
+    wheel.write_bytes(content)
+    sublime = make(address(served))
+    editor = sublime.start()
+    editor.control("install_packages", packages=[NAME], unattended=True)
+    editor.wait_console('Rejected download for "uvicorn" due to checksum mismatch')
+    editor.quit()
+    assert "uvicorn" not in sublime.versions()
+    assert not (sublime.libraries / "uvicorn").exists()
+
+
+def test_nothing_is_left_when_it_is_removed(make: Make, offline: Path) -> None:
+    """No file, no discovery file, no environment variable."""
+    sublime = make(address(offline))
+    editor = sublime.start()
+    before = editor.environment().keys()
+    editor.install()
+    editor.lock()
+    assert editor.wait("variables", lambda: editor.environment().keys() - before)
+    editor.control("remove_packages", packages=[NAME])
+    editor.wait("removed package", lambda: not (sublime.installed / f"{NAME}.sublime-package").exists())
+    editor.wait("removed libraries", lambda: not sublime.versions())
+    editor.wait("removed discovery files", lambda: not editor.lock_files())
+    assert editor.environment().keys() == before
+    editor.quit()
+    left = [path for path in sublime.home.root.rglob("*") if path.is_file() and "qwen" in path.name.lower()]
+    assert left == []
+    assert [path for path in sublime.libraries.iterdir() if path.name != "__pycache__"] == []
+    assert list(sublime.home.tmp.rglob("qwen-*")) == []

@@ -180,7 +180,9 @@ def _spawn(command: Sequence[str], folder: str, environment: Mapping[str, str], 
             stderr=subprocess.STDOUT,
             # Keys that are meant for a terminal don't reach it.
             start_new_session=True,
-            creationflags=_FLAGS,
+            creationflags=subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
+            if sys.platform == "win32"
+            else 0,
         )
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         if not os.path.isdir(folder):
@@ -191,9 +193,6 @@ def _spawn(command: Sequence[str], folder: str, environment: Mapping[str, str], 
     # Somebody has to hear of its end, or it stays in the list of processes.
     threading.Thread(target=process.wait, name="qwen-serve", daemon=True).start()
     return process
-
-
-_FLAGS = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0
 
 
 async def _listening(
@@ -237,7 +236,7 @@ async def _old_node(command: Sequence[str], environment: Mapping[str, str], word
             text=True,
             timeout=NODE_LIMIT,
             check=False,
-            creationflags=_FLAGS,
+            creationflags=subprocess.CREATE_NO_WINDOW if sys.platform == "win32" else 0,
         )
     except (OSError, subprocess.SubprocessError):
         return None

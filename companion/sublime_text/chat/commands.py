@@ -64,7 +64,7 @@ class QwenCompanionChatHomeCommand(sublime_plugin.TextCommand):
         return False
 
 
-class ChatCommand(sublime_plugin.WindowCommand):
+class _ChatCommand(sublime_plugin.WindowCommand):
     """A command for the window's chat."""
 
     def is_enabled(self) -> bool:
@@ -167,7 +167,7 @@ class QwenCompanionChatSendCommand(sublime_plugin.WindowCommand):
         have_chat(self.window, lambda adapter, chat: adapter.chats.send(chat, text, mid_turn=mid_turn))
 
 
-class QwenCompanionChatCancelCommand(ChatCommand):
+class QwenCompanionChatCancelCommand(_ChatCommand):
     """End the turn that runs."""
 
     def makes_sense(self, chat: ChatView) -> bool:
@@ -179,7 +179,7 @@ class QwenCompanionChatCancelCommand(ChatCommand):
         adapter.chats.cancel(chat)
 
 
-class QwenCompanionChatReconnectCommand(ChatCommand):
+class QwenCompanionChatReconnectCommand(_ChatCommand):
     """Connect again now."""
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
@@ -187,7 +187,7 @@ class QwenCompanionChatReconnectCommand(ChatCommand):
         adapter.chats.reconnect(chat)
 
 
-class QwenCompanionChatNewCommand(ChatCommand):
+class QwenCompanionChatNewCommand(_ChatCommand):
     """Begin a new conversation."""
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:

@@ -18,7 +18,7 @@ from ..page import Page
 from ..panels import PanelItem, choose, say
 from ..targets import missing, tab
 from ..windows import is_code
-from .commands import ChatCommand, begin, have_chat
+from .commands import _ChatCommand, begin, have_chat
 
 if TYPE_CHECKING:
     from ...conversation.snapshot import Choice
@@ -41,7 +41,7 @@ FORMS: dict[Form, str] = {
 BECOMES_DEFAULT = "The model becomes your default in Qwen Code, for other chats and terminals too"
 
 
-class _SwitchCommand(ChatCommand):
+class _SwitchCommand(_ChatCommand):
     """Switch to another model or mode."""
 
     placeholder = ""
@@ -99,7 +99,7 @@ class QwenCompanionChatModeCommand(_SwitchCommand):
         adapter.thread.post(lambda companion: companion.chats.switch_mode(window, identifier))
 
 
-class QwenCompanionChatSessionsCommand(ChatCommand):
+class QwenCompanionChatSessionsCommand(_ChatCommand):
     """Open, rename, export or delete one of the conversations in the chat's folder."""
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
@@ -190,7 +190,7 @@ def _details(session: SessionInfo, current: str) -> str:
     return " · ".join(fact for fact, holds in facts.items() if holds)
 
 
-class QwenCompanionDaemonCommand(ChatCommand):
+class QwenCompanionDaemonCommand(_ChatCommand):
     """Show where the chat's daemon runs, and its configuration."""
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:

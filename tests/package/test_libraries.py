@@ -1,0 +1,224 @@
+"""Libraries that are missing or do not fit, with the real Package Control: what a person reads, and what mends it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from companion.libraries.bounds import PAIR
+
+from ..e2e.mcp_client import connect
+from .control import NAME, Editor, Make, Sublime, address
+
+REPAIR = "run “Qwen Companion: Repair Libraries”"
+QUESTION = "QwenCompanion needs libraries that Package Control's channel lacks. Add its repository and install them?"
+NEEDS = "QwenCompanion needs annotated-types, anyio and 18 more libraries, which are not installed"
+MISSING = f"QwenCompanion: {NEEDS}; {REPAIR}."
+NEWER = "2.99.0"
+
+
+def works(editor: Editor) -> None:
+    with connect(editor.lock()) as client:
+        assert set(client.tools()) == {"openDiff", "closeDiff"}
+
+
+def repair(editor: Editor) -> None:
+    editor.do("command", name="qwen_companion_repair_libraries")
+
+
+@pytest.fixture(scope="module")
+def template(control: Path, offline: Path) -> Iterator[Sublime]:
+    """A data folder in which everything is installed."""
+    sublime = Sublime(control, [address(offline)])
+    editor = sublime.start()
+    editor.install()
+    editor.lock()
+    editor.quit()
+    yield sublime
+    sublime.remove()
+
+
+@pytest.fixture
+def installed(make: Make, template: Sublime) -> Sublime:
+    """A data folder of one's own in which everything is installed."""
+    sublime = make()
+    shutil.copytree(template.data, sublime.data, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    return sublime
+
+
+def newer_core(sublime: Sublime) -> None:
+    """Another package has had Package Control install a newer pydantic-core."""
+    (old,) = sublime.libraries.glob("pydantic_core-*.dist-info")
+    new = old.rename(old.with_name(f"pydantic_core-{NEWER}.dist-info"))
+    for file in ("METADATA", "RECORD"):
+        text = (new / file).read_text(encoding="utf-8")
+        text = text.replace(f"Version: {PAIR[1]}", f"Version: {NEWER}").replace(old.name, new.name)
+        (new / file).write_text(text, encoding="utf-8")
+
+
+def no_shared_folder(sublime: Sublime) -> None:
+    """Another package's library of the same top-level folder was removed, and the folder with it."""
+    shutil.rmtree(sublime.libraries / "opentelemetry")
+
+
+def half_a_shared_folder(sublime: Sublime) -> None:
+    """Another library of the same top-level folder has been installed over it."""
+    shutil.rmtree(sublime.libraries / "opentelemetry/context")
+
+
+def older(sublime: Sublime) -> None:
+    """A library from another installer, which Package Control leaves alone for good."""
+    (old,) = sublime.libraries.glob("h11-*.dist-info")
+    new = old.rename(old.with_name("h11-0.9.0.dist-info"))
+    for file in ("METADATA", "RECORD"):
+        text = (new / file).read_text(encoding="utf-8")
+        text = re.sub(r"^Version: .*", "Version: 0.9.0", text, flags=re.MULTILINE).replace(old.name, new.name)
+        (new / file).write_text(text, encoding="utf-8")
+    (new / "INSTALLER").write_text("uv\n", encoding="utf-8")
+
+
+def two_versions(sublime: Sublime) -> None:
+    """The trace of another version was left."""
+    (one,) = sublime.libraries.glob("uvicorn-*.dist-info")
+    shutil.copytree(one, one.with_name("uvicorn-0.1.0.dist-info"))
+
+
+@pytest.mark.parametrize(
+    ("break_it", "what"),
+    [
+        (newer_core, f"pydantic {PAIR[0]} needs pydantic-core {PAIR[1]}, but {NEWER} is installed"),
+        (no_shared_folder, "opentelemetry-api is not installed completely"),
+        (half_a_shared_folder, "opentelemetry-api is not installed completely"),
+        (older, "QwenCompanion needs h11 0.16.0 or later, but 0.9.0 is installed"),
+        (two_versions, "uvicorn is not installed completely"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence_and_repaired_by_one_command(
+    installed: Sublime, template: Sublime, break_it: Callable[[Sublime], None], what: str
+) -> None:
+    break_it(installed)
+    editor = installed.start()
+    sentence = f"QwenCompanion: {what}; {REPAIR}."
+    assert editor.wait_message(what) == sentence
+    assert [line for line in editor.console() if what in line] == [sentence]
+    assert not [line for line in editor.console() if "Traceback" in line]
+    editor.wait("withdrawn discovery files", lambda: not editor.lock_files())
+    repair(editor)
+    editor.wait_message("QwenCompanion: The libraries are installed.")
+    works(editor)
+    assert installed.versions() == template.versions()
+    editor.quit()
+
+
+def test_a_package_that_is_dropped_into_place_is_installed_with_one_ok(make: Make, offline: Path) -> None:
+    sublime = make()
+    sublime.drop(offline)
+    sublime.configure(NAME, repository=address(offline))
+    editor = sublime.start()
+    assert editor.wait_message("needs annotated-types") == MISSING
+    question = editor.wait("question", editor.question)
+    assert question["caption"] == QUESTION
+    # Nothing waits for the answer.
+    path = sublime.home.write("meanwhile.txt", "text")
+    assert editor.do("open_file", path=str(path))["view"]
+    assert editor.question() == question
+    editor.do("answer", panel=0)
+    works(editor)
+    editor.wait_message("QwenCompanion: The libraries are installed.")
+    assert sublime.settings("Package Control")["repositories"] == [address(offline)]
+    assert len(sublime.versions()) == 20
+    editor.quit()
+
+
+def test_a_no_is_remembered_and_the_command_asks_again(make: Make, offline: Path) -> None:
+    sublime = make()
+    sublime.drop(offline)
+    sublime.configure(NAME, repository=address(offline))
+    editor = sublime.start()
+    editor.wait("question", editor.question)
+    editor.do("answer", panel=1)
+    editor.wait("no question", lambda: editor.question() is None)
+    editor.wait("remembered answer", lambda: sublime.settings(NAME).get("offer_libraries") is False)
+    editor.quit()
+    editor = sublime.start()
+    assert editor.wait_message("needs annotated-types") == MISSING
+    assert editor.question() is None
+    assert sublime.versions() == {}
+    repair(editor)
+    assert editor.wait("question", editor.question)["caption"] == QUESTION
+    editor.do("answer", panel=0)
+    works(editor)
+    assert sublime.settings(NAME)["offer_libraries"] is True
+    editor.quit()
+
+
+def test_a_panel_that_is_escaped_from_is_no_answer(make: Make, offline: Path) -> None:
+    sublime = make()
+    sublime.drop(offline)
+    sublime.configure(NAME, repository=address(offline))
+    for _ in range(2):
+        editor = sublime.start()
+        editor.wait("question", editor.question)
+        editor.do("answer", panel=None)
+        editor.quit()
+    assert "offer_libraries" not in sublime.settings(NAME)
+
+
+def test_libraries_that_package_control_can_not_bring_are_said(make: Make, built: Path) -> None:
+    """A repository without the channel's own, and no channel."""
+    sublime = make()
+    sublime.drop(built)
+    sublime.configure(NAME, repository=address(built))
+    editor = sublime.start()
+    editor.wait("question", editor.question)
+    editor.do("answer", panel=0)
+    said = editor.wait_message("Package Control could not mend it")
+    assert "needs annotated-types, anyio and 3 more libraries, which are not installed" in said
+    editor.quit()
+
+
+def test_without_package_control_the_sentence_says_where_to_get_it(offline: Path) -> None:
+    sublime = Sublime(None)
+    try:
+        sublime.drop(offline)
+        editor = sublime.start()
+        said = editor.wait_message("needs annotated-types")
+        assert "install Package Control from https://packagecontrol.io/installation, then run" in said
+        assert editor.question() is None
+        repair(editor)
+        editor.wait_message("Package Control installs the libraries; install Package Control from https://")
+        editor.quit()
+    finally:
+        sublime.remove()
+
+
+def test_nothing_is_touched_where_all_is_well(installed: Sublime) -> None:
+    before = {path: path.stat().st_mtime_ns for path in installed.libraries.rglob("*.dist-info")}
+    editor = installed.start()
+    works(editor)
+    repair(editor)
+    editor.wait_message("QwenCompanion: The libraries are in order.")
+    assert not [one for one in editor.messages() if REPAIR in one]
+    assert {path: path.stat().st_mtime_ns for path in installed.libraries.rglob("*.dist-info")} == before
+    editor.quit()
+
+
+def test_a_library_that_is_upgraded_while_it_is_loaded_wants_a_restart(installed: Sublime, offline: Path) -> None:
+    """The package is reloaded, as by an upgrade, and goes on with what it has."""
+    editor = installed.start()
+    works(editor)
+    (old,) = installed.libraries.glob("starlette-*.dist-info")
+    new = old.rename(old.with_name("starlette-1.99.0.dist-info"))
+    record = new / "RECORD"
+    record.write_text(record.read_text(encoding="utf-8").replace(old.name, new.name), encoding="utf-8")
+    file = installed.installed / f"{NAME}.sublime-package"
+    file.touch()
+    said = editor.wait_message("Restart Sublime Text")
+    version = old.name.removeprefix("starlette-").removesuffix(".dist-info")
+    assert said == f"QwenCompanion: Restart Sublime Text: starlette {version} is loaded, but 1.99.0 is installed."
+    works(editor)
+    editor.quit()
