@@ -25,6 +25,8 @@ _EFFORT_PER_LINE = 8
 _MAX_PARTED = 20  # changed lines above a block
 _MAX_PAIRED = 2_000  # lines of a change that are compared one by one
 _MAX_LIKENED = 2_500  # old lines times new lines of a change
+MAX_SLACK = 100
+"""Lines that a change is moved at most; the limit of git."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +82,6 @@ def tally(found: Sequence[Change], old: Text, new: Text) -> Tally:
     inserted = sum(change.inserted for change in found) if _joined(new) else 0
     deleted = sum(change.deleted for change in found) if _joined(old) else 0
     return Tally(inserted, deleted, len(found))
-
-
-def change_at(found: Sequence[Change], line: int, side: Side = "new") -> Change | None:
-    """The change at a line of one side: the one that contains it, else one with lines missing beside it."""
-    missing: Change | None = None
-    for change in found:
-        start, end = _range(change, side)
-        if start <= line < end:
-            return change
-        if missing is None and start == end and line <= start <= line + 1:
-            missing = change
-    return missing
 
 
 def revert_edit(old: Text, new: Text, change: Change) -> Edit:
@@ -167,6 +157,16 @@ def paired_lines(old: Text, new: Text, change: Change) -> list[tuple[int, int]]:
         else:
             j += 1
     return pairs
+
+
+def slack(start: int, end: int, lines: Sequence[str]) -> Range:
+    """How many lines up and down a run of lines could be moved with the same meaning: equal lines surround it."""
+    up = down = 0
+    while up < MAX_SLACK and start - up > 0 and end > start and lines[start - up - 1] == lines[end - up - 1]:
+        up += 1
+    while down < MAX_SLACK and end + down < len(lines) and end > start and lines[start + down] == lines[end + down]:
+        down += 1
+    return up, down
 
 
 def _joined(text: Text) -> str:

@@ -38,7 +38,7 @@ def is_visible(view: sublime.View) -> bool:
     if not view.is_valid():
         return False
     sheet = view.sheet()
-    return sheet is None or sheet.is_selected()
+    return view.element() is not None or sheet is None or sheet.is_selected()
 
 
 def views_of_file(path: str) -> list[sublime.View]:
@@ -46,23 +46,36 @@ def views_of_file(path: str) -> list[sublime.View]:
     return [view for window in sublime.windows() if (view := window.find_open_file(path))]
 
 
-class FocusBefore:
-    """What has the focus in a window, to have it again later."""
+FOCUS_CHECK = 50
+"""Milliseconds after which a panel should have the focus that it was given."""
 
-    def __init__(self, window: sublime.Window, view: sublime.View | None) -> None:
-        self.view = view
+
+class FocusBefore:
+    """What has the focus in a window, to restore it later."""
+
+    def __init__(self, focus: Focus, window: sublime.Window) -> None:
+        self.view = view = focus.last(window)
+        self._focus = focus
         self._window = window
-        self._panel = window.active_panel() if view and view.sheet() is None else None
+        self._panel = window.active_panel() if view and view.element() is not None else None
 
     def restore(self) -> None:
-        """Give it the focus, unless it isn't on the screen any more."""
+        """Restore the focus, unless the view is no longer on the screen."""
         is_hidden_panel = self._panel is not None and self._window.active_panel() != self._panel
         if self.view and is_visible(self.view) and not is_hidden_panel:
-            self._window.focus_view(self.view)
+            self._focus.give(self._window, self.view)
+            if self._panel:
+                sublime.set_timeout(self._check_panel, FOCUS_CHECK)
+
+    def _check_panel(self) -> None:
+        """Focus the panel by its name: `focus_view` may not reach a panel (the editor's issue 3349)."""
+        is_lost = self._window.is_valid() and self._focus.last(self._window) != self.view
+        if is_lost and self._window == sublime.active_window() and self._window.active_panel() == self._panel:
+            self._window.run_command("show_panel", {"panel": self._panel})
 
 
 class GroupContents:
-    """What a group of a window shows, to be shown again later."""
+    """What a group of a window shows, to show it again later."""
 
     def __init__(self, window: sublime.Window, group: int) -> None:
         self.window = window
@@ -75,8 +88,12 @@ class GroupContents:
         sheets = [sheet for sheet in self.sheets if self._is_here(sheet)]
         if sheets:
             show_in_group(self.window, self.group, sheets)
-        if self.active and self._is_here(self.active):
+        if self.active and self._is_here(self.active) and self.window == sublime.active_window():
             self.window.focus_sheet(self.active)
+
+    def shows(self, view: sublime.View | None) -> bool:
+        """Whether a view is one of those that are shown."""
+        return view is not None and any(sheet.id() == view.sheet_id() for sheet in self.sheets)
 
     def _is_here(self, sheet: sublime.Sheet) -> bool:
         return sheet.window() == self.window and sheet.group() == self.group
@@ -99,9 +116,28 @@ class Focus:
     def __init__(self) -> None:
         self._last: dict[int, sublime.View] = {}
         self._codes: dict[int, list[sublime.View]] = {}
+        self._given: dict[int, sublime.View] = {}
+        """The views that get the focus as soon as their windows are in front."""
+
+    def give(self, window: sublime.Window, view: sublime.View) -> None:
+        """Focus a view of a window, at once or when the window comes to the front.
+
+        `focus_view` would raise a window that is behind (the editor's issue 4407).
+        """
+        if window == sublime.active_window():
+            window.focus_view(view)
+        else:
+            self._given[window.id()] = self._last[window.id()] = view
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
+        if window == sublime.active_window():
+            given = _still_in(window, self._given.pop(window.id(), None))
+            if given and given != view and is_visible(given):
+                window.focus_view(given)
+                return
+        elif window.id() in self._given:
+            return
         self._last[window.id()] = view
         if is_code(view):
             before = [one for one in self._codes.get(window.id(), []) if one != view and _still_in(window, one)]
@@ -121,6 +157,7 @@ class Focus:
         """A window closes."""
         self._last.pop(window.id(), None)
         self._codes.pop(window.id(), None)
+        self._given.pop(window.id(), None)
 
 
 def _still_in(window: sublime.Window, view: sublime.View | None) -> sublime.View | None:
