@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .compare import Change, compare
-from .words import LONG_LINE, Words
+from .compare import Change, compare, shortest
+from .slides import MAX_SLIDE, slide
+from .words import Words
 
 Text = str | Sequence[str]
 Side = Literal["old", "new"]
@@ -22,7 +23,6 @@ Range = tuple[int, int]
 # One unit of effort is one line, or one pair of equal lines, that is examined. It takes at most 0.3 µs.
 _EFFORT = 1_000_000
 _EFFORT_PER_LINE = 8
-_MAX_PARTED = 20  # changed lines above a block
 _MAX_PAIRED = 2_000  # lines of a change that are compared one by one
 _MAX_LIKENED = 2_500  # old lines times new lines of a change
 
@@ -71,8 +71,10 @@ def changes(old: Text, new: Text) -> list[Change]:
     if old == new:
         return []
     old, new = lines_of(old), lines_of(new)
+    if not old[-1] and not new[-1]:
+        old, new = old[:-1], new[:-1]  # the empty piece after the last line feed is no line to a reader
     effort = _EFFORT + _EFFORT_PER_LINE * (len(old) + len(new))
-    return _part(_slide(compare(old, new, effort), old, new), old, new)
+    return slide(shortest(compare(old, new, effort), old, new, effort), old, new)
 
 
 def tally(found: Sequence[Change], old: Text, new: Text) -> Tally:
@@ -80,18 +82,6 @@ def tally(found: Sequence[Change], old: Text, new: Text) -> Tally:
     inserted = sum(change.inserted for change in found) if _joined(new) else 0
     deleted = sum(change.deleted for change in found) if _joined(old) else 0
     return Tally(inserted, deleted, len(found))
-
-
-def change_at(found: Sequence[Change], line: int, side: Side = "new") -> Change | None:
-    """The change at a line of one side: the one that contains it, else one with lines missing beside it."""
-    missing: Change | None = None
-    for change in found:
-        start, end = _range(change, side)
-        if start <= line < end:
-            return change
-        if missing is None and start == end and line <= start <= line + 1:
-            missing = change
-    return missing
 
 
 def revert_edit(old: Text, new: Text, change: Change) -> Edit:
@@ -169,77 +159,15 @@ def paired_lines(old: Text, new: Text, change: Change) -> list[tuple[int, int]]:
     return pairs
 
 
+def slack(start: int, end: int, lines: Sequence[str]) -> Range:
+    """How many lines up and down a run of lines could be moved with the same meaning: equal lines surround it."""
+    up = down = 0
+    while up < MAX_SLIDE and start - up > 0 and end > start and lines[start - up - 1] == lines[end - up - 1]:
+        up += 1
+    while down < MAX_SLIDE and end + down < len(lines) and end > start and lines[start + down] == lines[end + down]:
+        down += 1
+    return up, down
+
+
 def _joined(text: Text) -> str:
     return text if isinstance(text, str) else "\n".join(text)
-
-
-def _range(change: Change, side: Side) -> Range:
-    return (change.old_start, change.old_end) if side == "old" else (change.new_start, change.new_end)
-
-
-def _slide(found: list[Change], old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """Moves lines that came or went to where a block starts.
-
-    The same texts often differ by other lines as well: a new block may be "}, {, …" or "{, …, }".
-    """
-    settled: list[Change] = []
-    for at, change in enumerate(found):
-        if change.deleted and change.inserted:
-            settled.append(change)
-            continue
-        side: Side = "new" if change.inserted else "old"
-        lines = new if change.inserted else old
-        start, end = _range(change, side)
-        # One equal line is left between this change and the next.
-        lowest = _range(settled[-1], side)[1] + 1 if settled else 0
-        highest = _range(found[at + 1], side)[0] - 1 if at + 1 < len(found) else len(lines)
-        up = down = 0
-        while start - up > lowest and lines[start - up - 1] == lines[end - up - 1]:
-            up += 1
-        while end + down < highest and lines[start + down] == lines[end + down]:
-            down += 1
-        best = 0
-        if up or down:
-            # The empty piece after the last line feed is no line to a reader, so it stays out of a change.
-            if end + down == len(lines) and not lines[-1]:
-                down -= 1
-            indentations = [_indentation(line) for line in lines[start - up : start + down + 1]]
-            best = max(range(-up, down + 1), key=lambda by: (-indentations[by + up], by))
-        settled.append(change.shifted(best))
-    return settled
-
-
-def _part(found: list[Change], old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """Parts changed lines from a block that came or went right after them, for each to be undone by itself.
-
-    They are one change where the block's end could as well be its beginning: what ends in blank lines may be said to
-    begin with them, and then touches the line above.
-    """
-    parted: list[Change] = []
-    for at, change in enumerate(found):
-        few = min(change.deleted, change.inserted)
-        if 0 < few <= _MAX_PARTED and change.deleted != change.inserted:
-            side: Side = "old" if change.deleted > few else "new"
-            start, end = _range(change, side)
-            lines = old if side == "old" else new
-            highest = _range(found[at + 1], side)[0] - 1 if at + 1 < len(found) else len(lines) - 1
-            down = 0
-            while end + down < highest and lines[start + few + down] == lines[end + down]:
-                down += 1
-            if down and _became(old, new, change, few):
-                lead = Change(change.old_start, change.old_start + few, change.new_start, change.new_start + few)
-                rest = Change(lead.old_end, change.old_end, lead.new_end, change.new_end)
-                parted += [lead, rest.shifted(down)]
-                continue
-        parted.append(change)
-    return parted
-
-
-def _became(old: Sequence[str], new: Sequence[str], change: Change, lines: int) -> bool:
-    """Whether each of the first lines of a change is like its counterpart."""
-    return all(Words(old[change.old_start + i]).likeness(Words(new[change.new_start + i])) for i in range(lines))
-
-
-def _indentation(line: str) -> int:
-    text = line.lstrip()
-    return len(line) - len(text) if text else LONG_LINE  # a change starts with a blank line only if it has to

@@ -17,6 +17,8 @@ from itertools import count
 # In a part with more pairs of equal lines than this, groups of lines that occur once are tried first.
 _MANY_PAIRS = 5_000
 _GROUPS = (4, 16, 64)  # lines
+_MAX_CELLS = 200_000_000
+"""Items of one side times items of the other for which the longest common subsequence is computed: about 25 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,69 @@ def compare(old: Sequence[str], new: Sequence[str], effort: int) -> list[Change]
     return sorted(found, key=lambda change: (change.old_start, change.new_start))
 
 
+def shortest(found: list[Change], old: Sequence[str], new: Sequence[str], effort: int) -> list[Change]:
+    """The differences with the fewest lines: `found`, unless it is worth the effort to find fewer.
+
+    Anchors read well, but a line that occurs once may have moved, and then costs more than it is worth.
+    """
+    if not found:
+        return found
+    first, last = found[0], found[-1]
+    a, b = _numbered(old[first.old_start : last.old_end], new[first.new_start : last.new_end])
+    equal = len(a) - sum(change.deleted for change in found)
+    b_counts = Counter(b)
+    if equal == sum(min(times, b_counts[line]) for line, times in Counter(a).items()):
+        return found
+    if len(a) * len(b) > _MAX_CELLS or _lcs_cost(a, b) > effort:
+        return found
+    pairs = _longest_common(a, b)
+    if len(pairs) <= equal:
+        return found
+    fewer: list[Change] = []
+    a_at = b_at = 0
+    for i, j in [*pairs, (len(a), len(b))]:
+        if a_at < i or b_at < j:
+            fewer.append(
+                Change(first.old_start + a_at, first.old_start + i, first.new_start + b_at, first.new_start + j)
+            )
+        a_at, b_at = i + 1, j + 1
+    return fewer
+
+
+def _lcs_cost(a: Sequence[int], b: Sequence[int]) -> int:
+    """The effort of `_longest_common`, measured."""
+    return 4 * (len(a) + len(b)) + len(a) * len(b) // 1_000
+
+
+def _longest_common(a: list[int], b: list[int]) -> list[tuple[int, int]]:
+    """The positions of a longest common subsequence.
+
+    The bits of an integer stand for a row of the well-known table (Hyyrö 2004): a bit is 0 where the length grows.
+    """
+    places: defaultdict[int, int] = defaultdict(int)
+    for j, item in enumerate(b):
+        places[item] |= 1 << j
+    full = (1 << len(b)) - 1
+    row = full
+    rows: list[int] = []
+    for item in a:
+        matches = row & places[item] if item in places else 0
+        row = ((row + matches) | (row - matches)) & full
+        rows.append(row)
+    pairs: list[tuple[int, int]] = []
+    i, j = len(a), len(b)
+    while i and j:
+        if rows[i - 1] >> (j - 1) & 1:
+            j -= 1
+        else:
+            i -= 1
+            if not i or rows[i - 1] >> (j - 1) & 1:
+                j -= 1
+                pairs.append((i, j))
+    pairs.reverse()
+    return pairs
+
+
 def _numbered(a: Iterable[Hashable], b: Iterable[Hashable]) -> tuple[list[int], list[int]]:
     """A number for each item, the same for equal items. Numbers are compared and hashed faster."""
     numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
@@ -103,9 +168,11 @@ def _anchors(a: list[int], b: list[int], effort: int) -> tuple[list[tuple[int, i
         return [], min(size, effort)
     if anchors := _once_in_both(a, b):
         return anchors, size
+    spent = 2 * size
+    if len(a) * len(b) <= _MAX_CELLS and (cost := _lcs_cost(a, b)) <= effort - spent:
+        return _longest_common(a, b), spent + cost
     a_counts, b_counts = Counter(a), Counter(b)
     pairs = sum(times * b_counts[line] for line, times in a_counts.items())
-    spent = 2 * size
     if pairs > _MANY_PAIRS:
         a_groups, b_groups = a, b
         for width in _GROUPS:
@@ -116,7 +183,7 @@ def _anchors(a: list[int], b: list[int], effort: int) -> tuple[list[tuple[int, i
     if pairs > effort - spent:
         return [], spent
     match = SequenceMatcher(None, a, b, autojunk=False).find_longest_match()
-    return [(match.a, match.b)], spent + pairs  # its other lines are equal too, which the parts around it will see
+    return [(match.a, match.b)], spent + pairs  # the parts around it will find its other lines
 
 
 def _fours(groups: list[int], width: int) -> Iterator[tuple[int, ...]]:

@@ -13,6 +13,7 @@ from itertools import accumulate
 from ..garbage import no_collection
 from .changes import Tally, changes, fillers, lines_of, paired_lines, tally
 from .compare import Change
+from .targets import revert_fingerprint
 from .words import word_changes
 
 Points = tuple[int, int]
@@ -23,6 +24,8 @@ There may be 50,000. The garbage collector ignores plain tuples of numbers. As m
 it examine all objects of the editor's plugins, which takes 100 ms.
 """
 
+MAX_LINKS = 2_000
+"""With more changes than this there are no links at the changes."""
 MAX_WORDS = 2_000
 """With more changed lines than this, only lines are marked and no words."""
 
@@ -43,6 +46,8 @@ class Marks:
     original: Side
     proposal: Side
     tally: Tally
+    fingerprints: list[str]
+    """One for each change, for its link. Empty if there are more than `MAX_LINKS` changes."""
 
 
 def marks(original: str, proposal: str) -> Marks:
@@ -69,6 +74,7 @@ def _marks(original: str, proposal: str) -> Marks:
             [(new_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "new"],
         ),
         tally(found, old, new),
+        [revert_fingerprint(change, new) for change in found] if len(found) <= MAX_LINKS else [],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ..messages import Messages
@@ -23,8 +24,11 @@ class ReviewViews(Messages, Protocol):
         """Mark the changes of an edited proposal, if it is still at this version."""
         ...
 
-    def edit_review(self, review: Review, edit: Edit, version: int) -> None:
-        """Edit the proposal, if it is still at this version."""
+    def edit_review(self, review: Review, edits: Sequence[Edit], version: int) -> None:
+        """Answer `Reviews.edit`: make these edits, in order from the top, if the proposal is still at this version.
+
+        There may be none.
+        """
         ...
 
     def review_changed_on_disk(self, review: Review) -> None:

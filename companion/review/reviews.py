@@ -9,19 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, Literal
+from typing import Any
 
 from ..clis import families
 from ..garbage import no_collection
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings
-from .changes import change_at, changes, restore_edit, revert_edit
-from .compare import Change
+from .changes import Edit
 from .disk import DiskFile, read_file, stamp
 from .marks import Marks, marks
 from .port import ReviewViews
 from .review import Owner, Request, Review
 from .source_text import SourceText
+from .targets import Target, edits_of
 
 logger = logging.getLogger(__name__)
 
@@ -139,15 +139,13 @@ class Reviews:
         if (review := self.find(number)) and self._is_comparable(review, text):
             self._background(self._compare(review, text, version))
 
-    def revert(self, number: int, text: str, line: int, version: int) -> None:
-        """Undo the change at a line of the proposal, counted from 0."""
-        if review := self._editable(number):
-            self._background(self._edit(review, "new", text, line, version))
+    def edit(self, number: int, target: Target, text: str, version: int) -> None:
+        """Revert or restore changes of a proposal whose text is `text` at this version of its view.
 
-    def restore(self, number: int, text: str, line: int, version: int) -> None:
-        """Make the change at a line again, as the CLI proposed it."""
+        The answer is `edit_review`, whatever happens.
+        """
         if review := self._editable(number):
-            self._background(self._edit(review, "old", text, line, version))
+            self._background(self._edit(review, target, text, version))
 
     async def look(self) -> None:
         """Check whether the files of open reviews have changed on disk.
@@ -210,16 +208,15 @@ class Reviews:
         found = await asyncio.to_thread(marks, review.original, text)
         self._editor.show_marks(review, found, version)
 
-    async def _edit(self, review: Review, side: Literal["old", "new"], text: str, line: int, version: int) -> None:
-        """Undo ("new") or make again ("old") the change at a line of `text`."""
-        other = review.original if side == "new" else review.shown
-        before, after = (other, text) if side == "new" else (text, other)
-        change = await asyncio.to_thread(_change_at, before, after, line, side)
-        if change:
-            edit = (revert_edit if side == "new" else restore_edit)(before, after, change)
-            self._editor.edit_review(review, edit, version)
-        else:
-            self._editor.mention("There is no change at the caret.", review.owner.window)
+    async def _edit(self, review: Review, target: Target, text: str, version: int) -> None:
+        edits: list[Edit] = []
+        try:
+            edits = await asyncio.to_thread(_edits_of, target, review, text)
+            if not edits:
+                nothing = "This link is out of date." if target.fingerprint else "There is no change at the caret."
+                self._editor.mention(nothing, review.owner.window)
+        finally:
+            self._editor.edit_review(review, edits, version)
 
     def _is_comparable(self, review: Review, text: str) -> bool:
         limits = self.settings_of(review.owner.window)
@@ -283,9 +280,9 @@ class Reviews:
         return review.proposed.restore(shown, review.disk.source)
 
 
-def _change_at(before: str, after: str, line: int, side: Literal["old", "new"]) -> Change | None:
+def _edits_of(target: Target, review: Review, text: str) -> list[Edit]:
     with no_collection():
-        return change_at(changes(before, after), line, side)
+        return edits_of(target, review.original, review.shown, text)
 
 
 def _differs(disk: DiskFile, review: Review) -> bool:

@@ -180,6 +180,7 @@ class Adapter:
         self.settings.look(window)
         self.status_bar.activated(window, view)
         self.chats.activated(window, view)
+        self.diffs.activated(window, view)
         identifier, number, now = window.id(), view.id(), _now()
         if is_code(view):
             view.settings().set(FOCUSED_SETTING, now)
@@ -257,9 +258,9 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self.diffs.show_marks(review, marks, version))
 
-    def edit_review(self, review: Review, edit: Edit, version: int) -> None:
+    def edit_review(self, review: Review, edits: Sequence[Edit], version: int) -> None:
         """See Editor."""
-        self._bridge.post(lambda: self.diffs.apply(review, edit, version))
+        self._bridge.post(lambda: self.diffs.apply(review, edits, version))
 
     def review_changed_on_disk(self, review: Review) -> None:
         """See Editor."""
@@ -321,7 +322,9 @@ class Adapter:
         view = target.new_file()
         view.set_name(f"{title} (your edits)")
         view.set_scratch(True)
-        view.run_command("qwen_companion_edit_diff", {"start": 0, "end": 0, "text": text})
+        view.run_command("qwen_companion_edit_diff", {"edits": [[0, 0, text]]})
+        view.sel().clear()
+        view.sel().add(0)
         before.restore()
         if focus and focus.is_valid():
             self.focus.give(target, focus)

@@ -10,6 +10,7 @@ import sublime_plugin
 from . import package
 from .windows import DIFF_SETTING
 
+WAITING_CONTEXT = "qwen_companion.diff_waits"
 Args = dict[str, Any] | None
 _SAVES = {"save", "save_as", "prompt_save_as"}
 _SAVED_BY_HAND = {"async": True}
@@ -80,14 +81,23 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         """The same for a save that arrives as a text command."""
         return _instead_of_saving(view, command_name, args)
 
+    def on_post_text_command(self, view: sublime.View, command_name: str, args: Args) -> None:
+        """A click into a view is the command `drag_select`."""
+        if command_name == "drag_select" and (adapter := package.adapter()):
+            adapter.diffs.clicked(view)
+
     def on_query_context(
         self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool
     ) -> bool | None:
-        """The context of our key bindings: whether the focus is in a diff."""
-        if key != DIFF_SETTING:
+        """The contexts of our key bindings: the focus is in a diff; a diff waits in the window."""
+        if key == DIFF_SETTING:
+            holds = view.settings().get(DIFF_SETTING) is not None
+        elif key == WAITING_CONTEXT:
+            adapter = package.adapter()
+            holds = adapter is not None and bool(adapter.diffs.in_window(view.window()))
+        else:
             return None
-        is_diff = view.settings().get(DIFF_SETTING) is not None
-        return is_diff == operand if operator == sublime.QueryOperator.EQUAL else is_diff != operand
+        return holds == operand if operator == sublime.QueryOperator.EQUAL else holds != operand
 
     def on_exit(self) -> None:
         """The editor quits."""
@@ -98,4 +108,6 @@ def _instead_of_saving(view: sublime.View, command_name: str, args: Args) -> tup
     """The command to run instead of a save in a diff: the views of a diff are never written to a file."""
     if command_name not in _SAVES or view.settings().get(DIFF_SETTING) is None:
         return None
-    return ("qwen_companion_accept_diff" if command_name == "save" and args == _SAVED_BY_HAND else "noop"), {}
+    if command_name == "save" and args == _SAVED_BY_HAND:
+        return "qwen_companion_accept_diff", {"by_key": True}
+    return "noop", {}

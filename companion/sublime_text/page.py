@@ -23,7 +23,7 @@ class Page:
             return
         rows = [view.rowcol(region.b)[0] for region in view.sel()] or [0]
         view.set_read_only(False)
-        view.run_command("qwen_companion_edit_diff", {"start": 0, "end": view.size(), "text": text})
+        view.run_command("qwen_companion_edit_diff", {"edits": [[0, view.size(), text]]})
         view.set_read_only(True)
         view.clear_undo_stack()
         view.sel().clear()

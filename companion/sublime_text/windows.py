@@ -89,6 +89,10 @@ class GroupContents:
         if may_focus and self.active and self._is_here(self.active):
             self.window.focus_sheet(self.active)
 
+    def shows(self, view: sublime.View | None) -> bool:
+        """Whether a view is one of those that are shown."""
+        return view is not None and any(sheet.id() == view.sheet_id() for sheet in self.sheets)
+
     def _is_here(self, sheet: sublime.Sheet) -> bool:
         return sheet.window() == self.window and sheet.group() == self.group
 

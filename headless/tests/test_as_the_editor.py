@@ -508,7 +508,7 @@ def test_is_enabled_must_say_yes_or_no(window: Any, package: Package):
 
 def test_filter_args_takes_the_mouse_event_away(window: Any):
     """P: Command.filter_args. T:SublimeLinter calls it."""
-    command = sublime_plugin.WindowCommand(window)
+    command: Any = sublime_plugin.WindowCommand(window)
     assert command.filter_args({"a": 1, "event": {}}) == {"a": 1}
     assert command.filter_args(None) is None
 

@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,7 +121,7 @@ def test_a_package_that_is_dropped_into_place_is_installed_with_one_ok(make: Mak
     sublime.configure(NAME, repository=address(offline))
     editor = sublime.start()
     assert editor.wait_message("needs annotated-types") == MISSING
-    question = editor.wait("question", editor.question)
+    question: Any = editor.wait("question", editor.question)
     assert question["caption"] == QUESTION
     # Nothing waits for the answer.
     path = sublime.home.write("meanwhile.txt", "text")

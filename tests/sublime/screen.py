@@ -62,6 +62,17 @@ class Screen:
         """The texts of a proposal's annotations, in the order of the changes."""
         return [words(text) for text in self._annotations.get((view.id(), "qwen_companion.changes"), ([], None))[0]]
 
+    def links(self, view: sublime.View) -> list[str]:
+        """The targets of the links in a proposal's annotations, in the order of the changes."""
+        texts = self._annotations.get((view.id(), "qwen_companion.changes"), ([], None))[0]
+        return [href for text in texts for href in _HREF.findall(text)]
+
+    def navigate(self, view: sublime.View) -> Callable[[str], None]:
+        """What a click on a link in a proposal's annotations calls."""
+        found = self._annotations[view.id(), "qwen_companion.changes"][1]
+        assert found
+        return found
+
     def click(self, view: sublime.View, href: str) -> None:
         """Click a link in a phantom of a view, or in an annotation."""
         for (number, _), (texts, navigate) in self._annotations.items():

@@ -120,7 +120,7 @@ class TestHiddenQuestion(ChatCase):
         bar, editor = loaded("sublime_text.status.bar"), loaded("editor")
         self.assertEqual(bar.status_text(editor.WindowStatus(questions=1)), "Qwen Companion: waiting · 1 question")
         status = editor.WindowStatus(("Qwen Code",), 2, 2)
-        self.assertEqual(bar.status_text(status), "Qwen Code · 2 diffs · 2 questions")
+        self.assertEqual(bar.status_text(status), "Qwen Code · 2 diffs (F8) · 2 questions")
         yield 1
 
 

@@ -21,7 +21,7 @@ class TestDiffs(CompanionCase):
         self.assertTrue(self.original.is_read_only())
         self.assertFalse(self.proposal.is_read_only())
         shown = self.window.selected_sheets_in_group(self.window.get_view_index(self.proposal)[0])
-        self.assertEqual([sheet.view() for sheet in shown], [self.original, self.proposal])
+        self.assertEqual([sheet.view() for sheet in shown], [self.view, self.original, self.proposal])
         self.assertEqual(self.proposal.settings().get("qwen_companion.file_path"), str(self.file))
 
     def test_the_first_undo_does_not_empty_the_proposal(self) -> Steps:

@@ -35,7 +35,7 @@ class TestSaving(CompanionCase):
             for args in (None, {}, {"quiet": True}, {"async": True, "quiet": True}):
                 self.assertEqual(tell(told, "save", args), ("noop", {}))
             self.assertEqual(tell(told, "save_as", BY_HAND), ("noop", {}))
-            self.assertEqual(tell(told, "save", BY_HAND), ("qwen_companion_accept_diff", {}))
+            self.assertEqual(tell(told, "save", BY_HAND), ("qwen_companion_accept_diff", {"by_key": True}))
             self.assertIsNone(tell(told, "copy", None))
         self.window.focus_view(self.view)
         self.assertIsNone(listener.on_window_command(self.window, "save", BY_HAND))
@@ -371,4 +371,4 @@ class TestProposals(CompanionCase):
         yield lambda: not old.is_valid()
         yield lambda: PROPOSAL + "# mine\n" in [text_of(view) for view in self.window.views()]
         self.assertEqual(self.cli.outcomes, [])
-        self.assertEqual(self.selected(), [self.original, self.proposal])
+        self.assertEqual(self.selected(), [self.view, self.original, self.proposal])

@@ -28,7 +28,7 @@ class TestPlaces(CompanionCase):
         self.window.focus_view(self.view)
         yield from self.open_diff(PROPOSAL)
         self.assertEqual(self.window.layout(), TWO_GROUPS)
-        self.assertEqual(self.selected(0), [self.original, self.proposal])
+        self.assertEqual(self.selected(0), [self.view, self.original, self.proposal])
         self.assertEqual(self.selected(1), right)
         self.proposal.run_command("qwen_companion_reject_diff")
         yield from self.closed()
@@ -168,7 +168,7 @@ class TestPlaces(CompanionCase):
     def test_a_diff_stays_level_with_its_original_when_edits_of_another_are_kept(self) -> Steps:
         """design.md: the view that keeps them opens behind what is shown."""
         yield from self.open_diff(PROPOSAL)
-        shown = [self.original, self.proposal]
+        shown = [self.view, self.original, self.proposal]
         yield from self.open_diff("x = 1\n", self.folder / "b.py")
         self.proposal.run_command("append", {"characters": "# mine\n"})
         yield from self.done(self.cli.call("closeDiff", filePath=str(self.folder / "b.py")))

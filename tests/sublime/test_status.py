@@ -25,7 +25,7 @@ class TestStatusBar(CompanionCase):
     def test_it_shows_who_is_connected_and_what_waits(self) -> Steps:
         yield lambda: self.status() == "Qwen Code"
         yield from self.open_diff(BETTER)
-        yield lambda: self.status() == "Qwen Code · 1 diff"
+        yield lambda: self.status() == "Qwen Code · 1 diff (F8)"
         self.proposal.run_command("qwen_companion_reject_diff")
         yield from self.closed()
         yield lambda: self.status() == "Qwen Code"
@@ -54,8 +54,8 @@ class TestStatusBar(CompanionCase):
     def test_its_texts(self) -> None:
         module, status = loaded("sublime_text.status.bar"), loaded("editor").WindowStatus
         self.assertEqual(module.status_text(None), "Qwen Companion: off")
-        self.assertEqual(module.status_text(status((), 2)), "Qwen Companion: waiting · 2 diffs")
-        self.assertEqual(module.status_text(status(("A", "B", "A"), 1)), "A ×2, B · 1 diff")
+        self.assertEqual(module.status_text(status((), 2)), "Qwen Companion: waiting · 2 diffs (F8)")
+        self.assertEqual(module.status_text(status(("A", "B", "A"), 1)), "A ×2, B · 1 diff (F8)")
 
 
 class TestReport(CompanionCase):

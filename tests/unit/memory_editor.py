@@ -107,10 +107,12 @@ class MemoryEditor:
         if diff and diff.version == version:
             diff.marks = marks
 
-    def edit_review(self, review: Review, edit: Edit, version: int) -> None:
+    def edit_review(self, review: Review, edits: Sequence[Edit], version: int) -> None:
         diff = self.diffs.get(review.number)
-        if diff and diff.version == version:
-            diff.text, diff.version = edit.apply(diff.text), version + 1
+        if diff and diff.version == version and edits:
+            for edit in reversed(edits):
+                diff.text = edit.apply(diff.text)
+            diff.version += 1
 
     def review_changed_on_disk(self, review: Review) -> None:
         if diff := self.diffs.get(review.number):

@@ -12,6 +12,7 @@ import pytest
 
 from companion.conversation.snapshot import Locality
 from companion.review import reviews as review_module
+from companion.review.targets import Target
 from companion.settings import Settings
 
 from .chatting import Room, ask, chatting, resolve
@@ -272,12 +273,12 @@ def test_the_changes_of_a_request_cant_be_undone_one_by_one(asked: Asked, projec
         ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
         [diff] = await room.diff()
         number = diff.review.number
-        room.reviews.revert(number, "new\n", 0, 0)
-        room.reviews.restore(number, "new\n", 0, 0)
+        room.reviews.edit(number, Target("revert", ((0, 0),)), "new\n", 0)
+        room.reviews.edit(number, Target("restore", ((0, 0),)), "new\n", 0)
         why = "Qwen Code writes a.py as it proposes: accept or reject the whole."
         assert room.editor.mentioned == [(why, 1)] * 2
         assert diff.text == "new\n"
-        room.reviews.revert(0, "new\n", 0, 0)
+        room.reviews.edit(0, Target("revert", ((0, 0),)), "new\n", 0)
 
     asked(test)
 

@@ -13,7 +13,9 @@ import pytest
 
 from companion.companion import Companion
 from companion.review import reviews as review_module
+from companion.review import targets as targets_module
 from companion.review.compare import Change
+from companion.review.targets import Target
 from companion.settings import Settings
 
 from .conftest import Running, until
@@ -433,11 +435,17 @@ class TestChanges:
     def test_a_change_is_reverted_and_restored(self, running: Running, stream: Stream, number: int, path: str):
         """D3: by the line that the caret is in."""
         diff = running.diff(path)
-        running.do(lambda companion: companion.reviews.revert(number, diff.text, 0, diff.version))
+        running.do(
+            lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), diff.text, diff.version)
+        )
         until(lambda: diff.text == "a\nb\nc\nD\n")
-        running.do(lambda companion: companion.reviews.revert(number, diff.text, 3, diff.version))
+        running.do(
+            lambda companion: companion.reviews.edit(number, Target("revert", ((3, 3),)), diff.text, diff.version)
+        )
         until(lambda: diff.text == self.OLD)
-        running.do(lambda companion: companion.reviews.restore(number, diff.text, 3, diff.version))
+        running.do(
+            lambda companion: companion.reviews.edit(number, Target("restore", ((3, 3),)), diff.text, diff.version)
+        )
         until(lambda: diff.text == "a\nb\nc\nD\n")
         running.accept(path)
         assert stream.take("ide/diffAccepted")["content"] == "a\r\nb\r\nc\r\nD\r\n"
@@ -445,7 +453,9 @@ class TestChanges:
     def test_where_nothing_has_changed_nothing_is_reverted(self, running: Running, number: int, path: str):
         """D3."""
         diff = running.diff(path)
-        running.do(lambda companion: companion.reviews.revert(number, diff.text, 1, diff.version))
+        running.do(
+            lambda companion: companion.reviews.edit(number, Target("revert", ((1, 1),)), diff.text, diff.version)
+        )
         until(lambda: ("There is no change at the caret.", 1) in running.editor.mentioned)
         assert diff.text == "A\nb\nc\nD\n"
 
@@ -453,8 +463,8 @@ class TestChanges:
         """D3: the edit was meant for another text."""
         diff = running.diff(path)
         diff.version += 1
-        running.do(lambda companion: companion.reviews.revert(number, diff.text, 0, 0))
-        running.do(lambda companion: companion.reviews.revert(number, diff.text, 3, 1))
+        running.do(lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), diff.text, 0))
+        running.do(lambda companion: companion.reviews.edit(number, Target("revert", ((3, 3),)), diff.text, 1))
         until(lambda: diff.text == "A\nb\nc\nd\n")
 
     def test_while_a_change_is_looked_for_nothing_is_collected(
@@ -462,17 +472,21 @@ class TestChanges:
     ):
         """Issue 3, figures: the collector holds every thread, the UI thread too."""
         collects: list[bool] = []
-        changes = review_module.changes
+        changes = targets_module.changes
 
-        def watched(old: str, new: str) -> list[Change]:
+        def watched(old: Any, new: Any) -> list[Change]:
             collects.append(gc.isenabled())
             return changes(old, new)
 
-        monkeypatch.setattr(review_module, "changes", watched)
+        monkeypatch.setattr(targets_module, "changes", watched)
         diff = running.diff(path)
-        running.do(lambda companion: companion.reviews.revert(number, diff.text, 0, diff.version))
+        running.do(
+            lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), diff.text, diff.version)
+        )
         until(lambda: diff.text == "a\nb\nc\nD\n")
-        running.do(lambda companion: companion.reviews.restore(number, diff.text, 0, diff.version))
+        running.do(
+            lambda companion: companion.reviews.edit(number, Target("restore", ((0, 0),)), diff.text, diff.version)
+        )
         until(lambda: diff.text == "A\nb\nc\nD\n")
         assert collects == [False, False]
         assert gc.isenabled()
@@ -490,8 +504,8 @@ class TestChanges:
         """D3: late news of its view."""
         running.reject(path)
         running.do(lambda companion: companion.reviews.compare(number, "", 0))
-        running.do(lambda companion: companion.reviews.revert(number, "", 0, 0))
-        running.do(lambda companion: companion.reviews.restore(number, "", 0, 0))
+        running.do(lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), "", 0))
+        running.do(lambda companion: companion.reviews.edit(number, Target("restore", ((0, 0),)), "", 0))
         assert running.editor.diffs == {}
 
     @pytest.mark.parametrize("settings", [Settings(max_marked_bytes=5), Settings(max_marked_lines=2)])

@@ -160,7 +160,7 @@ def _export(adapter: Adapter, chat: ChatView, session: SessionInfo, form: Form) 
         view.set_scratch(True)
         if syntax := sublime.find_syntax_for_file(f"x.{form}"):
             view.assign_syntax(syntax)
-        view.run_command("qwen_companion_edit_diff", {"start": 0, "end": 0, "text": text})
+        view.run_command("qwen_companion_edit_diff", {"edits": [[0, 0, text]]})
         view.sel().clear()
         view.sel().add(0)
 

@@ -15,15 +15,18 @@ if TYPE_CHECKING:
 
 
 class QwenCompanionEditDiffCommand(sublime_plugin.TextCommand):
-    """Replace a part of a view with a text, unchanged."""
+    """Replace parts of a view with texts, exactly as given."""
 
-    def run(self, edit: sublime.Edit, start: int, end: int, text: str) -> None:
-        """`start` and `end` are points; `text` has plain line feeds."""
+    def run(self, edit: sublime.Edit, edits: list[list[Any]]) -> None:
+        """Make edits, [start, end, text] each, given from the top. Their points are those before any of them."""
         settings = self.view.settings()
-        translates_tabs = "\t" in text and settings.get("translate_tabs_to_spaces")
+        translates_tabs = any("\t" in text for _, _, text in edits) and settings.get("translate_tabs_to_spaces")
         if translates_tabs:
             settings.set("translate_tabs_to_spaces", False)
-        self.view.replace(edit, sublime.Region(start, end), text)
+        for start, end, text in reversed(edits):
+            # `replace` would select what it inserts at a caret.
+            self.view.erase(edit, sublime.Region(start, end)) if start < end else None
+            self.view.insert(edit, start, text)
         if translates_tabs:
             settings.set("translate_tabs_to_spaces", True)
 
@@ -40,12 +43,14 @@ class _DiffCommand(sublime_plugin.TextCommand):
         adapter = package.adapter()
         return adapter is not None and adapter.diffs.meant(self.view) is not None
 
-    def run(self, edit: sublime.Edit) -> None:
-        """Run the command on the diff."""
+    def run(self, edit: sublime.Edit, *, by_key: bool = False) -> None:
+        """Run the command on the diff. `by_key` says that a key or a save did it, perhaps by accident."""
         if (adapter := package.adapter()) and (diff := adapter.diffs.meant(self.view)):
-            self.on_diff(adapter.diffs, diff)
+            if not by_key:
+                diff.attention.entered()
+            self.on_diff(adapter.diffs, diff, by_key=by_key)
 
-    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Run the command on a diff."""
         raise NotImplementedError
 
@@ -53,55 +58,55 @@ class _DiffCommand(sublime_plugin.TextCommand):
 class QwenCompanionAcceptDiffCommand(_DiffCommand):
     """Accept the proposed change with the person's edits."""
 
-    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Tell the CLI, which writes the file."""
-        diffs.accept(diff)
+        diffs.accept(diff, by_key=by_key)
 
 
 class QwenCompanionRejectDiffCommand(_DiffCommand):
     """Reject the proposed change."""
 
-    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Tell the CLI, which leaves the file as it is."""
-        diffs.reject(diff)
+        diffs.reject(diff, by_key=by_key)
 
 
 class QwenCompanionNextChangeCommand(_DiffCommand):
     """Go to the next change."""
 
-    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Move the proposal's caret."""
-        diff.go(1)
+        diff.actions.move(1)
 
 
 class QwenCompanionPreviousChangeCommand(_DiffCommand):
     """Go to the previous change."""
 
-    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Move the proposal's caret."""
-        diff.go(-1)
+        diff.actions.move(-1)
 
 
 class QwenCompanionRevertChangeCommand(_DiffCommand):
-    """Undo the change at the proposal's caret."""
+    """Undo the changes at the carets."""
 
-    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Use the lines of the file on disk."""
-        diffs.revert(diff)
+        diffs.edit(diff, "revert", self.view)
 
 
 class QwenCompanionRestoreChangeCommand(_DiffCommand):
-    """Restore the change at the proposal's caret."""
+    """Restore the changes at the carets."""
 
-    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Use the lines that the CLI proposed."""
-        diffs.restore(diff)
+        diffs.edit(diff, "restore", self.view)
 
 
 class QwenCompanionToggleDiffLayoutCommand(_DiffCommand):
     """Switch a diff between side by side and inline."""
 
-    def on_diff(self, diffs: Diffs, diff: DiffView) -> None:
+    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Keep the proposal's text and its undo history."""
         diff.toggle_layout()
 
@@ -122,10 +127,9 @@ class QwenCompanionAcceptAllCommand(_WindowDiffsCommand):
     """Accept every diff of the window."""
 
     def run(self) -> None:
-        """Accept each with its current text."""
+        """Accept each with its current text. Ask first if some have not been on the screen."""
         if adapter := package.adapter():
-            for diff in self._diffs():
-                adapter.diffs.accept(diff)
+            adapter.diffs.accept_all(self.window)
 
 
 class QwenCompanionRejectAllCommand(_WindowDiffsCommand):
@@ -134,8 +138,16 @@ class QwenCompanionRejectAllCommand(_WindowDiffsCommand):
     def run(self) -> None:
         """Reject each."""
         if adapter := package.adapter():
-            for diff in self._diffs():
-                adapter.diffs.reject(diff)
+            adapter.diffs.reject_all(self.window)
+
+
+class QwenCompanionGoToDiffCommand(_WindowDiffsCommand):
+    """Go to the diff that waits, or to the next one."""
+
+    def run(self) -> None:
+        """Show it and focus its proposal."""
+        if adapter := package.adapter():
+            adapter.diffs.show_next(self.window, adapter.focus.last(self.window))
 
 
 class QwenCompanionPendingDiffsCommand(_WindowDiffsCommand):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import sublime
 
-from ..windows import DIFF_SETTING, Focus, find_window, is_chat, is_terminal, is_visible
+from ...review.reviews import NOT_EDITABLE
+from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_window, is_visible
+from .actions import ChangeActions
 from .leftovers import clear
 from .view import DiffView, Layout
 
@@ -16,7 +18,10 @@ if TYPE_CHECKING:
     from ...review.marks import Marks
     from ...review.review import Review
     from ...review.reviews import Reviews
+    from ...review.targets import Action, Target
 
+GO_KEY = "F8"
+"""The key of Go to Diff."""
 QUIET = 150
 """Milliseconds without an edit before the changes are marked again."""
 
@@ -39,21 +44,35 @@ class Diffs:
         self._open: dict[int, DiffView] = {}
 
     def open(self, review: Review, marks: Marks | None) -> None:
-        """Show a review in its session's window. The focus stays where it is, unless the diff covers that view."""
+        """Show a review in its session's window.
+
+        The focus stays where it is. In the group of the diff, the view that has it stays beside the diff. If that is
+        another diff, the new one opens behind it.
+        """
         window = find_window(review.owner.window)
         if window is None:
             self._tell(lambda reviews: reviews.reject(review.number))
             return
         focus = self._focus.last(window)
         code = self._focus.last_code(window)
-        group = window.get_view_index(code)[0] if code else window.active_group()
-        layout, before = self._layout(window), self._focus.before(window, focus)
-        diff = DiffView(window, max(group, 0), review, layout, before, lambda href: self._clicked(diff, href))
+        group = max(window.get_view_index(code)[0] if code else window.active_group(), 0)
+        before, contents = self._focus.before(window, focus), GroupContents(window, group)
+        is_focused = focus is not None and is_visible(focus)
+        beside = focus if is_focused and contents.shows(focus) else None
+        is_behind = beside is not None and self.find(beside) is not None
+        diff = DiffView(window, group, review, self._layout(window), before, lambda href: self._clicked(diff, href))
+        diff.actions = ChangeActions(diff, lambda *args: self._ask_edits(diff, *args))
         self._open[review.number] = diff
         diff.show_marks(marks)
-        stays = focus is not None and (is_terminal(focus) or is_chat(focus))
-        diff.show(focus if focus and stays and window.get_view_index(focus)[0] == diff.group else None)
-        self._focus.give(window, focus if focus and is_visible(focus) else diff.proposal)
+        if is_behind:
+            contents.restore()
+        else:
+            diff.show(beside)
+        if focus and is_focused:
+            self._focus.give(window, focus)
+        else:
+            diff.attention.landed = True
+            self._focus.give(window, diff.proposal)
 
     def text(self, review: Review) -> str | None:
         """The text of a review's proposal, or None if it isn't open."""
@@ -66,24 +85,38 @@ class Diffs:
         if diff and diff.proposal.is_valid() and diff.proposal.change_count() == version:
             diff.show_marks(marks)
 
-    def apply(self, review: Review, edit: Edit, version: int) -> None:
-        """Edit a proposal, unless it has been edited since."""
-        diff = self._open.get(review.number)
-        if diff and diff.proposal.is_valid() and diff.proposal.change_count() == version:
-            diff.apply(edit)
+    def apply(self, review: Review, edits: Sequence[Edit], version: int) -> None:
+        """The companion has computed the edits of a command on changes."""
+        if diff := self._open.get(review.number):
+            diff.actions.answered(edits, version)
 
     def close(self, review: Review) -> None:
-        """A review has its outcome: close its views and restore the focus."""
+        """A review has its outcome: close its views and restore the focus, or go on to the next diff."""
         diff = self._open.pop(review.number, None)
         if diff is None:
             return
         window = diff.window
         focus = self._focus.last(window) if window.is_valid() else None
-        after = diff.focus_before if focus in diff.views else self._focus.before(window, focus)
+        was_in_diff = focus in diff.views
+        after = diff.focus_before if focus is None or was_in_diff else self._focus.before(window, focus)
+        was_shown = diff.is_shown
         for other in self._open.values():
             other.take_over(diff)
         diff.close()
-        after.restore()
+        waiting = [other for other in self.in_window(window) if other.group == diff.group]
+        if was_shown and waiting and not any(other.is_shown for other in waiting):
+            self._go_on(waiting[0], after, was_in_diff=was_in_diff)
+        else:
+            after.restore()
+
+    def _go_on(self, diff: DiffView, after: FocusBefore, *, was_in_diff: bool) -> None:
+        """Show the next diff. It gets the focus if the person has answered in a diff."""
+        if was_in_diff:
+            self.show(diff)
+        else:
+            view = after.view
+            diff.show(view if view and is_visible(view) and diff.window.get_view_index(view)[0] == diff.group else None)
+            after.restore()
 
     def changed_on_disk(self, review: Review) -> None:
         """The file differs from what the diff shows."""
@@ -110,28 +143,73 @@ class Diffs:
         in_window = self.in_window(view.window())
         return in_window[0] if len(in_window) == 1 else None
 
-    def accept(self, diff: DiffView) -> None:
+    def accept(self, diff: DiffView, *, by_key: bool = False) -> None:
         """The person accepts."""
         text = diff.text()
-        if text is not None:
-            self._tell(lambda reviews: reviews.accept(diff.review.number, text))
+        if text is not None and self._may_answer(diff, by_key=by_key):
+            self._accept(diff, text)
 
-    def reject(self, diff: DiffView) -> None:
+    def reject(self, diff: DiffView, *, by_key: bool = False) -> None:
         """The person rejects."""
-        self._tell(lambda reviews: reviews.reject(diff.review.number))
+        if self._may_answer(diff, by_key=by_key):
+            self._reject(diff)
 
-    def revert(self, diff: DiffView, line: int | None = None) -> None:
-        """Undo the change at a line, or at the caret."""
-        self._at_line(diff, line, lambda reviews, *where: reviews.revert(*where))
+    def accept_all(self, window: sublime.Window) -> None:
+        """Accept every diff of a window, after a question if the person has not seen all of them."""
+        diffs = self.in_window(window)
+        if unseen := [diff for diff in diffs if not diff.attention.was_shown]:
+            names = "\n".join(diff.review.name for diff in unseen[:20])
+            question = f"Accept {len(diffs)} diff{'s' * (len(diffs) != 1)}, {len(unseen)} not viewed?\n\n{names}"
+            if not sublime.ok_cancel_dialog(question, "Accept All"):
+                return
+        for diff in diffs:
+            if (text := diff.text()) is not None:
+                self._accept(diff, text)
 
-    def restore(self, diff: DiffView) -> None:
-        """Restore the change at the caret as it was proposed."""
-        self._at_line(diff, None, lambda reviews, *where: reviews.restore(*where))
+    def reject_all(self, window: sublime.Window) -> None:
+        """Reject every diff of a window."""
+        for diff in self.in_window(window):
+            self._reject(diff)
 
     def show(self, diff: DiffView) -> None:
-        """Show a diff and focus its proposal."""
+        """Go to a diff: show it and focus its proposal."""
+        diff.attention.entered()
         diff.show()
         diff.window.focus_view(diff.proposal)
+
+    def show_next(self, window: sublime.Window, view: sublime.View | None) -> None:
+        """Go to the only diff of a window, or to the one after that of a view."""
+        diffs = self.in_window(window)
+        if diffs:
+            current = self.find(view) if view else None
+            if current is None:
+                self.show(next((diff for diff in diffs if diff.is_shown), diffs[0]))
+            else:
+                self.show(diffs[(diffs.index(current) + 1) % len(diffs)])
+
+    def activated(self, window: sublime.Window, view: sublime.View) -> None:
+        """A view got the focus."""
+        if not self._open or window.active_view() != view:
+            return
+        for diff in self.in_window(window):
+            if view in diff.views:
+                diff.attention.shown()
+                diff.attention.focused()
+            else:
+                diff.attention.left()
+
+    def clicked(self, view: sublime.View) -> None:
+        """The person has clicked into a view."""
+        if self._open and (diff := self.find(view)):
+            diff.attention.entered()
+
+    def edit(self, diff: DiffView, action: Action, view: sublime.View) -> None:
+        """Revert or restore the changes at the carets of the view that a command was run on."""
+        if diff.review.is_editable:
+            side = view if view == diff.original else diff.proposal
+            diff.actions.edit(action, side)
+        else:
+            self._say_not_editable(diff)
 
     def edited(self, view: sublime.View) -> None:
         """A view was edited. The marks of a proposal are updated after a short pause."""
@@ -146,7 +224,7 @@ class Diffs:
         """A view was closed. Closing the proposal rejects it."""
         diff = self.find(view)
         if diff and view == diff.proposal:
-            self.reject(diff)
+            self._reject(diff)
 
     def clear_leftovers(self, window: sublime.Window) -> list[str]:
         """Sublime has restored a window's views. Close those of old diffs; the result names the tabs that were kept."""
@@ -167,27 +245,52 @@ class Diffs:
         if diff.needs_marks(version) and (text := diff.text()) is not None:
             self._tell(lambda reviews: reviews.compare(diff.review.number, text, version))
 
-    def _at_line(self, diff: DiffView, line: int | None, call: Callable[[Reviews, int, str, int, int], None]) -> None:
-        text = diff.text()
-        selection = diff.proposal.sel()
-        if text is not None and (line is not None or len(selection)):
-            at = line if line is not None else diff.proposal.rowcol(selection[0].b)[0]
-            version = diff.proposal.change_count()
-            self._tell(lambda reviews: call(reviews, diff.review.number, text, at, version))
+    def _ask_edits(self, diff: DiffView, target: Target, text: str, version: int) -> None:
+        self._tell(lambda reviews: reviews.edit(diff.review.number, target, text, version))
+
+    def _may_answer(self, diff: DiffView, *, by_key: bool) -> bool:
+        """Whether the diff may be answered now. If not, the person hears why."""
+        attention = diff.attention
+        if not attention.was_shown:
+            self.show(diff)
+            why = f"Look at the diff of {diff.review.name} before you answer."
+        elif by_key and not attention.is_entered:
+            why = f"The diff of {diff.review.name} has opened by itself. Press {GO_KEY} to go to it first."
+        elif by_key and not attention.is_settled:
+            why = f"The diff of {diff.review.name} has only just appeared. Try again in a second."
+        else:
+            return True
+        diff.window.status_message(f"QwenCompanion: {why}")
+        return False
+
+    def _accept(self, diff: DiffView, text: str) -> None:
+        self._tell(lambda reviews: reviews.accept(diff.review.number, text))
+
+    def _reject(self, diff: DiffView) -> None:
+        self._tell(lambda reviews: reviews.reject(diff.review.number))
+
+    def _say_not_editable(self, diff: DiffView) -> None:
+        why = NOT_EDITABLE.format(cli=diff.review.owner.cli, name=diff.review.name)
+        diff.window.status_message(f"QwenCompanion: {why}")
 
     def _clicked(self, diff: DiffView, href: str) -> None:
-        what, _, index = href.partition(":")
+        what, _, of = href.partition(":")
+        diff.attention.is_entered = True
         match what:
             case "accept":
-                self.accept(diff)
+                self.accept(diff, by_key=True)
             case "reject":
-                self.reject(diff)
+                self.reject(diff, by_key=True)
             case "next":
-                diff.go(1)
+                diff.actions.move(1)
             case "previous":
-                diff.go(-1)
-            case "revert" if (line := diff.line_of_change(int(index))) is not None:
-                self.revert(diff, line)
+                diff.actions.move(-1)
+            case "revert" | "restore":
+                generation, _, fingerprint = of.partition(":")
+                if generation == str(diff.generation):
+                    diff.actions.follow(what, fingerprint)
+                else:
+                    diff.window.status_message("QwenCompanion: This link is out of date.")
             case _:
                 pass
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...garbage import no_collection
+from ...review.marks import MAX_LINKS
 
 if TYPE_CHECKING:
     from ...review.marks import Filler, Points, Side
@@ -19,7 +20,7 @@ AT_ONCE = 4_000
 WORDS = "qwen_companion.words"
 FILLERS = "qwen_companion.fillers"
 
-MAX_DECORATED = 2_000
+MAX_DECORATED = MAX_LINKS
 """With more changes than this there are no fillers and links: thousands of phantoms make an editor slow."""
 
 _FILLER = (
@@ -30,7 +31,7 @@ _FILLER = (
     "div {{ padding-top: {above}px; line-height: {line}px; background-color: var(--filler); }}"
     "</style><div>&nbsp;</div></body>"
 )
-_LINK = '<a href="{href}:{index}">{text}</a>'
+_LINK = '<a href="{href}">{text}</a>'
 _LINES = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.DRAW_EMPTY
 _OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL
 _NOT_DRAWN = _LINES | sublime.RegionFlags.DRAW_NO_FILL
@@ -61,8 +62,10 @@ class SideMarks:
         self._marks_gaps = marks_gaps
         self._fillers: list[int] = []
 
-    def steps(self, side: Side, *, inline: bool) -> list[Callable[[], None]]:
+    def steps(self, side: Side, links: Sequence[str], *, inline: bool) -> list[Callable[[], None]]:
         """The steps that draw the marks. Each is short, so that the UI thread stays responsive.
+
+        `links` names the changes for their links.
 
         In an inline diff, Sublime draws the lines itself and needs no fillers.
         """
@@ -70,7 +73,7 @@ class SideMarks:
         lines = side.lines if self._marks_gaps else [points for points in side.lines if points[0] < points[1]]
         parts = [lines[at : at + AT_ONCE] for at in range(0, len(lines), AT_ONCE)] or [[]]
         steps: list[Callable[[], None]] = [
-            lambda at=at, part=part: self._draw_lines(_key(at), part, few, _NOT_DRAWN if inline else _LINES)
+            lambda at=at, part=part: self._draw_lines(_key(at), part, links if few else (), inline=inline)
             for at, part in enumerate(parts)
         ]
         words = [] if inline else side.words
@@ -89,13 +92,13 @@ class SideMarks:
         self._view.erase_regions(WORDS)
         self._erase_fillers()
 
-    def _draw_lines(self, key: str, lines: Sequence[Points], few: bool, flags: sublime.RegionFlags) -> None:
+    def _draw_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], *, inline: bool) -> None:
         with no_collection():
-            self._add_lines(key, lines, few, flags)
+            self._add_lines(key, lines, links, _NOT_DRAWN if inline else _LINES)
 
-    def _add_lines(self, key: str, lines: Sequence[Points], few: bool, flags: sublime.RegionFlags) -> None:
-        links = [_LINK.format(href="revert", index=i, text="↩ revert") for i in range(len(lines) if few else 0)]
+    def _add_lines(self, key: str, lines: Sequence[Points], names: Sequence[str], flags: sublime.RegionFlags) -> None:
         if self._clicked:
+            links = [_LINK.format(href=f"revert:{name}", text="↩ revert") for name in names]
             color = self._view.style_for_scope(self._scope).get("foreground", "")
             self._view.add_regions(key, _regions(lines), self._scope, "", flags, links, color, self._clicked)
         else:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import sublime
 
 from ..windows import DIFF_SETTING, FocusBefore, GroupContents, is_visible, show_in_group, views_of_file
+from .attention import Attention
 from .header import Header, original_header, orphaned_header, proposal_header
 from .leftovers import let_go, remember
 from .marks import SideMarks, are_few, change_regions
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ...review.changes import Edit, Tally
     from ...review.marks import Marks
     from ...review.review import Review
+    from .actions import ChangeActions
 
 Layout = Literal["side_by_side", "inline"]
 
@@ -33,7 +35,7 @@ CHUNK = 500_000
 class DiffView:
     """The views of a review: the proposal, editable unless a chat asks, and, side by side with it, the file on disk.
 
-    `act` is called with the href that the person clicks: accept, reject, next, previous, or revert:INDEX of a change.
+    `act` is called with the href that the person clicks: accept, reject, next, previous, revert:… or restore:….
     """
 
     def __init__(
@@ -50,8 +52,14 @@ class DiffView:
         self.review = review
         self.layout: Layout = layout
         self.focus_before = focus_before
+        self.actions: ChangeActions
+        """Set by the owner of the diff."""
+        self.attention = Attention()
+        self.generation = 0
+        """Counts the drawings of the links, so that one of an older drawing can be told."""
         self._act = act
         self._before = GroupContents(window, group)
+        self._others = [sheet for sheet in window.selected_sheets() if sheet.group() != group]
         own = self._views_of_file()
         self._like = next((view for view in own if view.window() == window), next(iter(own), None))
         self._marks: Marks | None = None
@@ -62,7 +70,6 @@ class DiffView:
         self._warned: list[str] = []
         self._is_changed_on_disk = False
         self._scroll: ScrollTogether | None = None
-        window.focus_group(group)
         self.original: sublime.View | None = None
         if layout == "side_by_side":
             self.original = self._new_original()
@@ -91,6 +98,7 @@ class DiffView:
         """Select the views side by side, next to a view of the same group that has to stay visible."""
         views = [*([beside] if beside else []), *self.views]
         show_in_group(self.window, self.group, [sheet for view in views if (sheet := view.sheet())])
+        self.attention.shown()
 
     def text(self) -> str | None:
         """The current text of the proposal, or None if its view is closed."""
@@ -107,15 +115,24 @@ class DiffView:
         self._marks = marks
         self._draw()
 
-    def apply(self, edit: Edit) -> None:
-        """Edit the proposal as one undo step, and put the caret where the edit can be undone."""
-        args = {"start": edit.start, "end": edit.end, "text": edit.text}
+    def apply(self, edits: Sequence[Edit], *, moves_carets: bool) -> None:
+        """Make edits of the proposal as one undo step. The carets may go where the edits can be undone."""
+        args = {"edits": [[edit.start, edit.end, edit.text] for edit in edits]}
         self.proposal.run_command("qwen_companion_edit_diff", args)
-        caret = edit.start + len(edit.text)
-        if edit.text.endswith("\n") and not (edit.text == "\n" and caret == self.proposal.size()):
-            caret -= 1  # into the last inserted line
-        self.proposal.sel().clear()
-        self.proposal.sel().add(caret)
+        if moves_carets:
+            self.proposal.sel().clear()
+            self.proposal.sel().add_all(self._carets_after(edits))
+
+    def _carets_after(self, edits: Sequence[Edit]) -> list[sublime.Region]:
+        carets: list[sublime.Region] = []
+        moved = 0
+        for edit in edits:
+            caret = edit.start + moved + len(edit.text)
+            if edit.text.endswith("\n") and not (edit.text == "\n" and caret == self.proposal.size()):
+                caret -= 1  # into the last inserted line
+            carets.append(sublime.Region(caret))
+            moved += len(edit.text) - (edit.end - edit.start)
+        return carets
 
     def go(self, step: Literal[1, -1]) -> None:
         """Go to the next or the previous change from the caret, and wrap around at the end."""
@@ -129,11 +146,6 @@ class DiffView:
         self.proposal.sel().add(target)
         self.window.focus_view(self.proposal)
         self.proposal.show_at_center(target)
-
-    def line_of_change(self, index: int) -> int | None:
-        """The current line of a change, from 0."""
-        regions = change_regions(self.proposal)
-        return self.proposal.rowcol(regions[index].begin())[0] if index < len(regions) else None
 
     def warn_changed_on_disk(self) -> None:
         """The file has changed since the diff was opened."""
@@ -161,7 +173,6 @@ class DiffView:
         else:
             self._show_inline(shown=False)
             self.group, index = self.window.get_view_index(self.proposal)
-            self.window.focus_group(self.group)
             self.original = self._new_original()
             if self.window.get_view_index(self.original)[1] > index:
                 self.window.set_view_index(self.original, self.group, index)
@@ -196,6 +207,8 @@ class DiffView:
 
     def _new_view(self, side: str, title: str) -> sublime.View:
         view = self.window.new_file()
+        if self.window.get_view_index(view)[0] != self.group:
+            self.window.set_view_index(view, self.group, len(self.window.views_in_group(self.group)))
         view.set_name(title)
         view.set_scratch(True)
         settings = view.settings()
@@ -226,8 +239,8 @@ class DiffView:
 
     def _fill(self, view: sublime.View, text: str, then: Callable[[], None]) -> None:
         def insert(start: int) -> None:
-            args = {"start": view.size(), "end": view.size(), "text": text[start : start + CHUNK]}
-            view.run_command("qwen_companion_edit_diff", args)
+            edit = [view.size(), view.size(), text[start : start + CHUNK]]
+            view.run_command("qwen_companion_edit_diff", {"edits": [edit]})
 
         def finish() -> None:
             if self._like is None and view.settings().get("detect_indentation"):
@@ -261,9 +274,11 @@ class DiffView:
             self._show_inline(shown=True)
         if marks is None:
             return
-        steps = self._proposal_marks.steps(marks.proposal, inline=not side_by_side)
+        self.generation += 1
+        links = [f"{self.generation}:{one}" for one in marks.fingerprints]
+        steps = self._proposal_marks.steps(marks.proposal, links, inline=not side_by_side)
         if side_by_side and self.original and self._is_original_filled:
-            steps += self._original_marks.steps(marks.original, inline=False)
+            steps += self._original_marks.steps(marks.original, [], inline=False)
         drawing = self._drawing = object()
         in_steps(steps, lambda: self._drawing is drawing and all(view.is_valid() for view in self.views))
 

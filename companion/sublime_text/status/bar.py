@@ -72,8 +72,8 @@ def status_text(status: WindowStatus | None) -> str:
     counts = Counter(status.clis)
     clis = ", ".join(name if times == 1 else f"{name} ×{times}" for name, times in counts.items())
     waiting = [
-        f"{count} {what}{'s' if count != 1 else ''}"
-        for count, what in ((status.diffs, "diff"), (status.questions, "question"))
+        f"{count} {what}{'s' if count != 1 else ''}{key}"
+        for count, what, key in ((status.diffs, "diff", " (F8)"), (status.questions, "question", ""))
         if count
     ]
     return " · ".join((clis or "Qwen Companion: waiting", *waiting))

@@ -1,0 +1,107 @@
+"""Which changes a command refers to, and the edits of the proposal that it makes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from .changes import Edit, Range, Side, changes, lines_of, restore_edit, revert_edit, slack
+from .compare import Change, unchanged
+
+Action = Literal["revert", "restore"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The changes to revert or to restore: those at some lines, or the one with a fingerprint."""
+
+    action: Action
+    lines: tuple[Range, ...] = ()
+    """The first and the last line of each caret or selection."""
+    side: Side = "new"
+    """The side of the lines: "old" for the original, "new" for the proposal."""
+    fingerprint: str = ""
+
+
+def fingerprint(start: int, end: int, lines: Sequence[str]) -> str:
+    """Identifies a change by its range on the side that stays as it is, and by its lines on the side that is edited."""
+    digest = hashlib.blake2b("\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=6)
+    return f"{start}-{end}-{digest.hexdigest()}-{len(lines)}"
+
+
+def revert_fingerprint(change: Change, new: Sequence[str]) -> str:
+    """The fingerprint of one of the changes from the original to the proposal."""
+    return fingerprint(change.old_start, change.old_end, new[change.new_start : change.new_end])
+
+
+def restore_fingerprint(change: Change, old: Sequence[str]) -> str:
+    """The fingerprint of one of the changes from the edited proposal to the one that the CLI sent."""
+    return fingerprint(change.new_start, change.new_end, old[change.old_start : change.old_end])
+
+
+def edits_of(target: Target, original: str, shown: str, text: str) -> list[Edit]:
+    """The edits of `text` for a target, from the top. `shown` is the proposal as it came, `text` as it is now."""
+    originals, now = lines_of(original), lines_of(text)
+    if target.action == "revert":
+        found = changes(originals, now)
+        if target.fingerprint:
+            chosen = [change for change in found if revert_fingerprint(change, now) == target.fingerprint]
+        else:
+            chosen = touched(found, target.lines, target.side, originals if target.side == "old" else now)
+        return [revert_edit(originals, now, change) for change in chosen]
+    proposed = lines_of(shown)
+    found = changes(now, proposed)
+    if target.fingerprint:
+        chosen = [change for change in found if restore_fingerprint(change, now) == target.fingerprint]
+    else:
+        lines = target.lines if target.side == "new" else _across(target.lines, originals, now)
+        chosen = touched(found, lines, "old", now)
+    return [restore_edit(now, proposed, change) for change in chosen]
+
+
+def touched(found: Sequence[Change], ranges: Sequence[Range], side: Side, lines: Sequence[str]) -> list[Change]:
+    """The changes that carets or selections touch, from the top.
+
+    A change that has lines on this side is touched if one of them is. One that has none lies between two lines: it is
+    touched by the line below it, and by the line above it if that touches nothing else. The last resort is a change
+    that could just as well be at the line.
+    """
+    chosen: set[Change] = set()
+    for first, last in ranges:
+        spans = [(change, *_range(change, side)) for change in found]
+        hit = [change for change, start, end in spans if start <= last and end > first and start < end]
+        hit += [change for change, start, end in spans if start == end and first <= start <= last]
+        if first < last == len(lines) - 1:
+            hit += [change for change, start, end in spans if start == end == last + 1]
+        if not hit:
+            hit = [change for change, start, end in spans if start == end == last + 1]
+        if not hit:
+            hit = [change for change in found if _could_touch(change, first, last, side, lines)]
+        chosen.update(hit)
+    return [change for change in found if change in chosen]
+
+
+def _could_touch(change: Change, first: int, last: int, side: Side, lines: Sequence[str]) -> bool:
+    start, end = _range(change, side)
+    up, down = slack(start, end, lines)
+    return start - up <= last + 1 and end + down >= first and bool(up or down)
+
+
+def _range(change: Change, side: Side) -> Range:
+    return (change.old_start, change.old_end) if side == "old" else (change.new_start, change.new_end)
+
+
+def _across(ranges: Sequence[Range], old: Sequence[str], new: Sequence[str]) -> list[Range]:
+    """The lines of the new text that correspond to lines of the old one."""
+    runs = list(unchanged(changes(old, new), old, new))
+
+    def line(at: int) -> int:
+        before = [run for run in runs if run[0] <= at]
+        if not before:
+            return 0
+        old_at, new_at, length = before[-1]
+        return new_at + min(at - old_at, length)
+
+    return [(line(first), line(last)) for first, last in ranges]

@@ -1,0 +1,97 @@
+"""Moving between changes, reverting and restoring them: one command after another, however fast they are given."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import sublime
+
+from ...review.targets import Action, Target
+
+if TYPE_CHECKING:
+    from ...review.changes import Edit
+    from .view import DiffView
+
+TARGETS = "qwen_companion.targets"
+"""Key of the hidden regions that keep a command's carets while the proposal is edited."""
+TRIES = 5
+"""How often the edits of a command are computed again because the text has changed meanwhile."""
+
+
+class ChangeActions:
+    """The commands on the changes of one diff. `ask` sends a target, the text and its version to the companion."""
+
+    def __init__(self, diff: DiffView, ask: Callable[[Target, str, int], object]) -> None:
+        self._diff = diff
+        self._ask = ask
+        self._queue: deque[Callable[[], None]] = deque()
+        self._waiting: Callable[[], Target] | None = None
+        self._carets: list[sublime.Region] = []
+        self._tries = 0
+
+    def move(self, step: Literal[1, -1]) -> None:
+        """Go to the next or the previous change, after the commands before."""
+        self._add(lambda: self._diff.go(step))
+
+    def edit(self, action: Action, view: sublime.View) -> None:
+        """Revert or restore the changes at the carets of one of the two views."""
+        self._add(lambda: self._begin_at_carets(action, view))
+
+    def follow(self, action: Action, fingerprint: str) -> None:
+        """Revert or restore the change that a link names."""
+        self._add(lambda: self._begin(lambda: Target(action, fingerprint=fingerprint)))
+
+    def answered(self, edits: Sequence[Edit], version: int) -> None:
+        """The edits for the current command have arrived, perhaps none."""
+        if self._waiting is None or not self._diff.proposal.is_valid():
+            return
+        if edits and self._diff.proposal.change_count() != version and self._tries < TRIES:
+            self._send()
+            return
+        if edits and self._diff.proposal.change_count() == version:
+            self._diff.apply(edits, moves_carets=list(self._diff.proposal.sel()) == self._carets)
+        self._waiting = None
+        self._diff.proposal.erase_regions(TARGETS)
+        self._run()
+
+    def _add(self, command: Callable[[], None]) -> None:
+        self._queue.append(command)
+        self._run()
+
+    def _run(self) -> None:
+        while self._queue and self._waiting is None:
+            self._queue.popleft()()
+
+    def _begin_at_carets(self, action: Action, view: sublime.View) -> None:
+        if view == self._diff.original:
+            lines = _lines(view, list(view.sel()))
+            self._begin(lambda: Target(action, lines, "old"))
+        else:
+            proposal = self._diff.proposal
+            flags = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
+            proposal.add_regions(TARGETS, list(proposal.sel()), flags=flags)
+            self._begin(lambda: Target(action, _lines(proposal, proposal.get_regions(TARGETS))))
+
+    def _begin(self, target: Callable[[], Target]) -> None:
+        self._waiting = target
+        self._carets = list(self._diff.proposal.sel())
+        self._tries = 0
+        self._send()
+
+    def _send(self) -> None:
+        text = self._diff.text()
+        if self._waiting and text is not None:
+            self._tries += 1
+            self._ask(self._waiting(), text, self._diff.proposal.change_count())
+
+
+def _lines(view: sublime.View, regions: Sequence[sublime.Region]) -> tuple[tuple[int, int], ...]:
+    """The first and the last line of each region. The line after a selected line feed doesn't count."""
+    lines: list[tuple[int, int]] = []
+    for region in regions:
+        first = view.rowcol(region.begin())[0]
+        last, column = view.rowcol(region.end())
+        lines.append((first, last - (column == 0 and last > first)))
+    return tuple(lines)

@@ -1,0 +1,164 @@
+"""A diff never takes what the person types, and is never accepted unseen (issue 11 §1)."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
+
+FILE = 'def greet(name):\n    print("hi")\n'
+PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
+BY_HAND = {"async": True}
+
+
+class TestUnseen(CompanionCase):
+    """The focus, keys and saves."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.set_limit("sublime_text.diff.attention", "SETTLED", 0.3)
+
+    def test_what_is_being_typed_goes_on_in_its_own_view(self) -> Steps:
+        """Issue 11 §1: the focus jumped to the proposal, and the next letters went into it."""
+        self.view.run_command("insert", {"characters": "a"})
+        yield from self.open_diff(PROPOSAL)
+        self.assertEqual((self.window.active_view(), self.focused()), (self.view, self.view))
+        self.assertEqual(self.selected(), [self.view, self.original, self.proposal])
+        self.window.run_command("insert", {"characters": "b"})
+        self.assertEqual(text_of(self.proposal), PROPOSAL)
+        self.window.run_command("save", BY_HAND)
+        yield 400
+        self.assertEqual((self.cli.outcomes, self.proposal.is_valid()), ([], True))
+        self.assertTrue(text_of(self.view).startswith("ab") or text_of(self.view).endswith("ab"))
+
+    def test_a_diff_opens_behind_the_one_that_the_person_is_in(self) -> Steps:
+        """Issue 11 §1: it doesn't cover the view that is being typed in."""
+        yield from self.open_diff(PROPOSAL)
+        first = self.proposal
+        self.window.focus_view(first)
+        shown = self.selected()
+        yield from self.open_diff("x = 1\n", self.folder / "b.py")
+        self.assertEqual((self.selected(), self.window.active_view()), (shown, first))
+        first.run_command("qwen_companion_accept_diff")
+        yield lambda: not first.is_valid()
+        self.file.write_text(PROPOSAL)
+        yield 50
+        self.assertEqual(self.window.active_view(), self.proposal)
+        self.assertEqual(self.selected(), [self.original, self.proposal])
+
+    def test_keys_and_saves_wait_until_the_diff_has_been_there_for_a_moment(self) -> Steps:
+        """Issue 11 §1: gone to, and on the screen for a second."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.proposal)
+        self.window.run_command("save", BY_HAND)
+        self.proposal.run_command("qwen_companion_reject_diff", {"by_key": True})
+        self.screen.click(self.proposal, "accept")
+        yield lambda: len([m for m in self.screen.messages if "only just appeared" in m]) == 3
+        self.assertEqual(self.cli.outcomes, [])
+        yield 350
+        self.window.run_command("save", BY_HAND)
+        yield from self.written()
+        self.assertEqual(self.content, PROPOSAL)
+
+    def test_a_diff_that_got_the_focus_by_itself_takes_no_key_before_a_click(self) -> Steps:
+        """Issue 11 §1: in a window without any other view."""
+        self.view.close()
+        yield from self.open_diff(PROPOSAL)
+        yield 400
+        self.assertEqual(self.window.active_view(), self.proposal)
+        self.window.run_command("save", BY_HAND)
+        yield lambda: self.screen.said("F8", "opened by itself")
+        self.assertEqual(self.cli.outcomes, [])
+        loaded("sublime_text.listeners").QwenCompanionListener().on_post_text_command(self.proposal, "drag_select", {})
+        self.window.run_command("save", BY_HAND)
+        yield from self.written()
+
+    def test_go_to_diff_goes_to_the_waiting_one_and_then_to_the_next(self) -> Steps:
+        """Issue 11 §1: the status bar names its key."""
+        yield from self.open_diff(PROPOSAL)
+        first = self.proposal
+        yield lambda: "1 diff (F8)" in self.view.get_status("zz_qwen_companion")
+        self.window.run_command("qwen_companion_go_to_diff")
+        self.assertEqual(self.window.active_view(), first)
+        yield from self.open_diff("x = 1\n", self.folder / "b.py")
+        self.assertEqual(self.window.active_view(), first)
+        for expected in (self.proposal, first):
+            self.window.run_command("qwen_companion_go_to_diff")
+            self.assertEqual(self.window.active_view(), expected)
+        yield 350
+        self.window.run_command("save", BY_HAND)
+        yield lambda: [told["filePath"] for _, told in self.cli.outcomes] == [str(self.file)]
+
+    def test_an_unseen_diff_is_shown_before_it_can_be_accepted(self) -> Steps:
+        """Issue 11 §1: never accept what the person has not looked at."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.proposal)
+        first = self.proposal
+        yield from self.open_diff("x = 1\n", self.folder / "b.py")
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield lambda: self.screen.said("Look at the diff of b.py")
+        self.assertEqual((self.window.active_view(), self.cli.outcomes), (self.proposal, []))
+        self.assertTrue(first.is_valid())
+
+    def test_accepting_all_names_the_diffs_that_were_not_viewed_and_asks_once(self) -> Steps:
+        """Issue 11 §1: “Accept 3 diffs, 2 not viewed?”."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.proposal)
+        for name in ("b.py", "c.py"):
+            yield from self.open_diff("x = 1\n", self.folder / name)
+        asked: list[str] = []
+        for answer in (False, True):
+            with patch.object(sublime, "ok_cancel_dialog", lambda text, *_, a=answer: (asked.append(text), a)[1]):
+                self.window.run_command("qwen_companion_accept_all")
+                yield 100
+            self.assertEqual(len(diff_views(self.window, "proposal")), 0 if answer else 3)
+        self.assertEqual(asked, ["Accept 3 diffs, 2 not viewed?\n\nb.py\nc.py"] * 2)
+        yield lambda: len(self.cli.outcomes) == 3
+
+    def test_accepting_all_that_were_viewed_asks_nothing(self) -> Steps:
+        """Issue 11 §1: only those that were not viewed."""
+        yield from self.open_diff(PROPOSAL)
+        with patch.object(sublime, "ok_cancel_dialog") as ask:
+            self.window.run_command("qwen_companion_accept_all")
+            yield from self.written()
+        ask.assert_not_called()
+
+    def test_the_key_of_go_to_diff_works_only_while_a_diff_waits(self) -> Steps:
+        """Issue 11 §1: each binding has a context of our own."""
+        listener = loaded("sublime_text.listeners").QwenCompanionListener()
+        asked = (self.view, "qwen_companion.diff_waits", sublime.QueryOperator.EQUAL, True, False)
+        self.assertFalse(listener.on_query_context(*asked))
+        yield from self.open_diff(PROPOSAL)
+        self.assertTrue(listener.on_query_context(*asked))
+
+    def test_a_window_behind_is_not_raised_and_has_its_focus_when_it_comes_to_the_front(self) -> Steps:
+        """Issue 9 §5: `focus_view` raises the window (the editor's issue 4407)."""
+        before = {window.id() for window in sublime.windows()}
+        sublime.run_command("new_window")
+        yield lambda: {window.id() for window in sublime.windows()} - before
+        other = sublime.active_window()
+        try:
+            focused: list[sublime.Window] = []
+            names = ("focus_view", "focus_sheet", "focus_group")
+            originals = {name: getattr(sublime.Window, name) for name in names}
+
+            def spy(name: str) -> object:
+                return lambda window, *args: (focused.append(window), originals[name](window, *args))[1]
+
+            spies: dict[str, Any] = {name: spy(name) for name in names}
+            with patch.multiple(sublime.Window, **spies):
+                yield from self.open_diff(PROPOSAL)
+                self.proposal.run_command("qwen_companion_reject_diff")
+                yield from self.closed()
+                yield from self.open_diff(PROPOSAL)
+                yield 100
+            self.assertNotIn(self.window, focused)
+            self.assertEqual(sublime.active_window(), other)
+        finally:
+            other.run_command("close_window")
+        self.window.bring_to_front()
+        yield lambda: self.window.active_view() == self.view
+        yield lambda: self.focused() == self.view
