@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from ...conversation.snapshot import Locality, Permission, Queued, Status
 from ...review.changes import Edit
+from .plain import GAP
 
-MARK = "\n❯ "
+MARK = f"\n❯{GAP}"
 """What a chat's text ends with; behind it is what the person writes."""
 
 

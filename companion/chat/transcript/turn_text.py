@@ -11,10 +11,10 @@ from ...conversation.snapshot import Item, Message, Notice, Turn
 from ...review.changes import Edit
 from . import wording
 from .pieces import MessagePiece, Piece
-from .plain import flat
+from .plain import GAP, flat
 from .writer import TranscriptMarks, Writer
 
-_YOU, _SHELL, _AGENT = "❯ You\n", "❯ Shell\n", "◆ Qwen Code\n"
+_YOU, _SHELL, _AGENT = f"❯{GAP}You\n", f"❯{GAP}Shell\n", f"◆{GAP}Qwen Code\n"
 _NOTHING = Writer("")
 
 
@@ -126,7 +126,7 @@ class _Flow:
         if text:
             return self._next(self._side, is_line=True), Writer(text)
         if turn.state == "running" and self._side == "user":
-            return self._next("agent", is_line=True), Writer("◐ Working …")
+            return self._next("agent", is_line=True), Writer(f"◐{GAP}Working …")
         return "", _NOTHING
 
     def _next(self, side: Literal["", "user", "agent"], *, is_line: bool) -> str:
@@ -140,9 +140,9 @@ def _quoting(message: Message, *, is_running: bool) -> str:
     """The line behind which a quoted message is folded; empty for a message that isn't quoted."""
     if message.parent:
         how = {"thought": "thinks", "user": "is asked"}.get(message.speaker, "says")
-        return f"▸ A sub-agent {how}"
+        return f"▸{GAP}A sub-agent {how}"
     if message.speaker == "thought":
-        return "▸ Thinking …" if is_running else "▸ Thought"
+        return f"▸{GAP}Thinking …" if is_running else f"▸{GAP}Thought"
     return ""
 
 
@@ -169,7 +169,7 @@ def _write(piece: Piece, item: Item, lead: str, is_running: bool, key: str, cont
                 return piece.grow(item.text, lead, writer, is_finished=not is_running)
             wording.write_shell(writer, item.text)
         case Notice():
-            writer.write(f"— {flat(item.text)} —")
+            writer.write(f"—{GAP}{flat(item.text)} —")
         case _:
             wording.write_tool(writer, item, key, context, is_running=is_running)
     return piece.put(lead, writer)

@@ -48,6 +48,7 @@ _SETTINGS = {
     "auto_indent": False,
     "smart_indent": False,
     "drag_text": False,
+    "draw_unicode_white_space": "none",
     "auto_complete": True,
     "auto_complete_triggers": [{"selector": "text, source", "characters": "@/"}],
 }
