@@ -38,8 +38,8 @@ PARTS = (
     "? Qwen Code asks: a", "?\u00a0Qwen Code asks: a", "Plan", "◇\u00a0Plan", "⚠ oh", "⚠\u00a0oh", "◌ Connecting …",
     "◐\u00a0Working …", "---", "+++", "a", "", "    code", "| a | b |", "<script>", "<!--", "/*", "'''", '"""', "{",
     "`", "[a](", "$$", "===", "# h", "``` a`b", "> q", "  ○ Step", "❯", " ❯\u00a0You", "Qwen Code 1, x", "~~~`",
-    "```~~~", "````` ````", "\u2028❯\u00a0You", "x\x0c```", "```\u00a0", "```\x0c", "- - ```", "1) ~~~ts", "***", "<?php",
-    "%YAML", "@a", "\\", "\u00a0```", "\r❯\u00a0You", "  @ a",
+    "```~~~", "````` ````", "\u2028❯\u00a0You", "x\x0c```", "```\u00a0", "```\x0c", "- - ```", "1) ~~~ts", "***",
+    "<?php", "%YAML", "@a", "\\", "\u00a0```", "\r❯\u00a0You", "  @ a",
 )  # fmt: skip
 SPEAKERS: tuple[Speaker, ...] = ("answer", "answer", "user", "thought", "shell")
 OWN_SCOPES = (
