@@ -153,6 +153,18 @@ class Queued:
 
 
 @dataclass(frozen=True, slots=True)
+class Unsent:
+    """A prompt that the person has sent and that the conversation doesn't have yet."""
+
+    id: str
+    """Our own."""
+    text: str
+    state: Literal["waiting", "sending", "sent"]
+    """Waiting for the connection, on its way, or taken by the daemon."""
+    can_be_removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """A line of the agent's plan."""
 
@@ -217,6 +229,8 @@ class Status:
     suggestion: str = ""
     running: str | None = None
     """The key of the turn that runs."""
+    last: TurnState | None = None
+    """The state of the last turn."""
 
 
 @dataclass(frozen=True, slots=True)

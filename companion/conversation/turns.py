@@ -75,6 +75,17 @@ class TurnBuilder:
         first = self._items[0] if self._items else None
         return first.show().text if isinstance(first, _Said) and first.speaker == "user" else ""
 
+    def restore(self, seen: TurnBuilder) -> None:
+        """Take the items of the same turn as it was seen, if there are more of them."""
+        if seen.size > self.size:
+            self._items, self._tools = seen._items, seen._tools
+
+    @property
+    def size(self) -> int:
+        """How much was said and done, as a measure to compare with."""
+        said = (item.show() for item in self._items if isinstance(item, _Said))
+        return sum(len(message.text) for message in said) + len(self._tools)
+
     def note(self, text: str) -> None:
         """Add a line of the chat's own."""
         self._items.append(Notice(text))

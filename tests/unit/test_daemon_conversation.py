@@ -363,10 +363,33 @@ def test_how_a_turn_was_seen_to_end_stays_where_the_history_does_not_tell(key: s
     conversation = told([asked("p"), say("half"), event("turn_error", message="The process has ended.")])
     conversation.rebuild(History((asked(key),), Cursor("f", 1)))
     [turn] = conversation.turns
-    assert (turn.state, turn.error, texts(turn)) == ("failed", "The process has ended.", [("user", "Do")])
+    assert (turn.state, turn.error) == ("failed", "The process has ended.")
+    assert texts(turn) == [("user", "Do"), ("answer", "half")]
     # And it is as it was however often the conversation is read anew.
     conversation.rebuild(History((asked(key), say("Well", "q")), Cursor("g", 2)))
     assert [turn.state for turn in conversation.turns] == ["failed", "done"]
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_what_was_streamed_stays_when_a_daemon_was_killed_before_it_wrote_it(is_written: bool):
+    """Issue 12: marked as interrupted."""
+    asked = say("Do", "p", "user_message_chunk")
+    conversation = told([asked, say("streamed, but not yet"), say("on the disk")])
+    conversation.rebuild(History((asked,) if is_written else (), Cursor("f", 1)))
+    [turn] = conversation.turns
+    assert turn.state == conversation.status.last == "interrupted"
+    assert texts(turn) == [("user", "Do"), ("answer", "streamed, but not yeton the disk")]
+    # And stays so.
+    conversation.rebuild(History((asked,) if is_written else (), Cursor("g", 1)))
+    assert texts(conversation.turns[0]) == texts(turn)
+
+
+def test_what_a_rewind_took_away_is_gone():
+    conversation = told([say("Do", "p", "user_message_chunk"), say("half")])
+    conversation.interrupt()
+    conversation.rewound()
+    conversation.rebuild(History((), Cursor("f", 1)))
+    assert conversation.turns == ()
 
 
 def test_a_prompt_like_the_last_one_did_not_end_like_it():

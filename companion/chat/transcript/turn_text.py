@@ -14,7 +14,7 @@ from .pieces import MessagePiece, Piece
 from .plain import GAP, flat
 from .writer import TranscriptMarks, Writer
 
-_YOU, _SHELL, _AGENT = f"❯{GAP}You\n", f"❯{GAP}Shell\n", f"◆{GAP}Qwen Code\n"
+_SHELL, _AGENT = f"❯{GAP}Shell\n", f"◆{GAP}Qwen Code\n"
 _NOTHING = Writer("")
 
 
@@ -109,7 +109,7 @@ class _Flow:
                 if not (item.text.strip() or item.attachments):
                     return ""
                 self._side, self._is_line = "user", False
-                return "\n\n" + (_YOU if speaker == "user" else _SHELL)
+                return "\n\n" + (wording.YOU if speaker == "user" else _SHELL)
             case Message():
                 if not item.text or item.text.isspace():
                     return ""

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from ...conversation.snapshot import Attachment, Diff, Locality, Permission, Status, Step, Tool, Turn
+from ...conversation.snapshot import Attachment, Diff, Locality, Permission, Status, Step, Tool, Turn, Unsent
 from ...review.changes import Tally, changes, lines_of, tally
-from .plain import GAP, clean, flat, presentable, relative, sentence, whole
+from .plain import GAP, clean, flat, foreign, presentable, relative, sentence, whole
 from .render import Ask
 from .writer import Writer
 
 INDENT = "    "
+YOU = f"❯{GAP}You\n"
+"""The heading of a person's message."""
 _SIGNS = {"pending": "○", "in_progress": "◐", "completed": "✓", "failed": "✗"}
 _VERBS = {"read": "Read", "edit": "Edit", "delete": "Delete", "move": "Move", "execute": "Run", "fetch": "Fetch"}
 _MOST_LINES = 60
@@ -298,10 +300,15 @@ def header(locality: Locality) -> str:
     return "\n".join(lines)
 
 
-def tail(status: Status) -> str:
-    """What is above the prompt: the plan and the state of the connection."""
-    parts = (_plan(status.plan, is_running=status.running is not None), _connection(status))
+def tail(status: Status, unsent: Iterable[Unsent] = ()) -> str:
+    """What is above the prompt: prompts on their way, the plan and the state of the connection."""
+    parts = (*map(_unsent, unsent), _plan(status.plan, is_running=status.running is not None), _connection(status))
     return "\n\n".join(part for part in parts if part)
+
+
+def _unsent(prompt: Unsent) -> str:
+    how = {"waiting": "Waiting for the connection", "sending": "Sending", "sent": "Sent"}[prompt.state]
+    return f"{YOU}{foreign(presentable(prompt.text)).strip(chr(10))}\n◌{GAP}{how} …"
 
 
 def _plan(plan: Iterable[Step], *, is_running: bool) -> str:
