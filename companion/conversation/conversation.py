@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -29,6 +30,10 @@ logger = logging.getLogger(__name__)
 
 MAX_OVER = 50
 """How many prompts that are over are remembered."""
+LONGEST_NOTICE = 300
+"""Characters of a message of its own that is shown as a line of the chat."""
+_SPOKEN = {"background_notification_response", "realtime_voice"}
+"""Messages of their own that somebody says."""
 _UNFINISHED = {"running", "interrupted", "failed"}
 START = "start"
 """The key of the turn for what comes before any prompt."""
@@ -232,6 +237,9 @@ class Conversation:
 
     def _chunk(self, envelope: Envelope, speaker: Speaker, chunk: agent.Chunk) -> None:
         parent = chunk.meta.parent_tool_call_id
+        if chunk.meta.is_discrete and isinstance(chunk.content, agent.TextContent):
+            self._aside(envelope, speaker, chunk.content.text, chunk.meta)
+            return
         match chunk.content:
             case agent.TextContent(text=text):
                 if text:
@@ -249,6 +257,21 @@ class Conversation:
                     self._changing(envelope).attach(speaker, Attachment("", kind), parent)
                 else:
                     self._changing(envelope).note(f"Unsupported: {kind} in the answer.")
+
+    def _aside(self, envelope: Envelope, speaker: Speaker, text: str, meta: agent.ChunkMeta) -> None:
+        """A message of its own: a short one is a line of the chat's, without the raw ids of a task."""
+        about = meta.background_task
+        if speaker == "answer" and meta.source not in _SPOKEN and len(text) <= LONGEST_NOTICE:
+            for identifier in (about.get("taskId"), about.get("toolUseId"), about.get("sourceTurnId")):
+                if isinstance(identifier, str) and identifier:
+                    text = re.sub(rf"\s*[(\[“\"'`#]*{re.escape(identifier)}[)\]”\"'`]*", "", text)
+            if text.strip():
+                self._changing(envelope).note(text.strip(), is_aside=True)
+            return
+        # The pieces of one message name the same task and turn.
+        name = f"{meta.source} {about.get('taskId', '')} {about.get('turnId', '')}"
+        if text:
+            self._changing(envelope).say(speaker, text, meta.parent_tool_call_id, name)
 
     def _injected(self, envelope: Envelope, injected: events.MessagesInjected) -> None:
         for message in injected.messages:

@@ -29,6 +29,8 @@ class Message:
     attachments: tuple[Attachment, ...] = ()
     parent: str | None = None
     """The tool call of the sub-agent that says it; None for the main agent."""
+    is_aside: bool = False
+    """Whether it came in the middle of another message, which goes on before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Notice:
     """A line of the chat itself, not of the agent."""
 
     text: str
+    is_aside: bool = False
+    """See Message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -304,6 +304,31 @@ def test_a_second_question_about_a_call_does_not_hide_the_first():
     assert [asked.id for asked in conversation.status.permissions] == ["q"]
 
 
+def test_messages_of_their_own_do_not_mix_with_the_answer_that_streams():
+    """Issue 12: notices of background tasks come in the middle of it, with raw ids."""
+    task = {"taskId": "agent-7f3a", "status": "completed", "toolUseId": "call_1"}
+    notice = {"qwenDiscreteMessage": True, "source": "background_notification", "backgroundTask": task}
+    response = {**notice, "source": "background_notification_response", "backgroundTask": task | {"turnId": "b"}}
+    voice = {"qwenDiscreteMessage": True, "source": "realtime_voice"}
+    conversation = told([
+        say("```py\na = 1"),
+        say("Background agent “search” (agent-7f3a) completed.", _meta=notice),
+        say("It found ", _meta=response),
+        say("\nb = 2\n```"),
+        say("nothing.", _meta=response),
+        say("Spoken", "p", "user_message_chunk", _meta=voice),
+        say("x" * 301, _meta=notice),
+        say(" Done."),
+    ])  # fmt: skip
+    [turn] = conversation.turns
+    answer, line, found, spoken, long = turn.items
+    assert answer == Message("answer", "```py\na = 1\nb = 2\n``` Done.")
+    assert line == Notice("Background agent “search” completed.", is_aside=True)
+    assert found == Message("answer", "It found nothing.", is_aside=True)
+    assert spoken == Message("user", "Spoken", is_aside=True)
+    assert long == Message("answer", "x" * 301, is_aside=True)
+
+
 def test_a_turn_that_is_being_cancelled():
     conversation = told([say("x"), event("prompt_cancelled")])
     assert conversation.turns[0].cancelling

@@ -377,6 +377,18 @@ def test_half_a_character_is_not_shown_before_its_other_half():
 # Answers
 
 
+def test_a_code_block_goes_on_behind_a_notice_that_comes_in_the_middle():
+    """Issue 12: Copy gives the block without it."""
+    made = shown(turn(Message("answer", "```py\na = 1"), Notice("Task done", is_aside=True), state="running"))
+    assert made.text.count("```") == 1
+    made.update(
+        view(turn(Message("answer", "```py\na = 1\nb = 2\n```"), Notice("Task done", is_aside=True), state="running"))
+    )
+    made.update(view(turn(Message("answer", "```py\na = 1\nb = 2\n```"), Notice("Task done", is_aside=True))))
+    assert codes(made) == [("py", "a = 1\nb = 2")]
+    assert made.text.endswith("```\n\n— Task done —\n\n❯ ")
+
+
 def test_a_code_block_has_its_lines_and_its_language():
     made = shown(
         turn(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
-from ...conversation.snapshot import Item, Message, Notice, Turn
+from ...conversation.snapshot import Item, Message, Notice, Tool, Turn
 from ...review.changes import Edit
 from . import wording
 from .pieces import MessagePiece, Piece
@@ -67,6 +67,9 @@ class TurnText:
             return
         self.shown, self._is_stale = turn, False
         at, flow = self.start, _Flow()
+        growing = len(turn.items) - 1
+        while growing > 0 and _is_aside(turn.items[growing]):
+            growing -= 1
         for index, item in enumerate(turn.items):
             key = f"{self._key}/{index}"
             slot = self._slots[index] if index < len(self._slots) else None
@@ -76,7 +79,7 @@ class TurnText:
                 slot = _Slot(_piece(item, key), _sort(item))
                 self._slots[index : index + 1] = [slot]
             slot.piece.move(at)
-            is_running = turn.state == "running" and (not isinstance(item, Message) or index == len(turn.items) - 1)
+            is_running = turn.state == "running" and (not isinstance(item, Message) or index >= growing)
             circumstances = flow.lead(item, is_running=is_running), is_running
             if slot.item is not item or slot.circumstances != circumstances:
                 slot.item, slot.circumstances = item, circumstances
@@ -144,6 +147,10 @@ def _quoting(message: Message, *, is_running: bool) -> str:
     if message.speaker == "thought":
         return f"▸{GAP}Thinking …" if is_running else f"▸{GAP}Thought"
     return ""
+
+
+def _is_aside(item: Item) -> bool:
+    return not isinstance(item, Tool) and item.is_aside
 
 
 def _sort(item: Item) -> object:
