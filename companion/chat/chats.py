@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Literal
 
 from ..daemon.answers import Session, SessionInfo
-from ..daemon.errors import AlreadyAnsweredError, DaemonError, NotConnectedError, SessionGoneError
+from ..daemon.errors import AlreadyAnsweredError, DaemonError, MissingFeatureError, NotConnectedError, SessionGoneError
 from ..daemon.locality import page
 from ..daemon.process import launch
 from ..daemon.process.private import handed_over
@@ -88,6 +88,20 @@ class Chats:
             await client.cancel(session)
 
         self._do(window, cancel)
+
+    def go_on(self, window: int) -> None:
+        """Continue the last turn, which was interrupted or has failed; in words where the daemon can't do it."""
+
+        async def go_on(chat: WindowChat) -> None:
+            client, session = chat.connected
+            try:
+                identifier = await client.go_on(session)
+            except MissingFeatureError:
+                identifier = None
+            if identifier is None:
+                chat.send(Draft("Continue"), mid_turn=False)
+
+        self._do(window, go_on)
 
     def dequeue(self, window: int, prompt: str) -> None:
         """Remove a prompt that waits; its text goes back to the editor (`return_draft`)."""

@@ -310,6 +310,8 @@ async def _follow(
     try:
         is_measured = False
         async for envelope in stream.envelopes:
+            if isinstance(envelope.event, events.Rewound):
+                conversation.rewound()
             _check(envelope.event, session)
             if not conversation.apply(envelope):
                 raise _StaleError

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
-from ..conversation.snapshot import Queued
+from ..conversation.conversation import Conversation
+from ..conversation.snapshot import Unsent
 from ..daemon.answers import Session
 from ..daemon.client import Block, Client
 from ..daemon.errors import DaemonError, MissingFeatureError, StreamLostError, UnsendableError
@@ -22,8 +23,11 @@ MAX_INJECTED = 16_000
 MAX_REMEMBERED = 20
 """How many of the latest drafts are remembered, for one that comes back from the queue."""
 QUICK = 0.3
-"""Seconds after which a draft that is still unsent is shown."""
-
+"""Seconds after which a draft that still waits can be taken back."""
+ARRIVAL_LIMIT = 3.0
+"""Seconds to look whether a prompt has arrived whose answer was lost."""
+ARRIVAL_STEP = 0.1
+"""Seconds between two looks."""
 MAX_PICTURE = 8 * 1024 * 1024
 """Bytes."""
 LOOK_UP_LIMIT = 10.0
@@ -38,32 +42,52 @@ _PICTURES = {
 }
 
 
+class UncertainError(DaemonError):
+    """The connection was lost while a prompt was sent, and doesn't come back."""
+
+    remedy = "Look whether it has arrived before you send it again."
+
+    def __init__(self) -> None:
+        super().__init__("The connection was lost while this was sent.")
+
+
 @dataclass(eq=False, slots=True)
 class _Waiting:
-    """A draft that was not sent yet."""
+    """A draft that the conversation doesn't show yet."""
 
     draft: Draft
     is_slow: bool = False
     is_going: bool = False
     """Whether it may have reached the daemon."""
+    prompt: str = ""
+    """Its id once the daemon has taken it."""
+    rebuilds: int = 0
+    """How often the conversation had been rebuilt by then."""
     task: asyncio.Task[object] | None = None
+
+    @property
+    def state(self) -> Literal["waiting", "sending", "sent"]:
+        """How far it has come."""
+        return "sent" if self.prompt else "sending" if self.is_going else "waiting"
 
 
 class Outbox:
-    """The drafts of one chat.
+    """The drafts of one chat, until the conversation shows them.
 
-    `connected` waits for the connection and raises a DaemonError if there is none. `background` runs the sending,
-    `changed` is called when `unsent` has changed.
+    `connected` waits for the connection and raises a DaemonError if there is none. `conversation` gives the one that is
+    shown. `background` runs the sending, `changed` is called when `unsent` has changed.
     """
 
     def __init__(
         self,
         connected: Callable[[], Awaitable[tuple[Client, Session, ChatFolder]]],
+        conversation: Callable[[], Conversation],
         give_back: Callable[[Draft, str], object],
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
         changed: Callable[[], object],
     ) -> None:
         self._connected = connected
+        self._conversation = conversation
         self._give_back = give_back
         self._background = background
         self._changed = changed
@@ -73,9 +97,12 @@ class Outbox:
         self._sent: dict[str, Draft] = {}
 
     @property
-    def unsent(self) -> tuple[Queued, ...]:
-        """What has been waiting for some time, the oldest first."""
-        return tuple(Queued(key, _shown(each.draft)) for key, each in self._waiting.items() if each.is_slow)
+    def unsent(self) -> tuple[Unsent, ...]:
+        """What the conversation doesn't show yet, the oldest first."""
+        return tuple(
+            Unsent(key, _shown(each.draft), each.state, can_be_removed=each.is_slow and not each.is_going)
+            for key, each in self._waiting.items()
+        )
 
     def send(self, draft: Draft, *, mid_turn: bool) -> None:
         """Send a draft as a prompt, or into the turn that runs. It is given back if that fails."""
@@ -83,6 +110,21 @@ class Outbox:
         self._waiting[key] = waiting = _Waiting(draft)
         waiting.task = self._background(self._deliver(key, waiting, mid_turn=mid_turn))
         asyncio.get_running_loop().call_later(QUICK, self._look_at, key)
+        self._changed()
+
+    def shown(self) -> None:
+        """Forget what the conversation shows by now, and give back what it should show but has lost."""
+        conversation = self._conversation()
+        for key, waiting in list(self._waiting.items()):
+            if not waiting.prompt:
+                continue
+            if conversation.has(waiting.prompt):
+                del self._waiting[key]
+            elif conversation.rebuilds > waiting.rebuilds:
+                # The history of 0.21.2 on disk has other ids than the events.
+                said, latest = _first_text(waiting.draft), conversation.prompts[-len(self._sent) :]
+                if self._settle(key) and not any(each.text.startswith(said) for each in latest):
+                    self._give_back(waiting.draft, "The daemon has ended before it began this.")
 
     def take(self) -> list[Draft]:
         """What was not sent yet, the oldest first. It belongs to the caller from now on."""
@@ -91,7 +133,7 @@ class Outbox:
             if waiting.task:
                 waiting.task.cancel()
         self._changed()
-        return [waiting.draft for waiting in taken]
+        return [waiting.draft for waiting in taken if not waiting.prompt]
 
     def take_one(self, key: str) -> Draft | None:
         """Take one of the unsent drafts; None if it was sent or is being sent."""
@@ -114,7 +156,6 @@ class Outbox:
         except DaemonError as error:
             if self._settle(key):
                 self._give_back(waiting.draft, str(error))
-        self._settle(key)
 
     def _look_at(self, key: str) -> None:
         if waiting := self._waiting.get(key):
@@ -122,22 +163,63 @@ class Outbox:
             self._changed()
 
     def _settle(self, key: str) -> bool:
-        """Whether a draft was still ours."""
+        """Let go of a draft. Returns whether it was still ours."""
         waiting = self._waiting.pop(key, None)
-        if waiting and waiting.is_slow:
-            self._changed()
+        self._changed()
         return waiting is not None
 
     async def _send(self, waiting: _Waiting, *, mid_turn: bool) -> None:
         client, session, folder = await self._connected()
         content = await blocks(waiting.draft, client, folder)
+        known = {each.id for each in self._conversation().prompts} | set(self._sent)
         waiting.is_going = True
-        identifier = await _inject(client, session, content) if mid_turn else None
-        if identifier is None:
-            identifier = await client.prompt(session, content)
+        self._changed()
+        try:
+            identifier = await _inject(client, session, content) if mid_turn else None
+            if identifier is None:
+                identifier = await client.prompt(session, content)
+        except StreamLostError as error:
+            identifier = await self._arrived(_first_text_of(content), known, error)
+        waiting.prompt, waiting.rebuilds = identifier, self._conversation().rebuilds
+        self._changed()
         self._sent[identifier] = waiting.draft
         for old in list(self._sent)[:-MAX_REMEMBERED]:
             del self._sent[old]
+
+    async def _arrived(self, said: str, known: Container[str], lost: DaemonError) -> str:
+        """The id of a prompt whose answer was lost, once it is found among those that run, wait or have run.
+
+        Raises:
+            DaemonError: it isn't found, or there is no connection to ask.
+        """
+        clock = asyncio.get_running_loop().time
+        try:
+            client, session, _ = await self._connected()
+            end = clock() + ARRIVAL_LIMIT
+            while True:
+                pending = [each for each, _ in await client.queue(session)]
+                for each in (*self._conversation().prompts, *pending):
+                    if each.id not in known and each.text.startswith(said):
+                        return each.id
+                if clock() > end:
+                    raise lost
+                await asyncio.sleep(ARRIVAL_STEP)
+        except DaemonError as error:
+            if error is lost:
+                raise
+            raise UncertainError from None
+
+
+def _first_text_of(content: Iterable[Block]) -> str:
+    """What the daemon shows of a prompt in its queue: the first text."""
+    found = next((block["text"] for block in content if block["type"] == "text"), "")
+    return str(found)
+
+
+def _first_text(draft: Draft) -> str:
+    """The same of a draft, as far as it is known without asking which files there are."""
+    named = mentions(draft.text)
+    return draft.text[: named[0].start] if named else draft.text
 
 
 async def _inject(client: Client, session: Session, content: list[Block]) -> str | None:

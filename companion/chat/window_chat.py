@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ..conversation.conversation import Conversation
@@ -59,7 +58,13 @@ class WindowChat:
         self._showing: asyncio.Task[object] | None = None
         self._news = asyncio.Event()
         self._answered: set[str] = set()
-        self._outbox = Outbox(lambda: self.reached(SEND_LIMIT), self._give_back, self.background, self._unsent_changed)
+        self._outbox = Outbox(
+            lambda: self.reached(SEND_LIMIT),
+            lambda: self._conversation,
+            self._give_back,
+            self.background,
+            self._unsent_changed,
+        )
         self._inherited: list[Draft] = []
         self._approvals = Approvals(self, editor, reviews, self.background)
         self._approvals.on_change = questions_changed
@@ -304,8 +309,11 @@ class WindowChat:
         has_failed = False
         while True:
             try:
-                render = transcript.update(snapshot, self._connection.locality, self._connection.session)
-                return await self._editor.show_chat(self._window, replace(render, unsent=self._outbox.unsent))
+                self._outbox.shown()
+                render = transcript.update(
+                    snapshot, self._connection.locality, self._connection.session, self._outbox.unsent
+                )
+                return await self._editor.show_chat(self._window, render)
             except TimeoutError:
                 # It may have been shown or not.
                 pass

@@ -191,19 +191,26 @@ class ToolStart(ToolUpdate):
 # What an agent says
 
 
-class _ChunkMeta(Wire):
+class ChunkMeta(Wire):
+    """What is said about a piece of a message."""
+
     prompt_id: str | None = None
     record_id: str | None = Field(default=None, alias="qwen.session.recordId")
     """What the history on disk calls the message."""
     usage: Object = {}
     parent_tool_call_id: str | None = None
+    is_discrete: bool = Field(default=False, alias="qwenDiscreteMessage")
+    """Whether the piece is a message of its own, in the middle of what streams."""
+    source: Text = ""
+    """What a message of its own is about."""
+    background_task: Object = {}
 
 
 class Chunk(Wire):
     """A piece of somebody's message."""
 
     content: Content
-    meta: Annotated[_ChunkMeta, BeforeValidator(_object), Field(alias="_meta")] = _ChunkMeta()
+    meta: Annotated[ChunkMeta, BeforeValidator(_object), Field(alias="_meta")] = ChunkMeta()
 
 
 class UserChunk(Chunk):

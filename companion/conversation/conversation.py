@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -27,6 +28,13 @@ from .turns import TurnBuilder
 
 logger = logging.getLogger(__name__)
 
+MAX_OVER = 50
+"""How many prompts that are over are remembered."""
+LONGEST_NOTICE = 300
+"""Characters of a message of its own that is shown as a line of the chat."""
+_SPOKEN = {"background_notification_response", "realtime_voice"}
+"""Messages of their own that somebody says."""
+_UNFINISHED = {"running", "interrupted", "failed"}
 START = "start"
 """The key of the turn for what comes before any prompt."""
 
@@ -68,6 +76,8 @@ class Conversation:
         """Where the events continue; None until that is known."""
         self.on_change: Callable[[], object] = lambda: None
         """Called at the first change after a snapshot, not at each one."""
+        self.rebuilds = 0
+        """How often it was rebuilt."""
         self._revision = 0
         self._looked = 0
         self._turns: dict[str, TurnBuilder] = {}
@@ -75,6 +85,9 @@ class Conversation:
         self._status = Status()
         self._queue: dict[str, Queued] = {}
         self._open: dict[str, Permission] = {}
+        self._is_rewound = False
+        self._over: dict[str, None] = {}
+        """The latest prompts that are over, those without a turn included."""
 
     # Looking
 
@@ -91,12 +104,22 @@ class Conversation:
             queue=tuple(self._queue.values()),
             permissions=tuple(self._open.values()),
             running=next((turn.key for turn in reversed(self._turns.values()) if turn.state == "running"), None),
+            last=next((turn.state for turn in reversed(self._turns.values())), None),
         )
 
     @property
     def turns(self) -> tuple[Turn, ...]:
         """All turns. Doesn't count as a look."""
         return tuple(turn.show() for turn in self._turns.values())
+
+    @property
+    def prompts(self) -> list[Queued]:
+        """All prompts that have a turn or wait for it, the oldest first, with the texts that they begin with."""
+        return [*(Queued(turn.key, turn.asked, turn.client) for turn in self._turns.values()), *self._queue.values()]
+
+    def has(self, prompt: str) -> bool:
+        """Whether a prompt has a turn, waits for one, or is over without one."""
+        return prompt in self._turns or prompt in self._queue or prompt in self._over
 
     def look(self) -> Snapshot:
         """A snapshot with the turns that have changed since the last one."""
@@ -159,7 +182,12 @@ class Conversation:
         self._end_as_seen(before, is_running=history.is_running)
         self._queue.update({queued.id: queued for queued in history.queue})
         self._dirty.update(self._turns)
+        self.rebuilds += 1
         self._changed()
+
+    def rewound(self) -> None:
+        """The conversation was rewound to an earlier turn: the next rebuild keeps nothing that was seen."""
+        self._is_rewound = True
 
     def interrupt(self) -> None:
         """End what runs, because the session is over. A rebuild comes before any other event."""
@@ -168,20 +196,30 @@ class Conversation:
                 self._end(turn, "interrupted")
 
     def _end_as_seen(self, before: dict[str, TurnBuilder], *, is_running: bool) -> None:
-        """End the turns of a history from disk, which lacks their ends, the way the events ended them."""
+        """End the turns of a history from disk, which lacks their ends, the way the events ended them.
+
+        What was seen of the last turn stays where the daemon was killed before it wrote that to disk.
+        """
         last, latest = next(reversed(self._turns.values()), None), next(reversed(before.values()), None)
+        is_known = latest is None or latest.key in self._turns
         for turn in self._turns.values():
             seen = before.get(turn.key)
             # The history of 0.21.2 on disk has other keys than the events.
-            if not seen and turn is last and latest and latest.key not in self._turns and latest.asked == turn.asked:
-                seen = latest
+            if not seen and turn is last and latest and not is_known and latest.asked == turn.asked:
+                seen, is_known = latest, True
             if turn.state != "running" or (is_running and turn is last):
                 continue
+            if seen and turn is last and seen.state in _UNFINISHED and not self._is_rewound:
+                turn.restore(seen)
             if seen and seen.state != "running":
                 self._end(turn, seen.state, seen.stop_reason, seen.error)
             else:
                 # A turn that was running has no end.
                 self._end(turn, "interrupted" if seen and turn is last else "done")
+        if latest and not is_known and latest.asked and latest.state in _UNFINISHED and not self._is_rewound:
+            self._turns[latest.key] = latest
+            self._end(latest, "interrupted" if latest.state == "running" else latest.state, "", latest.error)
+        self._is_rewound = False
 
     def _take(self, envelope: Envelope) -> None:
         self._TAKES[type(envelope.event)](self, envelope, envelope.event)
@@ -199,6 +237,9 @@ class Conversation:
 
     def _chunk(self, envelope: Envelope, speaker: Speaker, chunk: agent.Chunk) -> None:
         parent = chunk.meta.parent_tool_call_id
+        if chunk.meta.is_discrete and isinstance(chunk.content, agent.TextContent):
+            self._aside(envelope, speaker, chunk.content.text, chunk.meta)
+            return
         match chunk.content:
             case agent.TextContent(text=text):
                 if text:
@@ -216,6 +257,21 @@ class Conversation:
                     self._changing(envelope).attach(speaker, Attachment("", kind), parent)
                 else:
                     self._changing(envelope).note(f"Unsupported: {kind} in the answer.")
+
+    def _aside(self, envelope: Envelope, speaker: Speaker, text: str, meta: agent.ChunkMeta) -> None:
+        """A message of its own: a short one is a line of the chat's, without the raw ids of a task."""
+        about = meta.background_task
+        if speaker == "answer" and meta.source not in _SPOKEN and len(text) <= LONGEST_NOTICE:
+            for identifier in (about.get("taskId"), about.get("toolUseId"), about.get("sourceTurnId")):
+                if isinstance(identifier, str) and identifier:
+                    text = re.sub(rf"\s*[(\[“\"'`#]*{re.escape(identifier)}[)\]”\"'`]*", "", text)
+            if text.strip():
+                self._changing(envelope).note(text.strip(), is_aside=True)
+            return
+        # The pieces of one message name the same task and turn.
+        name = f"{meta.source} {about.get('taskId', '')} {about.get('turnId', '')}"
+        if text:
+            self._changing(envelope).say(speaker, text, meta.parent_tool_call_id, name)
 
     def _injected(self, envelope: Envelope, injected: events.MessagesInjected) -> None:
         for message in injected.messages:
@@ -264,8 +320,9 @@ class Conversation:
     # The turn's course
 
     def _completed(self, envelope: Envelope, completed: events.TurnCompleted) -> None:
+        self._is_over(prompt := envelope.prompt or "")
         # A prompt that is removed before its turn has no turn.
-        if turn := self._turns.get(envelope.prompt or ""):
+        if turn := self._turns.get(prompt):
             reason = completed.stop_reason
             self._end(turn, "cancelled" if reason == "cancelled" else "done", reason)
 
@@ -291,6 +348,7 @@ class Conversation:
         self._changed()
 
     def _dequeued(self, _frame: Envelope, event: events.PromptStarted | events.PromptDequeued) -> None:
+        self._is_over(event.prompt_id)
         if self._queue.pop(event.prompt_id, None):
             self._changed()
 
@@ -347,6 +405,12 @@ class Conversation:
             self._set(suggestion="")
         self._touch(turn)
         return turn
+
+    def _is_over(self, prompt: str) -> None:
+        self._over[prompt] = None
+        for old in list(self._over)[:-MAX_OVER]:
+            del self._over[old]
+        self._changed()
 
     def _touch(self, turn: TurnBuilder) -> None:
         self._dirty.add(turn.key)

@@ -29,6 +29,8 @@ class Message:
     attachments: tuple[Attachment, ...] = ()
     parent: str | None = None
     """The tool call of the sub-agent that says it; None for the main agent."""
+    is_aside: bool = False
+    """Whether it came in the middle of another message, which goes on before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Notice:
     """A line of the chat itself, not of the agent."""
 
     text: str
+    is_aside: bool = False
+    """See Message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,18 @@ class Queued:
 
 
 @dataclass(frozen=True, slots=True)
+class Unsent:
+    """A prompt that the person has sent and that the conversation doesn't have yet."""
+
+    id: str
+    """Our own."""
+    text: str
+    state: Literal["waiting", "sending", "sent"]
+    """Waiting for the connection, on its way, or taken by the daemon."""
+    can_be_removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """A line of the agent's plan."""
 
@@ -217,6 +233,8 @@ class Status:
     suggestion: str = ""
     running: str | None = None
     """The key of the turn that runs."""
+    last: TurnState | None = None
+    """The state of the last turn."""
 
 
 @dataclass(frozen=True, slots=True)

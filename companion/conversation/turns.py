@@ -32,13 +32,15 @@ class _Said:
     parent: str | None
     pieces: list[str] = field(default_factory=list[str])
     attachments: tuple[Attachment, ...] = ()
+    aside: str = ""
+    """The name of a message of its own, which other pieces don't belong to."""
     shown: Message | None = None
 
     def show(self) -> Message:
         if self.shown is None:
             text = "".join(self.pieces)
             self.pieces = [text]
-            self.shown = Message(self.speaker, text, self.attachments, self.parent)
+            self.shown = Message(self.speaker, text, self.attachments, self.parent, bool(self.aside))
         return self.shown
 
 
@@ -75,13 +77,27 @@ class TurnBuilder:
         first = self._items[0] if self._items else None
         return first.show().text if isinstance(first, _Said) and first.speaker == "user" else ""
 
-    def note(self, text: str) -> None:
-        """Add a line of the chat's own."""
-        self._items.append(Notice(text))
+    def restore(self, seen: TurnBuilder) -> None:
+        """Take the items of the same turn as it was seen, if there are more of them."""
+        if seen.size > self.size:
+            self._items, self._tools = seen._items, seen._tools
 
-    def say(self, speaker: Speaker, text: str, parent: str | None = None) -> None:
-        """Append to the last message if it is this speaker's; otherwise begin a new one."""
-        said = self._said(speaker, parent)
+    @property
+    def size(self) -> int:
+        """How much was said and done, as a measure to compare with."""
+        said = (item.show() for item in self._items if isinstance(item, _Said))
+        return sum(len(message.text) for message in said) + len(self._tools)
+
+    def note(self, text: str, *, is_aside: bool = False) -> None:
+        """Add a line of the chat's own."""
+        self._items.append(Notice(text, is_aside))
+
+    def say(self, speaker: Speaker, text: str, parent: str | None = None, aside: str = "") -> None:
+        """Append to the last message if it is this speaker's; otherwise begin a new one.
+
+        An `aside` is the name of a message of its own, which doesn't break the one that streams.
+        """
+        said = self._said(speaker, parent, aside)
         said.pieces.append(text)
         said.shown = None
 
@@ -145,11 +161,14 @@ class TurnBuilder:
         """The turn is over."""
         self.state, self.stop_reason, self.error, self.cancelling = state, stop_reason, error, False
 
-    def _said(self, speaker: Speaker, parent: str | None) -> _Said:
-        last = self._items[-1] if self._items else None
-        if isinstance(last, _Said) and last.speaker == speaker and last.parent == parent:
-            return last
-        said = _Said(speaker, parent)
+    def _said(self, speaker: Speaker, parent: str | None, aside: str = "") -> _Said:
+        for item in reversed(self._items):
+            if isinstance(item, _Said) and (item.speaker, item.parent, item.aside) == (speaker, parent, aside):
+                return item
+            is_aside = (isinstance(item, _Said) and item.aside) or (isinstance(item, Notice) and item.is_aside)
+            if not is_aside:
+                break
+        said = _Said(speaker, parent, aside=aside)
         self._items.append(said)
         return said
 

@@ -216,6 +216,15 @@ class Client:
         answer = await self._transport.json("POST", _path(session, "prompt"), {"prompt": list(blocks)}, session)
         return str(answer.get("promptId", ""))
 
+    async def go_on(self, session: Session) -> str | None:
+        """Continue the turn that was interrupted. Returns the id of its prompt; None if there is nothing to continue.
+
+        Raises:
+            MissingFeatureError: this daemon can't do that.
+        """
+        answer = await self._transport.json("POST", _path(session, "continue"), {}, session)
+        return str(answer.get("promptId", "")) if answer.get("accepted") is True else None
+
     async def inject(self, session: Session, message: str) -> str | None:
         """Send a message into the turn that runs. Returns its id, which the queue has; None if no turn runs."""
         # 0.21.2 takes them too, but doesn't show them, and drops those that come too late for the turn.

@@ -117,7 +117,7 @@ class QueueFullError(DaemonError):
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
-        super().__init__(f"The queue is full{f': {limit} prompts wait' if limit else ''}.")
+        super().__init__(f"The queue is full{f': it takes {limit}, with the one that runs' if limit else ''}.")
 
 
 class BusyError(DaemonError):

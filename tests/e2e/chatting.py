@@ -26,7 +26,7 @@ from .qwen import Home
 T = TypeVar("T")
 
 CHAT, SESSION = "qwen_companion.chat", "qwen_companion.chat_session"
-MARK = "\n❯ "
+MARK = "\n❯\u00a0"
 
 
 class Loop:

@@ -150,7 +150,8 @@ def test_a_no_is_remembered_and_the_command_asks_again(make: Make, offline: Path
     assert editor.question() is None
     assert sublime.versions() == {}
     repair(editor)
-    assert editor.wait("question", editor.question)["caption"] == QUESTION
+    asked_again: Any = editor.wait("question", editor.question)
+    assert asked_again["caption"] == QUESTION
     editor.do("answer", panel=0)
     works(editor)
     assert sublime.settings(NAME)["offer_libraries"] is True

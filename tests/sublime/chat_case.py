@@ -11,7 +11,7 @@ import sublime
 
 from .companion_case import CompanionCase, Steps, loaded, text_of
 
-MARK = "\n❯ "
+MARK = "\n❯\u00a0"
 
 
 class Recorder:

@@ -69,6 +69,25 @@ class TestSending(ChatCase):
         self.assertEqual(self.chat.attached, ["x:1", "/p.png"])
         yield lambda: self.screen.said("There is no daemon.")
 
+    def test_what_comes_back_is_in_the_order_in_which_it_was_sent(self) -> Steps:
+        """Issue 12."""
+        excerpt = self.prompts.Excerpt
+        self.type("since")
+        for text in ("one", "two", ""):
+            self.chat.take_back(self.prompts.Draft(text, (excerpt("u", f"x{text}", "x"),)))
+        self.assertEqual(self.prompt, "one\ntwo\nsince")
+        self.assertEqual(self.chat.attached, ["xone", "xtwo", "x"])
+        self.chat.sent()
+        self.chat.take_back(self.prompts.Draft("three"))
+        self.chat.take_back(self.prompts.Draft("four"))
+        self.assertEqual(self.prompt, "three\nfour")
+        self.view.sel().clear()
+        self.view.sel().add(self.chat.text.length)
+        self.type("x")  # the person goes on with it
+        self.chat.take_back(self.prompts.Draft("five"))
+        self.assertEqual(self.prompt, "five\nxthree\nfour")
+        yield 1
+
     def test_what_comes_back_to_a_chat_that_is_closed_is_kept(self) -> Steps:
         self.view.close()
         yield from self.told("close")

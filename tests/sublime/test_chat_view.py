@@ -210,6 +210,20 @@ class TestBar(ChatCase):
         self.show(self.message("Hello"))
         self.assertNotIn("Cancel", self.bar())
 
+    def test_a_turn_that_was_interrupted_or_has_failed_can_be_continued(self) -> Steps:
+        """Issue 12."""
+        for state, words in (("interrupted", "Continue"), ("failed", "Retry")):
+            self.chats.calls.clear()
+            self.show(self.message("half"), state=state, last=state)
+            self.assertIn(words, self.bar())
+            self.screen.click(self.view, "continue")
+            yield from self.told("go_on")
+        self.chats.calls.clear()
+        self.window.run_command("qwen_companion_chat_continue")
+        yield from self.told("go_on")
+        self.show(self.message("whole"), state="done", last="done")
+        self.assertNotIn("Retry", self.bar())
+
     def test_a_connection_that_is_lost_can_be_had_again(self) -> Steps:
         self.show(connection=self.view_values.ConnectionStatus("lost", "Gone."))
         self.assertIn("Reconnect", self.bar())
@@ -226,7 +240,7 @@ class TestBar(ChatCase):
 
     def test_a_prompt_that_is_not_sent_yet_can_be_removed(self) -> Steps:
         render = self.show()
-        queued = self.view_values.Queued("1", "do\nthis <now> " + "please " * 20)
+        queued = self.view_values.Unsent("1", "do\nthis <now> " + "please " * 20, "waiting", can_be_removed=True)
         self.adapter.chats.show(self.window.id(), replace(render, replaces_all=False, edits=(), unsent=(queued,)))
         self.assertIn("not sent yet: do this <now> please", self.bar())
         self.screen.click(self.view, "unsend:1")

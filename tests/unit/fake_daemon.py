@@ -118,7 +118,8 @@ class FakeDaemon:
             task = asyncio.current_task()
             assert task
             tasks.add(task)
-            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            # Up to Python 3.11, asyncio logs a callback's task that was cancelled as an error.
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 while await self._answer(reader, writer):
                     pass
             writer.close()

@@ -20,7 +20,7 @@ from companion.daemon import transport
 from companion.daemon.errors import DaemonError
 
 from .chatting import Room, chatting, real
-from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, until
+from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, Stream, faked, until
 
 MID_TURN = "session_mid_turn_message_mutation"
 
@@ -575,6 +575,127 @@ def test_what_cant_be_sent_comes_back(project: Path, monkeypatch: pytest.MonkeyP
     attached(project, test)
 
 
+def echo(stream: Stream, number: int, text: str, prompt: str = "p") -> None:
+    """The daemon says what it was asked."""
+    content = {"type": "text", "text": text}
+    stream.send("session_update", number, prompt, update={"sessionUpdate": "user_message_chunk", "content": content})
+
+
+@pytest.mark.parametrize("where", ["running", "queued", "over", "nowhere"])
+def test_a_prompt_whose_answer_is_lost_is_looked_for_and_never_sent_twice(
+    project: Path, monkeypatch: pytest.MonkeyPatch, where: str
+):
+    """Issue 12: the daemon has it and runs it, but the answer to the request is lost."""
+    monkeypatch.setattr(outbox, "ARRIVAL_LIMIT", 0.2)
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        pending = {"promptId": "p9", "text": "mine", "state": where, "originatorClientId": "c"}
+
+        def lose(request: Request) -> None:
+            if where == "over":
+                echo(stream, 1, "mine", "p9")
+                stream.send("turn_complete", 2, "p9", stopReason="end_turn")
+            elif where != "nowhere":
+                room.daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": [pending]}
+
+        room.daemon.routes["POST /session/s/prompt"] = lose
+        room.chats.send(1, Draft("mine"))
+        if where == "nowhere":
+            await until(lambda: room.editor.returned)
+            assert room.editor.returned[0][1] == Draft("mine")
+        else:
+            if where != "over":
+                await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
+                echo(stream, 1, "mine", "p9")
+            await until(lambda: not room.render.unsent and room.render.status)
+            await asyncio.sleep(0.3)
+            assert room.editor.returned == []
+        assert len(prompts(room)) == 1
+
+    attached(project, test)
+
+
+def test_a_prompt_that_was_sent_before_is_not_taken_for_the_one_that_is_lost(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(outbox, "ARRIVAL_LIMIT", 0.2)
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        room.chats.send(1, Draft("again"))
+        await room.asked("POST /session/s/prompt")
+        echo(stream, 1, "again")
+        await until(lambda: not room.render.unsent)
+        room.daemon.routes["POST /session/s/prompt"] = None
+        room.chats.send(1, Draft("again"))
+        await until(lambda: room.editor.returned)
+
+    attached(project, test)
+
+
+def test_a_prompt_is_on_the_screen_with_its_state_until_the_daemon_echoes_it(project: Path):
+    """Issue 12: 44 s were seen between the two."""
+
+    async def test(room: Room) -> None:
+        room.daemon.routes["GET /events"] = 429, {"error": "busy"}
+        room.chats.open(1, room.folder)
+        await room.state("waiting")
+        room.chats.send(1, Draft("mine"))
+        await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Waiting for the connection …" in room.editor.chats[1])
+        del room.daemon.routes["GET /events"]
+        room.chats.reconnect(1)
+        stream = await room.live()
+        await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Sent …" in room.editor.chats[1])
+        echo(stream, 1, "mine")
+        await until(lambda: "Sent" not in room.editor.chats[1])
+        assert room.editor.chats[1].count("❯\u00a0You\nmine\n") == 1
+        room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "p2"}
+        room.chats.send(1, Draft("/help"))
+        await until(lambda: "\n/help\n◌\u00a0Sent" in room.editor.chats[1])
+        stream.send("turn_complete", 2, "p2", stopReason="end_turn")  # a command without an echo
+        await until(lambda: "\n/help\n" not in room.editor.chats[1])
+
+    attached(project, test)
+
+
+def test_a_prompt_that_a_daemon_took_and_lost_comes_back(project: Path):
+    """Issue 12: the daemon was killed between its answer and the turn."""
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        room.chats.send(1, Draft("mine"))
+        await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
+        stream.send("state_resync_required", reason="epoch_reset")
+        await until(lambda: room.editor.returned)
+        assert room.editor.returned[0][1:] == (Draft("mine"), "The daemon has ended before it began this.")
+        assert room.render.unsent == ()
+
+    attached(project, test)
+
+
+@pytest.mark.parametrize(
+    "answer", [(200, {"accepted": True, "promptId": "c"}), (200, {"accepted": False}), (404, b"<html>")]
+)
+def test_an_interrupted_turn_is_continued_in_words_where_the_daemon_cannot(project: Path, answer: Any):
+    """Issue 12."""
+
+    async def test(room: Room) -> None:
+        room.daemon.routes["POST /session/s/continue"] = answer
+        room.chats.open(1, room.folder)
+        await room.live()
+        room.chats.go_on(1)
+        await room.asked("POST /session/s/continue")
+        await asyncio.sleep(0.05)
+        is_accepted = answer[0] == 200 and answer[1]["accepted"]
+        assert prompts(room) == ([] if is_accepted else [[{"type": "text", "text": "Continue"}]])
+
+    attached(project, test)
+
+
 def test_what_the_daemon_refuses_comes_back(project: Path):
     async def test(room: Room) -> None:
         refusal = {"error": "full", "code": "prompt_queue_full", "limit": 5}
@@ -583,7 +704,7 @@ def test_what_the_daemon_refuses_comes_back(project: Path):
         draft = Draft("six", unsaved={"/x": "y"})
         room.chats.send(1, draft)
         await until(lambda: room.editor.returned)
-        why = "The queue is full: 5 prompts wait. Wait until one is through, or remove one."
+        why = "The queue is full: it takes 5, with the one that runs. Wait until one is through, or remove one."
         assert room.editor.returned == [(1, draft, why)]
 
     attached(project, test)
@@ -761,6 +882,7 @@ def test_what_is_not_sent_yet_is_shown_and_can_be_taken_back(project: Path, monk
         del room.daemon.routes["GET /events"]
         room.chats.reconnect(1)
         await until(lambda: len(room.editor.returned) == 2)  # there is no such picture
+        echo(await room.live(), 1, "one")
         await until(lambda: room.render.unsent == ())
         assert prompts(room) == [[{"type": "text", "text": "one"}]]
         room.chats.unsend(2, "1")

@@ -285,7 +285,7 @@ def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch)
             errors.WorkspaceMismatchError,
             "works in /b, not in /r",
         ),
-        (503, {"error": "x", "code": "prompt_queue_full", "limit": 5}, errors.QueueFullError, "5 prompts"),
+        (503, {"error": "x", "code": "prompt_queue_full", "limit": 5}, errors.QueueFullError, "takes 5"),
         (503, {"error": "x", "code": "prompt_queue_full"}, errors.QueueFullError, "queue is full"),
         (503, {"error": "session limit", "code": "session_limit_exceeded"}, errors.BusyError, "session limit"),
         (404, {"error": "x", "code": "session_not_found"}, errors.SessionGoneError, "doesn't run this session"),

@@ -304,6 +304,31 @@ def test_a_second_question_about_a_call_does_not_hide_the_first():
     assert [asked.id for asked in conversation.status.permissions] == ["q"]
 
 
+def test_messages_of_their_own_do_not_mix_with_the_answer_that_streams():
+    """Issue 12: notices of background tasks come in the middle of it, with raw ids."""
+    task = {"taskId": "agent-7f3a", "status": "completed", "toolUseId": "call_1"}
+    notice = {"qwenDiscreteMessage": True, "source": "background_notification", "backgroundTask": task}
+    response = {**notice, "source": "background_notification_response", "backgroundTask": task | {"turnId": "b"}}
+    voice = {"qwenDiscreteMessage": True, "source": "realtime_voice"}
+    conversation = told([
+        say("```py\na = 1"),
+        say("Background agent “search” (agent-7f3a) completed.", _meta=notice),
+        say("It found ", _meta=response),
+        say("\nb = 2\n```"),
+        say("nothing.", _meta=response),
+        say("Spoken", "p", "user_message_chunk", _meta=voice),
+        say("x" * 301, _meta=notice),
+        say(" Done."),
+    ])  # fmt: skip
+    [turn] = conversation.turns
+    answer, line, found, spoken, long = turn.items
+    assert answer == Message("answer", "```py\na = 1\nb = 2\n``` Done.")
+    assert line == Notice("Background agent “search” completed.", is_aside=True)
+    assert found == Message("answer", "It found nothing.", is_aside=True)
+    assert spoken == Message("user", "Spoken", is_aside=True)
+    assert long == Message("answer", "x" * 301, is_aside=True)
+
+
 def test_a_turn_that_is_being_cancelled():
     conversation = told([say("x"), event("prompt_cancelled")])
     assert conversation.turns[0].cancelling
@@ -363,10 +388,33 @@ def test_how_a_turn_was_seen_to_end_stays_where_the_history_does_not_tell(key: s
     conversation = told([asked("p"), say("half"), event("turn_error", message="The process has ended.")])
     conversation.rebuild(History((asked(key),), Cursor("f", 1)))
     [turn] = conversation.turns
-    assert (turn.state, turn.error, texts(turn)) == ("failed", "The process has ended.", [("user", "Do")])
+    assert (turn.state, turn.error) == ("failed", "The process has ended.")
+    assert texts(turn) == [("user", "Do"), ("answer", "half")]
     # And it is as it was however often the conversation is read anew.
     conversation.rebuild(History((asked(key), say("Well", "q")), Cursor("g", 2)))
     assert [turn.state for turn in conversation.turns] == ["failed", "done"]
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_what_was_streamed_stays_when_a_daemon_was_killed_before_it_wrote_it(is_written: bool):
+    """Issue 12: marked as interrupted."""
+    asked = say("Do", "p", "user_message_chunk")
+    conversation = told([asked, say("streamed, but not yet"), say("on the disk")])
+    conversation.rebuild(History((asked,) if is_written else (), Cursor("f", 1)))
+    [turn] = conversation.turns
+    assert turn.state == conversation.status.last == "interrupted"
+    assert texts(turn) == [("user", "Do"), ("answer", "streamed, but not yeton the disk")]
+    # And stays so.
+    conversation.rebuild(History((asked,) if is_written else (), Cursor("g", 1)))
+    assert texts(conversation.turns[0]) == texts(turn)
+
+
+def test_what_a_rewind_took_away_is_gone():
+    conversation = told([say("Do", "p", "user_message_chunk"), say("half")])
+    conversation.interrupt()
+    conversation.rewound()
+    conversation.rebuild(History((), Cursor("f", 1)))
+    assert conversation.turns == ()
 
 
 def test_a_prompt_like_the_last_one_did_not_end_like_it():

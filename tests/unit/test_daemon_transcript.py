@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from companion.chat.transcript.plain import GAP
 from companion.chat.transcript.render import Link, Render
 from companion.chat.transcript.transcript import MARK, Transcript
 from companion.conversation.conversation import Conversation
@@ -47,36 +48,41 @@ DIFF = Diff(ORDERS, "one\ntwo\n", "one\n2\nthree\n")
 
 
 class Shown:
-    """A view: it knows the transcript by its frames alone."""
+    """A view: it knows the transcript only by its renders."""
 
     def __init__(self) -> None:
         self.transcript = Transcript()
-        self.text = ""
+        self.raw = ""
         self.inserted = 0
         self.render: Render | None = None
+
+    @property
+    def text(self) -> str:
+        """As it looks."""
+        return self.raw.replace(GAP, " ")
 
     def update(self, view: Snapshot, locality: Locality = HERE) -> Render:
         self.render = render = self.transcript.update(view, locality, "s")
         if render.replaces_all:
             assert len(render.edits) == 1
         for edit in render.edits:
-            assert render.replaces_all or 0 <= edit.start <= edit.end <= len(self.text)
-            self.text = edit.text if render.replaces_all else edit.apply(self.text)
+            assert render.replaces_all or 0 <= edit.start <= edit.end <= len(self.raw)
+            self.raw = edit.text if render.replaces_all else edit.apply(self.raw)
             self.inserted += len(edit.text)
-        assert self.text == self.transcript.text
-        assert render.length == len(self.text)
-        assert self.text.endswith(MARK)
+        assert self.raw == self.transcript.text
+        assert render.length == len(self.raw)
+        assert self.raw.endswith(MARK)
         assert (render.status, render.locality, render.session) == (view.status, locality, "s")
         for fold in render.folds:
-            assert self.text[fold.start] == self.text[fold.end] == "\n"
+            assert self.raw[fold.start] == self.raw[fold.end] == "\n"
         for link in render.links:
             assert link.start < link.end
-            assert "\n" not in self.text[link.start : link.end]
+            assert "\n" not in self.raw[link.start : link.end]
         for code in render.codes:
-            assert self.text[code.start - 1] == "\n"
-            assert code.start == code.end or self.text[code.end] == "\n"
+            assert self.raw[code.start - 1] == "\n"
+            assert code.start == code.end or self.raw[code.end] == "\n"
         for ask in render.asks:
-            assert self.text[ask.at] == "\n"
+            assert self.raw[ask.at] == "\n"
         return render
 
 
@@ -252,7 +258,7 @@ def test_a_frame_that_begins_anew_replaces_all():
     made.transcript.reset()
     render = made.update(Snapshot(2, tuple(each.key for each in WHOLE.turns), (), LIVE))
     assert render.replaces_all
-    assert [edit.text for edit in render.edits] == [made.text]
+    assert [edit.text for edit in render.edits] == [made.raw]
     assert not made.update(Snapshot(3, tuple(each.key for each in WHOLE.turns), (), LIVE)).edits
 
 
@@ -369,6 +375,18 @@ def test_half_a_character_is_not_shown_before_its_other_half():
 
 
 # Answers
+
+
+def test_a_code_block_goes_on_behind_a_notice_that_comes_in_the_middle():
+    """Issue 12: Copy gives the block without it."""
+    made = shown(turn(Message("answer", "```py\na = 1"), Notice("Task done", is_aside=True), state="running"))
+    assert made.text.count("```") == 1
+    made.update(
+        view(turn(Message("answer", "```py\na = 1\nb = 2\n```"), Notice("Task done", is_aside=True), state="running"))
+    )
+    made.update(view(turn(Message("answer", "```py\na = 1\nb = 2\n```"), Notice("Task done", is_aside=True))))
+    assert codes(made) == [("py", "a = 1\nb = 2")]
+    assert made.text.endswith("```\n\n— Task done —\n\n❯ ")
 
 
 def test_a_code_block_has_its_lines_and_its_language():
@@ -601,7 +619,7 @@ def test_a_client_that_turns_out_to_be_ours_is_not_another():
 
 def test_the_plan_is_above_the_prompt_until_it_is_through():
     plan = (Step("Read", "completed"), Step("Wri\nte", "in_progress"), Step("Test", "pending"))
-    assert shown(status=replace(LIVE, plan=plan)).text.endswith("\n\nPlan\n  ✓ Read\n  ◐ Wri ↵ te\n  ○ Test\n\n❯ ")
+    assert shown(status=replace(LIVE, plan=plan)).text.endswith("\n\n◇ Plan\n  ✓ Read\n  ◐ Wri ↵ te\n  ○ Test\n\n❯ ")
     assert "Plan" not in shown(status=replace(LIVE, plan=plan[:1])).text
     assert "Plan" in shown(status=replace(LIVE, plan=plan[:1], running="k")).text
 
@@ -634,7 +652,7 @@ def variables() -> dict[str, str]:
 
 
 def test_the_syntax_knows_every_line_of_the_chat_itself():
-    own = re.compile(variables()["own"])
+    own = re.compile(variables()["own"].replace(r"\x{A0}", GAP))
     permission = asked(state="selected", chosen=ONCE)
     items = (
         Message("shell", "said"), Message("thought", "said"), Message("answer", "said", parent="x"),
@@ -644,10 +662,41 @@ def test_the_syntax_knows_every_line_of_the_chat_itself():
     status = Status(ConnectionStatus("lost"), plan=(Step("a", "pending"),), queue=(Queued("q", "a"),))
     text = shown(
         turn(*items, state="cancelled"), turn(Message("user", "said"), key="x", state="running"), status=status
-    ).text
+    ).raw
     for line in text.split("\n")[3:]:
         assert own.match(line) or line in {"", "said"} or line.startswith(("    ", ">", "  ○")), line
-    assert not own.match("The answer is ✓")
+
+
+OWN_LINES = (
+    "❯ You", "◆ Qwen Code", "✓ Allowed once", "  ✓ Read a.py", "✗ Rejected", "— Cancelled —", "— Failed: x —", "⚠ x",
+    "◇ Plan", "? Qwen Code asks: x", "▸ Thought", "○ Read", "◐ Working …", "◌ Connecting …", "❯ ",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("speaker", ["user", "answer"])
+@pytest.mark.parametrize("line", OWN_LINES)
+def test_no_line_of_a_message_looks_like_one_of_the_chats_own(speaker: Speaker, line: str):
+    """Issue 12: nor with the mark that the chat's own lines have, in pieces or whole, behind any line ending."""
+    own = re.compile(variables()["own"].replace(r"\x{A0}", GAP))
+    for copied in (line, line.replace(" ", GAP)):
+        for end in ("\n", "\r", "\r\n"):
+            text = f"a{end}{copied} {end}b"
+            whole = shown(turn(Message(speaker, text)))
+            body = whole.raw.split("\n")[4:7]
+            assert body[0] == "a" or speaker == "answer"
+            assert not any(own.match(each) for each in body), body
+            made = Shown()
+            for at in range(1, len(text) + 1):
+                made.update(view(turn(Message(speaker, text[:at]), state="done" if at == len(text) else "running")))
+            assert made.raw == whole.raw
+
+
+@pytest.mark.parametrize("line", ["✓ Allowed once", "— Cancelled —  ", "❯ You ", "◆ Qwen Code\t", "✗ Rejected: x"])
+def test_an_answer_that_imitates_a_line_of_the_chat_is_followed_by_a_note(line: str):
+    """Issue 12: also with blanks behind it."""
+    said = lines(Message("answer", f"a\n{line}\nb"))
+    assert said[-1].startswith("— A line above looks like one of this chat’s own")
+    assert "A line above" not in str(lines(Message("answer", "✓ Done\n— so it is\n⚠ Careful")))
 
 
 def test_the_syntax_and_the_chat_see_the_same_code_blocks():

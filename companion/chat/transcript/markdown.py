@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from .plain import GAP
 from .render import Code, Link
 from .writer import TranscriptMarks
 
@@ -26,7 +27,11 @@ _FILE = re.compile(
 )
 _LONGEST = 2_000
 """Characters. Nobody reads a longer line."""
-_OURS = re.compile(r"❯ (?:You|Shell)$|◆ Qwen Code$|\? Qwen Code asks:")
+_OURS = re.compile(
+    r"[ \t]*(?:❯\s(?:You|Shell)\s*$|◆\sQwen Code\s*$|\?\sQwen Code asks:"
+    r"|[✓✗]\s(?:Allowed|Answered|Cancelled|Not answered|Rejected)\b"
+    r"|—\s(?:Cancelled|Cancelling|Failed|Interrupted|Stopped)\b.* —\s*$)"
+)
 """Beginnings of the chat's own lines, which an answer has no reason to have; see `Scanner.imitates`."""
 
 
@@ -75,7 +80,7 @@ class Scanner:
         self._read(line, found)
         lacks = "\n" * max(unread, 1) + self._fence.indent + self._fence.mark if self._fence else ""
         if self.imitates:
-            lacks += "\n\n— A line above looks like one of this chat’s own; it is a part of the answer. —"
+            lacks += f"\n\n—{GAP}A line above looks like one of this chat’s own; it is a part of the answer. —"
         self.imitates, self._fence, self._codes = before
         return lacks, found
 
@@ -83,7 +88,7 @@ class Scanner:
         fence = _FENCE.match(line) if "```" in line or "~~~" in line else None
         if self._fence:
             mark = fence[1] if fence else ""
-            if mark.startswith(self._fence.mark) and not line.strip().strip(mark[0]):
+            if mark.startswith(self._fence.mark) and not line.strip(" \t").strip(mark[0]):
                 end = max(self._fence.start, self._at - 1)
                 found.codes.append(Code(f"{self._key}/{self._codes}", self._fence.start, end, self._fence.language))
                 self._codes += 1

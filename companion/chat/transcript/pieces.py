@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...review.changes import Edit
 from ...review.words import common_head
 from .markdown import Scanner
-from .plain import presentable
+from .plain import foreign, presentable
 from .render import Fold
 from .writer import TranscriptMarks, Writer
 
@@ -144,9 +144,12 @@ class MessagePiece(Piece):
         # The other half may still come.
         while end > self._taken and (text[end - 1] == "\r" or "\ud800" <= text[end - 1] <= "\udbff"):
             end -= 1
-        new = text[self._taken : end]
+        new = presentable(text[self._taken : end])
+        if not self._is_quoted:
+            line = max(text.rfind("\n", 0, self._taken), text.rfind("\r", 0, self._taken)) + 1
+            new = foreign(new, presentable(text[line : self._taken]))
         self._taken = max(end, self._taken)
-        return presentable(new)
+        return new
 
 
 def change(before: str, after: str, start: int = 0) -> list[Edit]:

@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+GAP = "\u00a0"
+"""Follows the sign at the beginning of the chat's own lines: a no-break space, which no line of a message has there."""
+_SIGNS = "❯◆▸○◐✓✗?⚠◌◇—"
+_OWN = re.compile(rf"^([ \t]*[{_SIGNS}]){GAP}", re.MULTILINE)
+
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Including those that change the direction of the text."""
@@ -20,6 +25,14 @@ def presentable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def foreign(text: str, before: str = "") -> str:
+    """A presentable text of a model or a person in which no line begins like one of the chat's own.
+
+    `before` is what precedes it in its first line. The length stays the same.
+    """
+    return _OWN.sub(r"\1 ", before + text)[len(before) :] if GAP in text else text
 
 
 def flat(text: str, most: int | None = None) -> str:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...conversation.snapshot import Locality, Permission, Queued, Status
+from ...conversation.snapshot import Locality, Permission, Status, Unsent
 from ...review.changes import Edit
+from .plain import GAP
 
-MARK = "\n❯ "
+MARK = f"\n❯{GAP}"
 """What a chat's text ends with; behind it is what the person writes."""
 
 
@@ -72,5 +73,5 @@ class Render:
     locality: Locality
     session: str = ""
     """The session's id, to be resumed after a reload."""
-    unsent: tuple[Queued, ...] = ()
-    """Prompts that the daemon doesn't have yet; the ids are our own."""
+    unsent: tuple[Unsent, ...] = ()
+    """Prompts that the conversation doesn't have yet."""

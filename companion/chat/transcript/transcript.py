@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from ...conversation.snapshot import Locality, Snapshot
+from ...conversation.snapshot import Locality, Snapshot, Unsent
 from ...review.changes import Edit
 from . import wording
 from .pieces import Piece
@@ -40,10 +40,12 @@ class Transcript:
         """Let the next frame replace all, for a view that doesn't have what the frames before have made."""
         self._is_new = True
 
-    def update(self, snapshot: Snapshot, locality: Locality, session: str = "") -> Render:
+    def update(
+        self, snapshot: Snapshot, locality: Locality, session: str = "", unsent: tuple[Unsent, ...] = ()
+    ) -> Render:
         """The changes since the view before. The first view must have all turns."""
         length = self._length
-        edits = list(self._changes(snapshot, locality))
+        edits = list(self._changes(snapshot, locality, unsent))
         if self._is_new:
             edits = [Edit(0, length, self.text)]
         render = Render(
@@ -57,6 +59,7 @@ class Transcript:
             snapshot.status,
             locality,
             session,
+            unsent,
         )
         self._is_new = False
         return render
@@ -71,7 +74,7 @@ class Transcript:
             yield from turn.pieces
         yield self._tail
 
-    def _changes(self, snapshot: Snapshot, locality: Locality) -> Iterator[Edit]:
+    def _changes(self, snapshot: Snapshot, locality: Locality, unsent: tuple[Unsent, ...]) -> Iterator[Edit]:
         changed = {turn.key: turn for turn in snapshot.changed}
         context = wording.Context(locality.folder, frozenset(self.own_clients), self.shows_diffs)
         if context != self._context:
@@ -85,7 +88,7 @@ class Transcript:
             turn.move(at)
             yield from turn.update(changed.get(key), context)
             at += turn.length
-        above = wording.tail(snapshot.status)
+        above = wording.tail(snapshot.status, unsent)
         yield from _put(self._tail, at, "\n\n", above + "\n" + MARK if above else MARK[1:])
 
     def _reorder(self, order: tuple[str, ...], at: int) -> Iterator[Edit]:

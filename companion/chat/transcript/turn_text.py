@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
-from ...conversation.snapshot import Item, Message, Notice, Turn
+from ...conversation.snapshot import Item, Message, Notice, Tool, Turn
 from ...review.changes import Edit
 from . import wording
 from .pieces import MessagePiece, Piece
-from .plain import flat
+from .plain import GAP, flat
 from .writer import TranscriptMarks, Writer
 
-_YOU, _SHELL, _AGENT = "❯ You\n", "❯ Shell\n", "◆ Qwen Code\n"
+_SHELL, _AGENT = f"❯{GAP}Shell\n", f"◆{GAP}Qwen Code\n"
 _NOTHING = Writer("")
 
 
@@ -67,6 +67,9 @@ class TurnText:
             return
         self.shown, self._is_stale = turn, False
         at, flow = self.start, _Flow()
+        growing = len(turn.items) - 1
+        while growing > 0 and _is_aside(turn.items[growing]):
+            growing -= 1
         for index, item in enumerate(turn.items):
             key = f"{self._key}/{index}"
             slot = self._slots[index] if index < len(self._slots) else None
@@ -76,7 +79,7 @@ class TurnText:
                 slot = _Slot(_piece(item, key), _sort(item))
                 self._slots[index : index + 1] = [slot]
             slot.piece.move(at)
-            is_running = turn.state == "running" and (not isinstance(item, Message) or index == len(turn.items) - 1)
+            is_running = turn.state == "running" and (not isinstance(item, Message) or index >= growing)
             circumstances = flow.lead(item, is_running=is_running), is_running
             if slot.item is not item or slot.circumstances != circumstances:
                 slot.item, slot.circumstances = item, circumstances
@@ -109,7 +112,7 @@ class _Flow:
                 if not (item.text.strip() or item.attachments):
                     return ""
                 self._side, self._is_line = "user", False
-                return "\n\n" + (_YOU if speaker == "user" else _SHELL)
+                return "\n\n" + (wording.YOU if speaker == "user" else _SHELL)
             case Message():
                 if not item.text or item.text.isspace():
                     return ""
@@ -126,7 +129,7 @@ class _Flow:
         if text:
             return self._next(self._side, is_line=True), Writer(text)
         if turn.state == "running" and self._side == "user":
-            return self._next("agent", is_line=True), Writer("◐ Working …")
+            return self._next("agent", is_line=True), Writer(f"◐{GAP}Working …")
         return "", _NOTHING
 
     def _next(self, side: Literal["", "user", "agent"], *, is_line: bool) -> str:
@@ -140,10 +143,14 @@ def _quoting(message: Message, *, is_running: bool) -> str:
     """The line behind which a quoted message is folded; empty for a message that isn't quoted."""
     if message.parent:
         how = {"thought": "thinks", "user": "is asked"}.get(message.speaker, "says")
-        return f"▸ A sub-agent {how}"
+        return f"▸{GAP}A sub-agent {how}"
     if message.speaker == "thought":
-        return "▸ Thinking …" if is_running else "▸ Thought"
+        return f"▸{GAP}Thinking …" if is_running else f"▸{GAP}Thought"
     return ""
+
+
+def _is_aside(item: Item) -> bool:
+    return not isinstance(item, Tool) and item.is_aside
 
 
 def _sort(item: Item) -> object:
@@ -169,7 +176,7 @@ def _write(piece: Piece, item: Item, lead: str, is_running: bool, key: str, cont
                 return piece.grow(item.text, lead, writer, is_finished=not is_running)
             wording.write_shell(writer, item.text)
         case Notice():
-            writer.write(f"— {flat(item.text)} —")
+            writer.write(f"—{GAP}{flat(item.text)} —")
         case _:
             wording.write_tool(writer, item, key, context, is_running=is_running)
     return piece.put(lead, writer)

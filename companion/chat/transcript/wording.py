@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from ...conversation.snapshot import Attachment, Diff, Locality, Permission, Status, Step, Tool, Turn
+from ...conversation.snapshot import Attachment, Diff, Locality, Permission, Status, Step, Tool, Turn, Unsent
 from ...review.changes import Tally, changes, lines_of, tally
-from .plain import clean, flat, presentable, relative, sentence, whole
+from .plain import GAP, clean, flat, foreign, presentable, relative, sentence, whole
 from .render import Ask
 from .writer import Writer
 
 INDENT = "    "
+YOU = f"❯{GAP}You\n"
+"""The heading of a person's message."""
 _SIGNS = {"pending": "○", "in_progress": "◐", "completed": "✓", "failed": "✗"}
 _VERBS = {"read": "Read", "edit": "Edit", "delete": "Delete", "move": "Move", "execute": "Run", "fetch": "Fetch"}
 _MOST_LINES = 60
@@ -51,7 +53,7 @@ def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_run
     """A tool call: its line, its folded details, and its permissions."""
     margin = "  " if tool.parent else ""
     status = tool.status if is_running or tool.status != "in_progress" else "pending"
-    writer.write(f"{margin}{_SIGNS.get(status, '◐')} ")
+    writer.write(f"{margin}{_SIGNS.get(status, '◐')}{GAP}")
     _write_target(writer, tool, context)
     if reason := _failure(tool):
         writer.write(f" — {reason}")
@@ -161,7 +163,7 @@ def _changed(before: str, after: str) -> tuple[Tally, list[str]]:
 
 def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
     """What is asked, and what would be done, indented. The buttons come below."""
-    writer.write(f"? Qwen Code asks: {_asked(permission, context)}")
+    writer.write(f"?{GAP}Qwen Code asks: {_asked(permission, context)}")
     for line in _proposal(permission, context):
         writer.write(f"\n{INDENT}{line}")
     writer.marks.asks.append(Ask(permission, writer.length))
@@ -235,7 +237,7 @@ def _answered(permission: Permission, own_clients: Container[str]) -> str:
             else f"Answered: {name}"
         )
     by = " by another client" if permission.voter is not None and permission.voter not in own_clients else ""
-    return f"{'✗' if is_rejected else '✓'} {words}{by}"
+    return f"{'✗' if is_rejected else '✓'}{GAP}{words}{by}"
 
 
 # Turns
@@ -258,13 +260,13 @@ def ending(turn: Turn) -> str:
     """How a turn ended, if not normally, or that it is being cancelled; else empty."""
     match turn.state:
         case "running":
-            return "— Cancelling … —" if turn.cancelling else ""
+            return f"—{GAP}Cancelling … —" if turn.cancelling else ""
         case "cancelled":
-            return "— Cancelled —"
+            return f"—{GAP}Cancelled —"
         case "failed":
-            return f"— Failed: {sentence(turn.error or 'it is not said why')} —"
+            return f"—{GAP}Failed: {sentence(turn.error or 'it is not said why')} —"
         case "interrupted":
-            return "— Interrupted: Qwen Code ended before this was through. —"
+            return f"—{GAP}Interrupted: Qwen Code ended before this was through. —"
         case "done":
             return _stopped(turn.stop_reason)
 
@@ -277,7 +279,7 @@ def _stopped(reason: str) -> str:
         "max_turn_requests": "the turn has reached its most requests",
         "refusal": "the model refuses to go on",
     }
-    return f"— Stopped: {sentence(known.get(reason, reason))} —"
+    return f"—{GAP}Stopped: {sentence(known.get(reason, reason))} —"
 
 
 # Before and after the turns
@@ -294,21 +296,26 @@ def header(locality: Locality) -> str:
     elif locality.host:
         lines.append(f"Files, commands and keys are those of {flat(locality.host)}, not of this editor’s computer.")
     if locality.warning:
-        lines.append(f"⚠ {sentence(locality.warning)}")
+        lines.append(f"⚠{GAP}{sentence(locality.warning)}")
     return "\n".join(lines)
 
 
-def tail(status: Status) -> str:
-    """What is above the prompt: the plan and the state of the connection."""
-    parts = (_plan(status.plan, is_running=status.running is not None), _connection(status))
+def tail(status: Status, unsent: Iterable[Unsent] = ()) -> str:
+    """What is above the prompt: prompts on their way, the plan and the state of the connection."""
+    parts = (*map(_unsent, unsent), _plan(status.plan, is_running=status.running is not None), _connection(status))
     return "\n\n".join(part for part in parts if part)
+
+
+def _unsent(prompt: Unsent) -> str:
+    how = {"waiting": "Waiting for the connection", "sending": "Sending", "sent": "Sent"}[prompt.state]
+    return f"{YOU}{foreign(presentable(prompt.text)).strip(chr(10))}\n◌{GAP}{how} …"
 
 
 def _plan(plan: Iterable[Step], *, is_running: bool) -> str:
     steps = tuple(plan)
     if not steps or not (is_running or any(step.status != "completed" for step in steps)):
         return ""
-    return "\n".join(["Plan", *(f"  {_SIGNS.get(step.status, '○')} {flat(step.text)}" for step in steps)])
+    return "\n".join([f"◇{GAP}Plan", *(f"  {_SIGNS.get(step.status, '○')} {flat(step.text)}" for step in steps)])
 
 
 def _connection(status: Status) -> str:
@@ -317,12 +324,12 @@ def _connection(status: Status) -> str:
         case "live":
             return ""
         case "connecting":
-            return f"⚠ {sentence(connection.message)}" if connection.message else "◌ Connecting …"
+            return f"⚠{GAP}{sentence(connection.message)}" if connection.message else f"◌{GAP}Connecting …"
         case "waiting":
             again = f" The next try is in {connection.retry_in:.0f} s." if connection.retry_in is not None else ""
-            return f"⚠ {sentence(connection.message or 'The connection is lost')}{again}"
+            return f"⚠{GAP}{sentence(connection.message or 'The connection is lost')}{again}"
         case "lost" | "ended":
-            return f"⚠ {sentence(connection.message or 'The connection is lost')}"
+            return f"⚠{GAP}{sentence(connection.message or 'The connection is lost')}"
 
 
 def _text(values: Mapping[str, Any], name: str) -> str:

@@ -137,6 +137,11 @@ class ChatViews:
         window = chat.window.id()
         self._tell(lambda chats: chats.cancel(window))
 
+    def go_on(self, chat: ChatView) -> None:
+        """Continue the last turn, which was interrupted or has failed."""
+        window = chat.window.id()
+        self._tell(lambda chats: chats.go_on(window))
+
     def reconnect(self, chat: ChatView) -> None:
         """Try again now."""
         window = chat.window.id()
@@ -196,6 +201,8 @@ class ChatViews:
         match what:
             case "cancel":
                 self.cancel(chat)
+            case "continue":
+                self.go_on(chat)
             case "reconnect":
                 self.reconnect(chat)
             case "dequeue":

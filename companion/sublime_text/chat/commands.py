@@ -17,6 +17,7 @@ from .. import package
 from ..panels import PanelItem, choose, say
 from ..windows import is_chat
 from .chats import waiting
+from .html import CONTINUED
 from .view import FOLDER_SETTING
 
 if TYPE_CHECKING:
@@ -177,6 +178,18 @@ class QwenCompanionChatCancelCommand(_ChatCommand):
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon."""
         adapter.chats.cancel(chat)
+
+
+class QwenCompanionChatContinueCommand(_ChatCommand):
+    """Continue the last turn, which was interrupted or has failed."""
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether there is one."""
+        return chat.render is not None and chat.render.status.last in CONTINUED
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask the daemon."""
+        adapter.chats.go_on(chat)
 
 
 class QwenCompanionChatReconnectCommand(_ChatCommand):

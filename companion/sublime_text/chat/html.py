@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ...chat.transcript.render import Ask, Code, Render
-    from ...conversation.snapshot import Choice, ContextWindow, Option, Queued
+    from ...conversation.snapshot import Choice, ContextWindow, Option, Queued, Unsent
 
 STYLE = """
 html.light { --tint: color(var(--background) blend(black 93%)); }
@@ -23,6 +23,8 @@ a { text-decoration: none; padding: 0 0.4rem; }
 .quiet { color: color(var(--foreground) alpha(0.6)); }
 """
 KEYS = {"allow_once": "y", "reject_once": "n"}
+CONTINUED = {"interrupted": "▸ Continue", "failed": "↻ Retry"}
+"""The link that continues a turn, by its state."""
 QUEUED_LENGTH = 60
 """Characters that are shown of a prompt that waits."""
 
@@ -65,11 +67,13 @@ def bar(render: Render, attached: Sequence[str]) -> str:
     first = [" · ".join(html.escape(fact) for fact in [*facts(render), where.host] if fact)]
     if status.running is not None:
         first.append(link("cancel", "■ Cancel", "reject"))
+    elif status.last in CONTINUED and status.connection.state == "live":
+        first.append(link("continue", CONTINUED[status.last], "allow"))
     if status.connection.state != "live":
         first.append(link("reconnect", "↻ Reconnect"))
     lines = [" &nbsp; ".join(filter(None, first))]
     lines += [_waits("waits", queued, "dequeue") for queued in status.queue]
-    lines += [_waits("not sent yet", queued, "unsend") for queued in render.unsent]
+    lines += [_waits("not sent yet", unsent, "unsend") for unsent in render.unsent if unsent.can_be_removed]
     lines += [f"with {html.escape(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
     return page(f'<div class="bar">{"<br>".join(lines)}</div>')
 
@@ -103,7 +107,7 @@ def popup(words: str, href: str = "") -> str:
     return page(f"<div>{link(href, words) if href else html.escape(words)}</div>")
 
 
-def _waits(how: str, queued: Queued, href: str) -> str:
+def _waits(how: str, queued: Queued | Unsent, href: str) -> str:
     words = " ".join(queued.text.split())
     words = words if len(words) <= QUEUED_LENGTH else f"{words[: QUEUED_LENGTH - 1]}…"
     return f'<span class="quiet">{how}: {html.escape(words)}</span> {link(f"{href}:{queued.id}", "remove")}'

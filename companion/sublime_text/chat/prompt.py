@@ -100,7 +100,7 @@ def give_back(window: sublime.Window, view: sublime.View) -> list[Draft]:
     all_kept = _kept(window)
     window.settings().erase(_KEPT_SETTING)
     drafts: list[Draft] = []
-    for kept in reversed(all_kept):
+    for kept in all_kept:
         texts = [kept["text"]]
         if view.settings().has(RECALL_SETTING):
             texts[:0] = (kept["recall"] or {}).get("edits", {}).values()

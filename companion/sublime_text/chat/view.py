@@ -48,6 +48,7 @@ _SETTINGS = {
     "auto_indent": False,
     "smart_indent": False,
     "drag_text": False,
+    "draw_unicode_white_space": "none",
     "auto_complete": True,
     "auto_complete_triggers": [{"selector": "text, source", "characters": "@/"}],
 }
@@ -64,6 +65,8 @@ class ChatView:
         self.window = window
         self.render: Render | None = None
         self.folds_before_click = 0
+        self._returned = "", 0, 0
+        """What was put back at the beginning of the prompt: its text, and how many excerpts and pictures."""
         settings = view.settings()
         settings.update({CHAT_SETTING: True, **_SETTINGS})
         view.set_scratch(True)
@@ -119,6 +122,7 @@ class ChatView:
 
     def sent(self) -> None:
         """The prompt was sent: it is empty now, or holds the draft from before a recall."""
+        self._returned = "", 0, 0
         draft = self.recall.add(self.text.prompt.strip())
         self.view.settings().set(RECALL_SETTING, self.recall.state)
         self.excerpts.clear()
@@ -127,11 +131,15 @@ class ChatView:
         self.attached_changed()
 
     def take_back(self, draft: Draft) -> None:
-        """Put a draft back, before what has been written since."""
-        since = self.text.prompt
-        self.text.write(f"{draft.text}\n{since}" if since and draft.text else draft.text or since)
-        self.excerpts[:0] = draft.excerpts
-        self.pictures[:0] = draft.pictures
+        """Put a draft back: behind those that were put back before, and before what has been written since."""
+        prompt = self.text.prompt
+        returned, excerpts, pictures = self._returned if prompt.startswith(self._returned[0]) else ("", 0, 0)
+        since = prompt[len(returned) :].removeprefix("\n")
+        returned = "\n".join(filter(None, (returned, draft.text)))
+        self.text.write("\n".join(filter(None, (returned, since))))
+        self.excerpts[excerpts:excerpts] = draft.excerpts
+        self.pictures[pictures:pictures] = draft.pictures
+        self._returned = returned, excerpts + len(draft.excerpts), pictures + len(draft.pictures)
         self.attached_changed()
 
     def step(self, by: int) -> str | None:

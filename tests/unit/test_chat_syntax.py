@@ -1,0 +1,50 @@
+"""The chat's syntax, read with the editor's regular expressions; `scripts/syntax` does it with random transcripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from companion.conversation.snapshot import Message
+from tests.syntax.__main__ import SYNTAX, main, transcript
+from tests.syntax.grammar import Grammar, Line
+
+
+def read(*items: Message) -> list[Line]:
+    text, _ = transcript(*items)
+    return Grammar.load(SYNTAX).read(text)
+
+
+def scopes(lines: list[Line], text: str) -> str:
+    return next(line.scopes for line in lines if line.text == f"{text}\n")
+
+
+def test_it_is_sound_and_reads_random_transcripts_as_the_chat_means_them(capsys: pytest.CaptureFixture[str]):
+    assert main(100, 1) == 0, capsys.readouterr().out
+
+
+def test_a_fence_of_two_marks_ends_no_code_block():
+    lines = read(Message("answer", "~~~\ncode\n~~~`\nmore\n~~~\nprose"))
+    assert "code-fence" in scopes(lines, "more")
+    assert "code-fence" not in scopes(lines, "prose")
+
+
+@pytest.mark.parametrize("pasted", ["⚠ x", "Plan", "◆ Qwen Code", "◐ Working …"])
+def test_pasted_lines_of_a_chat_before_an_open_fence_change_nothing_after_them(pasted: str):
+    lines = read(Message("user", f"{pasted}\n```\nopen"))
+    assert "meta.said-by-person" in scopes(lines, pasted)
+    assert "entity.name.section" in lines[[line.text for line in lines].index("next\n") - 1].scopes
+
+
+def test_what_runs_has_a_scope_of_its_own():
+    assert "markup.changed.running" in next(
+        line.scopes for line in Grammar.load(SYNTAX).read("Qwen Code\n\n◐\u00a0Working …\n") if "Working" in line.text
+    )
+
+
+def test_a_key_that_is_there_twice_is_found(tmp_path: Path):
+    file = tmp_path / "x.sublime-syntax"
+    file.write_text("%YAML 1.2\n---\nscope: a\ncontexts:\n  main: []\n  main: []\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="twice"):
+        Grammar.load(file)
