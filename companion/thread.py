@@ -11,15 +11,17 @@ import importlib
 import importlib.util
 import logging
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from . import handover
 from .clis.discovery import EnvironmentVariables
 from .editor import Editor
-from .garbage import loading
+from .garbage import loading, thaw
 from .server.endpoint import Endpoint
 from .server.port import ServedWindow
 from .settings import Settings
@@ -33,6 +35,11 @@ logger = logging.getLogger(__name__)
 
 RETRY = 5.0
 """Seconds between checks for a missing library."""
+
+LIBRARIES = ("anyio", "h11", "mcp", "mcp_types", "psutil", "pydantic", "sse_starlette", "starlette", "uvicorn")
+"""The modules of the libraries that the companion can't do without."""
+OURS = (__package__ or "").partition(".")[0]
+UNKNOWN = "companion can't start with the libraries that are installed"
 
 Call = Callable[["Companion"], object]
 
@@ -50,7 +57,9 @@ class CompanionThread:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._waiting: list[Call] = []
-        self._hand_over = False
+        self._predecessor: Any = None
+        self._holder: handover.Holder | None = None
+        """What the next instance gets, once that is wanted."""
         self._asleep = False
         self._running: tuple[asyncio.AbstractEventLoop, Companion, asyncio.Event] | None = None
         self._endpoints: list[Endpoint] = []
@@ -58,13 +67,14 @@ class CompanionThread:
 
     def start(self) -> None:
         """Begin; returns at once."""
+        self._predecessor = handover.claim()
         self._thread.start()
 
     def post(self, call: Call) -> None:
         """Call something on the companion thread, in the order of posting. From any thread; never waits."""
         with self._lock:
             if self._running is None:
-                if not self._asleep:
+                if not self._asleep and not self._stopping.is_set():
                     self._waiting.append(call)
                 return
             loop, companion, _ = self._running
@@ -74,14 +84,17 @@ class CompanionThread:
         """Stop, and wait at most `timeout` seconds. Returns whether the thread has ended.
 
         The discovery files and the variables are removed in any case. With `hand_over` the next instance in this
-        process can continue the sessions.
+        process can continue the sessions; then this one ends by itself and nothing is waited for.
         """
-        self._hand_over = hand_over
+        if hand_over and not self._holder:
+            self._holder = handover.announce()
         self._stopping.set()
         with self._lock:
             if self._running:
                 loop, _, stop = self._running
                 loop.call_soon_threadsafe(stop.set)
+        if hand_over:
+            return True
         self._thread.join(timeout)
         ended = not self._thread.is_alive()
         if not ended:
@@ -92,20 +105,40 @@ class CompanionThread:
         return ended
 
     def _run(self) -> None:
-        while not self._stopping.is_set():
-            self._open_endpoints()
-            try:
-                with _yielding(), loading():
-                    from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
-            except Exception as error:  # noqa: BLE001 - a mismatched library raises anything (sublime.md B3)
-                self._close_endpoints()
-                self._sleep(error)
-            else:
-                self._serve(library.Companion(self._editor, self._settings, self._variables))
-        self._close_endpoints()
+        try:
+            while not self._stopping.is_set():
+                self._open_endpoints()
+                before = set(sys.modules)
+                try:
+                    with _yielding(), loading():
+                        from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
+                    self._serve(library.Companion)
+                except Exception as error:  # noqa: BLE001 - a mismatched library raises anything (sublime.md B3)
+                    if not self._is_left():
+                        self._close_endpoints()
+                    self._sleep(error)
+                    _forget(set(sys.modules) - before)
+        finally:
+            self._leave_endpoints()
+
+    def _is_left(self) -> bool:
+        return self._holder is not None and self._holder.left.is_set()
+
+    def _leave_endpoints(self) -> None:
+        """Hand over what was never served, or close it."""
+        if self._holder and not self._is_left():
+            self._variables.remove()
+            left = {endpoint.window: endpoint.leave() for endpoint in self._endpoints}
+            for window, chat in self._chats.items():
+                if window in left:
+                    left[window].chat.update(chat)
+            handover.leave(left, handover.Chores(end=thaw), self._holder)
+            self._endpoints = []
+        elif not self._is_left():
+            self._close_endpoints()
 
     def _open_endpoints(self) -> None:
-        left = handover.take()
+        left, self._predecessor = handover.receive(self._predecessor), None
         # Continuing or ending a chat needs the libraries.
         self._chats |= {window: one.chat for window, one in left.items() if one.chat}
         for window in self._windows():
@@ -130,13 +163,20 @@ class CompanionThread:
             endpoint.close()
         self._endpoints = []
 
-    def _serve(self, companion: Companion) -> None:
+    def _serve(self, make: Callable[..., Companion]) -> None:
         import asyncio  # noqa: PLC0415 - it takes longer than opening the endpoints may
 
+        def leave(left: dict[int, handover.Inheritance]) -> None:
+            chores = handover.Chores(companion.chats.end_inherited, thaw)
+            handover.leave(left, chores, self._holder)
+
         async def main() -> None:
+            nonlocal companion
             stop = asyncio.Event()
+            companion = make(self._editor, self._settings, self._variables)
             chats, self._chats = self._chats, {}
             companion.start(self._endpoints, chats)
+            await companion.started()
             with self._lock:
                 self._running = asyncio.get_running_loop(), companion, stop
                 waiting, self._waiting = self._waiting, []
@@ -147,27 +187,30 @@ class CompanionThread:
             await stop.wait()
             with self._lock:
                 self._running = None
-            left = await companion.stop(hand_over=self._hand_over)
-            if self._hand_over:
-                handover.leave(left, companion.chats.end_inherited)
-            else:
-                handover.give_up(left)
+            await (companion.hand_over(leave) if self._holder else companion.stop())
 
-        asyncio.run(main())
+        companion: Companion
+        try:
+            asyncio.run(main())
+        finally:
+            with self._lock:
+                self._running = None
 
     def _sleep(self, error: Exception) -> None:
-        """Wait for the library that is missing. What happens in the meantime is of no interest later."""
+        """Say what is wrong with the libraries, and wait until they change. Calls meanwhile are dropped."""
+        if self._stopping.is_set():
+            logger.error("The companion did not end well", exc_info=error)
+            return
         with self._lock:
             self._waiting.clear()
             self._asleep = True
         library = culprit(error)
-        found = _place(library)
-        self._editor.say(
-            f"The library “{library}” is {'broken' if found else 'missing'}. "
-            "Run “Package Control: Satisfy Libraries” from the command palette."
-        )
+        watched = {*LIBRARIES, *([library] if library else [])}
+        found = {name: _place(name) for name in watched}
+        what = f"library “{library}” is {'broken' if found[library] else 'missing'}" if library else UNKNOWN
+        self._editor.say(f"The {what}. Run “Package Control: Satisfy Libraries” from the command palette.")
         logger.debug("The companion can't start", exc_info=error)
-        while not self._stopping.wait(RETRY) and _place(library) == found:
+        while not self._stopping.wait(RETRY) and {name: _place(name) for name in watched} == found:
             pass
         self._asleep = False
 
@@ -183,19 +226,20 @@ def _yielding() -> Generator[None]:
         sys.setswitchinterval(usual)
 
 
-def _place(library: str) -> tuple[str, int] | None:
-    """A library's folder and its modification time; None if it is missing."""
+def _place(library: str) -> tuple[str, int, int] | None:
+    """A library's folder, and when that and its first module were changed; None if it is missing."""
     importlib.invalidate_caches()
     try:
         spec = importlib.util.find_spec(library)
-        folder = os.path.dirname(spec.origin) if spec and spec.origin else ""
-        return (folder, os.stat(folder).st_mtime_ns) if folder else None
+        origin = spec.origin if spec and spec.origin else ""
+        folder = os.path.dirname(origin)
+        return (folder, os.stat(folder).st_mtime_ns, os.stat(origin).st_mtime_ns) if folder else None
     except (ImportError, ValueError, OSError):
         return None
 
 
 def culprit(error: BaseException) -> str:
-    """The library that made an import fail."""
+    """The library that made an import or the start fail; empty if nothing says so."""
     if isinstance(error, SyntaxError) and error.filename:
         inside = [
             os.path.relpath(error.filename, path) for path in sys.path if error.filename.startswith(path + os.sep)
@@ -204,11 +248,37 @@ def culprit(error: BaseException) -> str:
     if isinstance(error, ImportError) and error.name:
         return error.name.partition(".")[0]
     trace = error.__traceback__
-    name = ""
+    namespace: dict[str, Any] = {}
     while trace:
-        name = trace.tb_frame.f_globals.get("__name__", name)
+        namespace = trace.tb_frame.f_globals
         trace = trace.tb_next
-    return name.partition(".")[0]
+    library = str(namespace.get("__name__", "")).partition(".")[0]
+    return _called(error, namespace) if library == OURS else library
+
+
+def _called(error: BaseException, namespace: dict[str, Any]) -> str:
+    """The library of what our own code could not use: the message begins with its name."""
+    used = error.obj if isinstance(error, AttributeError) else None
+    if isinstance(error, TypeError) and (name := re.match(r"\w+", str(error))):
+        used = namespace.get(name[0])
+    module = used.__name__ if isinstance(used, ModuleType) else getattr(used, "__module__", None)
+    library = str(module or "").partition(".")[0]
+    return "" if library in (OURS, "builtins") else library
+
+
+def _forget(names: set[str]) -> None:
+    """Have modules imported again: ours and the libraries', but for those with compiled code, which can't be."""
+    wanted = {name for name in names if name.partition(".")[0] in (OURS, *LIBRARIES)}
+    files = {name: getattr(sys.modules.get(name), "__file__", None) or "" for name in wanted}
+    compiled = {name.partition(".")[0] for name, file in files.items() if file.endswith((".so", ".pyd"))}
+    for name in wanted:
+        module = sys.modules.get(name)
+        if module is None or name.partition(".")[0] in compiled:
+            continue
+        del sys.modules[name]
+        parent, _, last = name.rpartition(".")
+        if getattr(sys.modules.get(parent), last, None) is module:
+            delattr(sys.modules[parent], last)
 
 
 def _guarded(call: Call, companion: Companion) -> None:
