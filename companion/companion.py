@@ -151,13 +151,19 @@ class Companion:
 
     def focused(self, window: int, view: int, at: int) -> None:
         """A view got the focus, at a Unix time in milliseconds."""
-        self.seen(window, view, at)
+        self.active(window, view, at)
         self.window_focused(window)
+
+    def active(self, window: int, view: int, at: int) -> None:
+        """A view has the focus in its window, which need not be in front."""
+        if server := self._windows.get(window):
+            server.order.focused(view, at)
+            server.touched()
 
     def seen(self, window: int, view: int, at: int) -> None:
         """A view had the focus at some time before."""
         if server := self._windows.get(window):
-            server.order.focused(view, at)
+            server.order.seen(view, at)
             server.touched()
 
     def window_focused(self, window: int) -> None:

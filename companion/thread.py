@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from . import handover
 from .clis.discovery import EnvironmentVariables
@@ -69,6 +69,12 @@ class CompanionThread:
         """Begin; returns at once."""
         self._predecessor = handover.claim()
         self._thread.start()
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether calls wait for the start, which may take many seconds on a slow machine. From any thread."""
+        with self._lock:
+            return self._running is None and not self._asleep and not self._stopping.is_set()
 
     def post(self, call: Call) -> None:
         """Call something on the companion thread, in the order of posting. From any thread; never waits."""
@@ -240,6 +246,8 @@ def _place(library: str) -> tuple[str, int, int] | None:
 
 def culprit(error: BaseException) -> str:
     """The library that made an import or the start fail; empty if nothing says so."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, SyntaxError) and error.filename:
         inside = [
             os.path.relpath(error.filename, path) for path in sys.path if error.filename.startswith(path + os.sep)
@@ -260,7 +268,8 @@ def _called(error: BaseException, namespace: dict[str, Any]) -> str:
     """The library of what our own code could not use: the message begins with its name."""
     used = error.obj if isinstance(error, AttributeError) else None
     if isinstance(error, TypeError) and (name := re.match(r"\w+", str(error))):
-        used = namespace.get(name[0])
+        modules = (value for value in namespace.values() if isinstance(value, ModuleType))
+        used = namespace.get(name[0]) or next((module for module in modules if hasattr(module, name[0])), None)
     module = used.__name__ if isinstance(used, ModuleType) else getattr(used, "__module__", None)
     library = str(module or "").partition(".")[0]
     return "" if library in (OURS, "builtins") else library

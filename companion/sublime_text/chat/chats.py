@@ -10,7 +10,7 @@ import sublime
 
 from ...chat.mentions import mentions
 from ...chat.prompt import Draft
-from ..panels import NO_ANSWER, say
+from ..panels import NO_ANSWER, STARTING, say
 from ..windows import Focus, is_chat, is_visible
 from . import html
 from .kept import give_back
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat hears that the companion doesn't answer."""
 
+STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
+
 Tell = Callable[[Callable[["Chats"], object]], object]
 """Has something called with the companion's chats, on its own thread."""
 
@@ -37,6 +39,8 @@ class ChatViews:
         self._tell = tell
         self._is_enabled = is_enabled
         self._chats: dict[int, ChatView] = {}
+        self.is_starting: Callable[[], bool] = lambda: False
+        """Whether the companion doesn't answer yet, but will."""
 
     def show(self, window: int, frame: Render) -> bool:
         """Bring a window's chat up to date. Returns False if it is gone."""
@@ -124,7 +128,8 @@ class ChatViews:
         if not (draft.text.strip() or draft.excerpts or draft.pictures):
             return
         if text is None and chat.frame is None:
-            say(chat.window, NO_ANSWER)  # and would lose what is sent
+            # What is sent would be lost, so it stays in the prompt.
+            say(chat.window, STARTING_CHAT if self.is_starting() else NO_ANSWER)
             return
         if text is None:
             chat.sent()
@@ -169,7 +174,12 @@ class ChatViews:
         return chat
 
     def _look_at_start(self, chat: ChatView) -> None:
-        if self._chats.get(chat.window.id()) is chat and chat.frame is None:
+        if self._chats.get(chat.window.id()) is not chat or chat.frame is not None:
+            return
+        if self.is_starting():
+            say(chat.window, STARTING)
+            sublime.set_timeout(lambda: self._look_at_start(chat), PATIENCE)
+        else:
             say(chat.window, NO_ANSWER)
 
     def _adopt_any(self, window: sublime.Window) -> ChatView | None:
