@@ -120,8 +120,11 @@ class CompanionThread:
                         from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
                     self._serve(library.Companion)
                 except Exception as error:  # noqa: BLE001 - a mismatched library raises anything (sublime.md B3)
-                    if not self._is_left():
-                        self._close_endpoints()
+                    if self._stopping.is_set():
+                        # Most likely a reload has taken our modules away while they were imported.
+                        logger.debug("The companion did not end well", exc_info=error)
+                        break
+                    self._close_endpoints()
                     self._sleep(error)
                     _forget(set(sys.modules) - before)
         finally:
@@ -204,9 +207,6 @@ class CompanionThread:
 
     def _sleep(self, error: Exception) -> None:
         """Say what is wrong with the libraries, and wait until they change. Calls meanwhile are dropped."""
-        if self._stopping.is_set():
-            logger.error("The companion did not end well", exc_info=error)
-            return
         with self._lock:
             self._waiting.clear()
             self._asleep = True

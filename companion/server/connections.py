@@ -122,17 +122,24 @@ class HttpServer:
                 if received:
                     protocol.data_received(received)
 
-    def stop_accepting(self) -> None:
+    async def stop_accepting(self) -> None:
         """Leave new connections to the kernel's queue, or to the next instance."""
-        if self._server:
-            self._server.close()
-            self._server = None
-
-    async def settled(self) -> None:
-        """Wait until the connections that have been accepted are known."""
-        # Each begins in a task of its own, and is made at the loop's next turn but one.
+        if self._server is None:
+            return
+        server, self._server = self._server, None
+        loop = asyncio.get_running_loop()
+        for listener in server.sockets:
+            with contextlib.suppress(NotImplementedError):  # on Windows
+                loop.remove_reader(listener)
+        # A connection that has just been accepted is made a few turns later, and lost if the server is closed by then.
         for _ in range(SETTLED):
             await asyncio.sleep(0)
+        server.close()
+
+    def abandon(self) -> None:
+        """Stop at once, after an error."""
+        if self._server:
+            self._server.close()
 
     def release_idle(self) -> list[OpenConnection]:
         """Give up the connections that wait for a request. On Windows the next instance couldn't use them."""
@@ -142,7 +149,7 @@ class HttpServer:
 
     async def close(self, limit: float) -> None:
         """Close each connection after its answer. Those that are still open after `limit` seconds are cut off."""
-        self.stop_accepting()
+        await self.stop_accepting()
         for connection in self.connections:
             connection.shutdown()
         loop = asyncio.get_running_loop()

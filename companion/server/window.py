@@ -71,27 +71,23 @@ class WindowServer:
                 raise
             self.started.set_exception(error)
         finally:
-            self._server.stop_accepting()
+            self._server.abandon()
 
     async def pause(self, limit: float) -> None:
         """Send what waits and answer the last requests, for at most `limit` seconds. New connections wait."""
         self._stop_context()
         await asyncio.wait([self.started])
         self.endpoint.listener = self.endpoint.listener.dup()
-        self._server.stop_accepting()
+        await self._server.stop_accepting()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit):
-                await asyncio.gather(self.sessions.flush(), self._answered())
+                await asyncio.gather(self.sessions.flush(), self._app.answered())
 
     async def end_streams(self, limit: float) -> None:
         """End every stream cleanly, for at most `limit` seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit):
                 await self.sessions.close()
-
-    async def _answered(self) -> None:
-        await self._server.settled()
-        await self._app.answered()
 
     def leave(self) -> Inheritance:
         """What the next instance needs. Only what takes longer than `pause` had time for is still answered here."""
@@ -107,7 +103,7 @@ class WindowServer:
         self.endpoint.withdraw()
         loop = asyncio.get_running_loop()
         end = loop.time() + limit
-        self._server.stop_accepting()
+        await self._server.stop_accepting()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(end):
                 await self.sessions.close()
