@@ -6,7 +6,6 @@ Every method runs on the companion thread; `thread` brings calls there.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
@@ -33,7 +32,11 @@ TICK = 2.0
 STATUS_QUIET = 0.05
 """Seconds within which changes of a status are shown as one: a replaced stream is no change."""
 FLUSH = 1.0
-"""Seconds that a stop waits until the last notifications are sent."""
+"""Seconds that the end of a server waits until everything is sent."""
+PAUSE = 0.25
+"""Seconds that the next instance waits at a reload until the requests of that moment are answered."""
+LINGER = 600.0
+"""Seconds that a CLI has after a reload to read what was sent to it: it may be suspended."""
 
 
 class Companion:
@@ -63,45 +66,64 @@ class Companion:
 
         `chats` is what the previous instance handed over of its chats, by window.
         """
-        for endpoint in reversed(endpoints):
-            self._serve(endpoint)
+        for number, endpoint in enumerate(reversed(endpoints)):
+            self._serve(endpoint, check=not number)
         if endpoints:
             self._front = endpoints[0].window
         self.chats.inherit(chats or {}, self._windows)
         self._background(self._clear_leftovers())
         self._tick = self._background(self._look_again())
 
-    async def stop(self, *, hand_over: bool = False) -> dict[int, Inheritance]:
-        """Reject the open diffs, notify the CLIs, and end everything; with `hand_over` the private daemons continue.
+    async def started(self) -> None:
+        """Wait until every window's requests are answered. Raises the reason if they can't be."""
+        await asyncio.gather(*(window.started for window in self._windows.values()))
 
-        Returns what the next instance needs, by window. It has to be taken or given up.
+    async def stop(self) -> None:
+        """Reject the open diffs, notify the CLIs, and end everything."""
+        self._withdraw()
+        ending = asyncio.create_task(self.chats.stop(hand_over=False))
+        await self._close_all(FLUSH)
+        await ending
+
+    async def hand_over(self, leave: Callable[[dict[int, Inheritance]], object]) -> None:
+        """Reject the open diffs, notify the CLIs, and let the next instance continue with all the rest.
+
+        `leave` gets what that needs, by window, as soon as the requests of now are answered. What takes longer, such
+        as a CLI that is suspended and reads nothing, is waited for afterwards and holds nobody up.
         """
+        self._withdraw()
+        ending = asyncio.create_task(self.chats.stop(hand_over=True))
+        await asyncio.gather(*(window.pause(PAUSE) for window in self._windows.values()))
+        chats = await ending
+        # A CLI asks for another stream when one has ended, so this comes last.
+        await asyncio.gather(*(window.end_streams(PAUSE) for window in self._windows.values()))
+        self.reviews.reject_all()  # what was proposed in between
+        left = {number: window.leave() for number, window in self._windows.items()}
+        for number, chat in chats.items():
+            if number in left:
+                left[number].chat.update(chat)
+            else:
+                await asyncio.to_thread(self.chats.end_inherited, chat)
+        leave(left)
+        await self._close_all(LINGER)
+
+    def _withdraw(self) -> None:
         if self._tick:
             self._tick.cancel()
         # A chat's question stays open.
         self.chats.dismiss()
         self.reviews.reject_all()
-        ending = asyncio.create_task(self.chats.stop(hand_over=hand_over))
-        left = {number: window.endpoint.bequeath(window.session_ids()) for number, window in self._windows.items()}
         self._variables.remove()
         for window in self._windows.values():
             window.endpoint.withdraw()
-        sessions = [session for window in self._windows.values() for session in window.sessions if session.stream]
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FLUSH):
-                await asyncio.gather(*(session.flushed() for session in sessions))
-        await asyncio.gather(*(window.close() for window in self._windows.values()))
-        for number, chat in (await ending).items():
-            if number in left:
-                left[number].chat.update(chat)
-            else:
-                await asyncio.to_thread(self.chats.end_inherited, chat)
+
+    async def _close_all(self, limit: float) -> None:
+        await asyncio.gather(*(window.close(limit) for window in self._windows.values()))
         for ended in await asyncio.gather(*self._servers.values(), return_exceptions=True):
             if isinstance(ended, BaseException):
                 logger.error("A server did not end well", exc_info=ended)
         for task in self._tasks:
             task.cancel()
-        return left
 
     def window_opened(self, window: ServedWindow) -> None:
         """The editor has a new window."""
@@ -109,7 +131,9 @@ class Companion:
             endpoint = Endpoint.open(window)
             endpoint.legacy_files = self._settings.legacy_discovery_files
             self._editor.listening(window.id, endpoint.port)
-            self._serve(endpoint).publish()
+            server = self._serve(endpoint)
+            server.publish()
+            self._background(self._await_start(server))
 
     def window_closed(self, window: int) -> None:
         """A window closes: its diffs are rejected, its sessions end."""
@@ -127,13 +151,19 @@ class Companion:
 
     def focused(self, window: int, view: int, at: int) -> None:
         """A view got the focus, at a Unix time in milliseconds."""
-        self.seen(window, view, at)
+        self.active(window, view, at)
         self.window_focused(window)
+
+    def active(self, window: int, view: int, at: int) -> None:
+        """A view has the focus in its window, which need not be in front."""
+        if server := self._windows.get(window):
+            server.order.focused(view, at)
+            server.touched()
 
     def seen(self, window: int, view: int, at: int) -> None:
         """A view had the focus at some time before."""
         if server := self._windows.get(window):
-            server.order.focused(view, at)
+            server.order.seen(view, at)
             server.touched()
 
     def window_focused(self, window: int) -> None:
@@ -205,7 +235,7 @@ class Companion:
 
         self._background(rest())
 
-    def _serve(self, endpoint: Endpoint) -> WindowServer:
+    def _serve(self, endpoint: Endpoint, *, check: bool = False) -> WindowServer:
         window = endpoint.window
         server = WindowServer(
             endpoint,
@@ -218,7 +248,7 @@ class Companion:
         server.sessions.on_change = self._status_changed
         self._windows[endpoint.window] = server
         self._status_changed()
-        self._servers[endpoint.window] = asyncio.create_task(server.serve())
+        self._servers[endpoint.window] = asyncio.create_task(server.serve(check=check))
         return server
 
     def _folders_changed(self, window: int) -> None:
@@ -240,11 +270,16 @@ class Companion:
                 self._statuses[window] = status
                 self._editor.show_status(window, status)
 
+    async def _await_start(self, server: WindowServer) -> None:
+        try:
+            await server.started
+        except Exception:
+            logger.exception("Can't serve the window %d", server.endpoint.window)
+            self._editor.say("No CLI can find this window: its server could not start.", server.endpoint.window)
+            self.window_closed(server.endpoint.window)
+
     async def _close(self, server: WindowServer) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FLUSH):
-                await asyncio.gather(*(session.flushed() for session in server.sessions if session.stream))
-        await server.close()
+        await server.close(FLUSH)
         # A stop meanwhile waits for it too.
         await self._servers[server.endpoint.window]
         del self._servers[server.endpoint.window]

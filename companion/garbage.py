@@ -21,12 +21,19 @@ def no_collection() -> Generator[None]:
 
 @contextmanager
 def loading() -> Generator[None]:
-    """Load libraries. Their 100,000 objects are never garbage, so the collector leaves them out from now on.
+    """Load libraries. Their 100,000 objects are never garbage, so the collector leaves them out from now on (`freeze`).
 
-    Else it would look through them at some later time, for 80 ms. Once in a process: a reload of this package loads no
-    library, and leaves its old modules as garbage.
+    Otherwise every full collection would scan them, which stops all threads for 80 ms and more. Python can only freeze
+    everything that exists: what other packages have at this moment is frozen too, and a cycle among it isn't freed
+    until `thaw`. So this happens once in a process: a reload of this package loads no library, and its old modules
+    stay garbage that is collected.
     """
     with no_collection():
         yield
         if not gc.get_freeze_count():
             gc.freeze()
+
+
+def thaw() -> None:
+    """Let the collector look at everything again: the package is gone. Takes microseconds; no collection follows."""
+    gc.unfreeze()

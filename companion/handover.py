@@ -3,23 +3,44 @@
 A listening socket continues to accept connections while nobody serves it: the kernel queues them. With the tokens and
 the session ids, the next instance can answer as if nothing had happened (`server.resumed`).
 
+The editor's thread only announces a handover, which takes no time. The old instance then fills it on its own thread,
+and the next one waits for it on its own. If there is no next one after `GRACE` seconds, because it was not loaded or
+could not be, whoever asks is told so; after `LIMIT` seconds everything is given up.
+
 The data are kept in `sys.modules` as plain values, because the modules of an instance go with it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
+import selectors
 import socket
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from types import ModuleType
 from typing import Any
 
 HOLDER = "_qwen_companion_handover"
-EndChat = Callable[[dict[str, Any]], object]
-LIMIT = 30.0
+OpenConnection = tuple[socket.socket, bytes]
+"""A connection that waits for a request, and the first bytes of that if some have been read."""
+GRACE = 5.0
+"""Seconds until requests are told that the package isn't loaded."""
+LIMIT = 300.0
 """Seconds after which the data are given up: the package was removed, not reloaded."""
+WAIT = 5.0
+"""Seconds that an instance waits for what the previous one hands over."""
+NOT_LOADED = (
+    "QwenCompanion is not loaded in Sublime Text: it was disabled, or its update could not be loaded. "
+    "Sublime's console says why (View → Show Console)."
+)
+_REQUEST_LIMIT = 1.0
+"""Seconds that a client has for a request that is only refused."""
+_LOOK = 0.1
+"""Seconds between two checks whether an instance has received the data."""
 
 
 @dataclass(frozen=True)
@@ -35,38 +56,127 @@ class Inheritance:
     """Since when each folder has been published, as a Unix time in seconds."""
     chat: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
     """What its chat needs to continue (`WindowChat.stop`); empty without a chat."""
+    outboxes: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]], repr=False)
+    """From session ids to notifications that could not be sent yet, as JSON objects."""
+    connections: list[OpenConnection] = field(default_factory=list[OpenConnection], repr=False)
 
 
-class _Holder(ModuleType):
-    windows: dict[int, tuple[Any, ...]]
-    timer: threading.Timer
+@dataclass
+class Chores:
+    """What is done when no instance takes the data: with a chat, and once at the end."""
+
+    end_chat: Callable[[dict[str, Any]], object] = lambda _: None
+    end: Callable[[], object] = lambda: None
 
 
-def leave(left: dict[int, Inheritance], end_chat: EndChat = lambda _: None) -> None:
-    """Hand over the endpoints of these windows. `end_chat` ends a chat that no next instance takes."""
-    give_up(take(), end_chat)
-    holder = _Holder(HOLDER)
-    holder.windows = {
-        window: (one.listener, one.tokens, one.sessions, one.folders_since, one.chat) for window, one in left.items()
+class Holder(ModuleType):
+    """A handover: announced, then left, then received or given up."""
+
+    def __init__(self) -> None:
+        super().__init__(HOLDER)
+        self.left = threading.Event()
+        self.done = threading.Event()
+        """Set when an instance has received it, or none will."""
+        self.thread: threading.Thread | None = None
+        self._windows: dict[int, dict[str, Any]] = {}
+        self._lock = threading.Lock()
+
+    def put(self, left: dict[int, Inheritance]) -> None:
+        """Fill it."""
+        self._windows = {window: dict(vars(one)) for window, one in left.items()}
+        self.left.set()
+
+    def pop(self) -> dict[int, dict[str, Any]]:
+        """Its data, by window and name; only the first caller gets them."""
+        with self._lock:
+            windows, self._windows = self._windows, {}
+        return windows
+
+
+def announce() -> Holder:
+    """Say that an instance is about to leave something. Takes no time, so it may be called on the editor's thread."""
+    if unclaimed := claim():
+        unclaimed.done.set()
+    holder = sys.modules[HOLDER] = Holder()
+    return holder
+
+
+def leave(left: dict[int, Inheritance], chores: Chores | None = None, holder: Holder | None = None) -> None:
+    """Hand over the endpoints of these windows."""
+    holder = holder or announce()
+    arguments = holder, [one.listener for one in left.values()], chores or Chores()
+    holder.thread = threading.Thread(target=_keep, args=arguments, name="qwen-companion-handover", daemon=True)
+    holder.thread.start()
+    holder.put(left)
+
+
+def claim() -> Any:
+    """The handover of the previous instance, None if there is none. Takes no time; nobody else gets it any more."""
+    return sys.modules.pop(HOLDER, None)
+
+
+def receive(holder: Any) -> dict[int, Inheritance]:
+    """What was handed over, by window; waits until it is left. The caller owns it from now on."""
+    if not hasattr(holder, "left") or not holder.left.wait(WAIT):
+        return {}
+    left: dict[int, dict[str, Any]] = holder.pop()
+    holder.done.set()
+    if holder.thread:
+        holder.thread.join(WAIT)
+    # It may come from another version of the package.
+    known = {each.name for each in fields(Inheritance)}
+    return {
+        window: Inheritance(**{name: left[window][name] for name in known & left[window].keys()}) for window in left
     }
-    holder.timer = threading.Timer(LIMIT, lambda: give_up(take(), end_chat))
-    holder.timer.daemon = True
-    holder.timer.start()
-    sys.modules[HOLDER] = holder
 
 
 def take() -> dict[int, Inheritance]:
-    """What the previous instance handed over, by window. The caller owns it from now on."""
-    holder = sys.modules.pop(HOLDER, None)
-    if holder is None:
-        return {}
-    holder.timer.cancel()
-    return {window: Inheritance(*one) for window, one in holder.windows.items()}
+    """Claim and receive at once."""
+    return receive(claim())
 
 
-def give_up(left: dict[int, Inheritance], end_chat: EndChat = lambda _: None) -> None:
+def give_up(left: dict[int, Inheritance], chores: Chores | None = None) -> None:
     """Close what no instance takes."""
     for one in left.values():
         one.listener.close()
+        for connection, _ in one.connections:
+            connection.close()
         if one.chat:
-            end_chat(one.chat)
+            (chores or Chores()).end_chat(one.chat)
+
+
+def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) -> None:
+    """Wait until the data are received; refuse requests after a while, and give up in the end."""
+    end = time.monotonic() + LIMIT
+    holder.done.wait(min(GRACE, LIMIT))
+    with selectors.DefaultSelector() as selector:
+        for listener in listeners:
+            with contextlib.suppress(OSError, ValueError):  # it is closed
+                selector.register(listener, selectors.EVENT_READ)
+        while not holder.done.wait(0 if listeners else _LOOK) and time.monotonic() < end:
+            for key, _ in selector.select(_LOOK) if listeners else ():
+                _refuse(key.fileobj)
+    is_expired = not holder.done.is_set()
+    if (left := holder.pop()) or is_expired:
+        give_up({window: Inheritance(**one) for window, one in left.items()}, chores)
+    if is_expired:
+        holder.done.set()
+        if sys.modules.get(HOLDER) is holder:
+            del sys.modules[HOLDER]
+        chores.end()
+
+
+def _refuse(listener: Any) -> None:
+    """Answer one request: the package isn't loaded."""
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": NOT_LOADED}}
+    body = json.dumps(error).encode()
+    head = f"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    with contextlib.suppress(OSError):
+        connection, _ = listener.accept()
+        with connection:
+            connection.settimeout(_REQUEST_LIMIT)
+            connection.recv(65536)
+            connection.sendall(f"{head}retry-after: 5\r\nconnection: close\r\n\r\n".encode() + body)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(65536):  # what is left of the request; a close before would be a reset
+                pass

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 
@@ -113,3 +113,11 @@ class DiffRejected(_Message):
 
 
 Notification = ContextUpdate | DiffAccepted | DiffRejected
+
+
+def outcome(message: object) -> DiffAccepted | DiffRejected:
+    """The outcome of a diff from its JSON object."""
+    return _OUTCOME.validate_python(message)
+
+
+_OUTCOME: TypeAdapter[DiffAccepted | DiffRejected] = TypeAdapter(DiffAccepted | DiffRejected)

@@ -7,6 +7,7 @@ only; the libraries take a second. A CLI that connects meanwhile waits in the ke
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from . import handover
 from .clis.discovery import EnvironmentVariables
 from .editor import Editor
+from .garbage import thaw
 from .libraries import failures, guard, lazy
 from .libraries.guard import LibraryError
 from .libraries.loading import loading
@@ -47,7 +49,9 @@ class CompanionThread:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._waiting: list[Call] = []
-        self._hand_over = False
+        self._predecessor: Any = None
+        self._holder: handover.Holder | None = None
+        """What the next instance gets, once that is wanted."""
         self._asleep = False
         self._running: tuple[asyncio.AbstractEventLoop, Companion, asyncio.Event] | None = None
         self._endpoints: list[Endpoint] = []
@@ -55,13 +59,20 @@ class CompanionThread:
 
     def start(self) -> None:
         """Begin; returns at once."""
+        self._predecessor = handover.claim()
         self._thread.start()
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether calls wait for the start, which may take many seconds on a slow machine. From any thread."""
+        with self._lock:
+            return self._running is None and not self._asleep and not self._stopping.is_set()
 
     def post(self, call: Call) -> None:
         """Call something on the companion thread, in the order of posting. From any thread; never waits."""
         with self._lock:
             if self._running is None:
-                if not self._asleep:
+                if not self._asleep and not self._stopping.is_set():
                     self._waiting.append(call)
                 return
             loop, companion, _ = self._running
@@ -71,14 +82,17 @@ class CompanionThread:
         """Stop, and wait at most `timeout` seconds. Returns whether the thread has ended.
 
         The discovery files and the variables are removed in any case. With `hand_over` the next instance in this
-        process can continue the sessions.
+        process can continue the sessions; then this one ends by itself and nothing is waited for.
         """
-        self._hand_over = hand_over
+        if hand_over and not self._holder:
+            self._holder = handover.announce()
         self._stopping.set()
         with self._lock:
             if self._running:
                 loop, _, stop = self._running
                 loop.call_soon_threadsafe(stop.set)
+        if hand_over:
+            return True
         self._thread.join(timeout)
         ended = not self._thread.is_alive()
         if not ended:
@@ -89,26 +103,49 @@ class CompanionThread:
         return ended
 
     def _run(self) -> None:
-        while not self._stopping.is_set():
-            self._open_endpoints()
-            try:
-                with loading():
-                    trouble = guard.check()
-                    lazy.put_off()
-                    from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
-            except Exception as error:  # noqa: BLE001 - a mismatched library raises anything (sublime.md B3)
-                lazy.take_back()
-                self._close_endpoints()
-                self._sleep(error)
-            else:
-                guard.remember()
-                if trouble:
-                    self._editor.libraries_wrong(trouble)
-                self._serve(library.Companion(self._editor, self._settings, self._variables))
-        self._close_endpoints()
+        try:
+            while not self._stopping.is_set():
+                self._open_endpoints()
+                before = set(sys.modules)
+                try:
+                    with loading():
+                        trouble = guard.check()
+                        lazy.put_off()
+                        from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
+                    guard.remember()
+                    if trouble:
+                        self._editor.libraries_wrong(trouble)
+                    self._serve(library.Companion)
+                except Exception as error:
+                    if self._stopping.is_set():
+                        # Most likely a reload has taken our modules away while they were imported.
+                        logger.debug("The companion did not end well", exc_info=error)
+                        break
+                    lazy.take_back()
+                    self._close_endpoints()
+                    self._sleep(error)
+                    failures.forget(set(sys.modules) - before)
+        finally:
+            self._leave_endpoints()
+
+    def _is_left(self) -> bool:
+        return self._holder is not None and self._holder.left.is_set()
+
+    def _leave_endpoints(self) -> None:
+        """Hand over what was never served, or close it."""
+        if self._holder and not self._is_left():
+            self._variables.remove()
+            left = {endpoint.window: endpoint.leave() for endpoint in self._endpoints}
+            for window, chat in self._chats.items():
+                if window in left:
+                    left[window].chat.update(chat)
+            handover.leave(left, handover.Chores(end=thaw), self._holder)
+            self._endpoints = []
+        elif not self._is_left():
+            self._close_endpoints()
 
     def _open_endpoints(self) -> None:
-        left = handover.take()
+        left, self._predecessor = handover.receive(self._predecessor), None
         # Continuing or ending a chat needs the libraries.
         self._chats |= {window: one.chat for window, one in left.items() if one.chat}
         for window in self._windows():
@@ -133,13 +170,20 @@ class CompanionThread:
             endpoint.close()
         self._endpoints = []
 
-    def _serve(self, companion: Companion) -> None:
+    def _serve(self, make: Callable[..., Companion]) -> None:
         import asyncio  # noqa: PLC0415 - it takes longer than opening the endpoints may
 
+        def leave(left: dict[int, handover.Inheritance]) -> None:
+            chores = handover.Chores(companion.chats.end_inherited, thaw)
+            handover.leave(left, chores, self._holder)
+
         async def main() -> None:
+            nonlocal companion
             stop = asyncio.Event()
+            companion = make(self._editor, self._settings, self._variables)
             chats, self._chats = self._chats, {}
             companion.start(self._endpoints, chats)
+            await companion.started()
             with self._lock:
                 self._running = asyncio.get_running_loop(), companion, stop
                 waiting, self._waiting = self._waiting, []
@@ -150,26 +194,26 @@ class CompanionThread:
             await stop.wait()
             with self._lock:
                 self._running = None
-            left = await companion.stop(hand_over=self._hand_over)
-            if self._hand_over:
-                handover.leave(left, companion.chats.end_inherited)
-            else:
-                handover.give_up(left)
+            await (companion.hand_over(leave) if self._holder else companion.stop())
 
-        asyncio.run(main())
+        companion: Companion
+        try:
+            asyncio.run(main())
+        finally:
+            with self._lock:
+                self._running = None
 
     def _sleep(self, error: Exception) -> None:
-        """Wait until the libraries fit. What happens in the meantime is of no interest later."""
+        """Say what is wrong with the libraries, and wait until they fit. Calls meanwhile are dropped."""
         with self._lock:
             self._waiting.clear()
             self._asleep = True
-        trouble, module = failures.trouble(error), failures.culprit(error)
-        found = failures.place(module)
-        self._editor.libraries_wrong(trouble)
+        found = failures.places(error)
+        self._editor.libraries_wrong(failures.trouble(error))
         logger.debug("The companion can't start", exc_info=error)
         while not self._stopping.wait(RETRY):
-            now = next((one for one in guard.look() if one.stops), None)
-            if now is None and (isinstance(error, LibraryError) or failures.place(module) != found):
+            is_repaired = not any(one.stops for one in guard.look())
+            if is_repaired and (isinstance(error, LibraryError) or failures.places(error) != found):
                 break
         self._asleep = False
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import time
+from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ErrorData, JSONRPCError
@@ -17,9 +19,11 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..clis.families import CliFamily
+from ..clis.families import FAMILIES, CliFamily
+from ..protocol import outcome
+from .connections import Connection
 from .endpoint import Endpoint
-from .resumed import ResumedSessions
+from .resumed import DEFAULT_VERSION, ResumedSessions
 from .sessions import Session, Sessions, Stream
 from .tools import Tools
 
@@ -27,9 +31,11 @@ HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
 MAX_BODY = 64 * 1024 * 1024
 """Bytes. openDiff carries a whole file."""
+NOTIFICATION = re.compile(rb'event: message\r\ndata: \{("jsonrpc":"2.0",)?"method":"ide/')
+"""The beginning of a notification in a stream."""
 METHODS = ("GET", "POST", "DELETE")
 FINAL_CHUNK_LIMIT = 0.5
-"""Seconds allowed for sending the final chunk of a stream."""
+"""Seconds allowed for sending the final chunk of a stream that another one replaces."""
 
 
 class App:
@@ -39,6 +45,10 @@ class App:
         self._endpoint = endpoint
         self._sessions = sessions
         self._resumed = ResumedSessions(endpoint.sessions, self._open_again)
+        self._requests = 0
+        """How many are being answered, streams aside."""
+        self._answered = asyncio.Event()
+        self._answered.set()
         self.manager = StreamableHTTPSessionManager(
             tools.server(), json_response=True, max_request_body_size=MAX_BODY, session_idle_timeout=None
         )
@@ -53,19 +63,62 @@ class App:
         elif scope["method"] not in METHODS:
             await PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(METHODS)})(scope, receive, send)
         else:
-            scope, send = await self._resumed.translate(caller.name, scope, send)
-            await self._serve(caller, scope, receive, send)
+            is_request = scope["method"] != "GET"
+            self._count(is_request)
+            try:
+                scope, send = await self._resumed.translate(caller.name, scope, self._last(send))
+                await self._serve(caller, scope, receive, send)
+            finally:
+                self._count(-is_request)
 
     def session_ids(self) -> dict[str, str]:
         """The sessions that CLIs may continue to use: from the id that the CLI knows to the name of the family."""
         return self._resumed.waiting | {self._resumed.outward(one.identifier): one.cli for one in self._sessions}
+
+    def outboxes(self) -> dict[str, list[dict[str, Any]]]:
+        """The notifications that these sessions haven't got, as JSON objects, by the ids that the CLIs know.
+
+        A session with an open stream gets its own from this instance.
+        """
+        waiting = {self._resumed.outward(one.identifier): one.unsent() for one in self._sessions if not one.stream}
+        unsent = {
+            identifier: [one.model_dump(by_alias=True, exclude_none=True) for one in notifications]
+            for identifier, notifications in waiting.items()
+            if notifications
+        }
+        return {**self._endpoint.outboxes, **unsent}
+
+    async def answered(self) -> None:
+        """Wait until no request is being answered."""
+        await self._answered.wait()
+
+    async def check(self) -> None:
+        """Shake hands as a CLI does, in this process. Raises whatever is wrong with the libraries."""
+        self._sessions.end(await self._open_again("", FAMILIES[0].name, DEFAULT_VERSION))
 
     async def end(self, session: Session) -> None:
         """End a session in the SDK, with the request that a client would send."""
         self._resumed.forget(session.identifier)
         await self._ask(self.manager.handle_request, "DELETE", {"mcp-session-id": session.identifier})
 
-    async def _open_again(self, family: str, version: str) -> str:
+    def _count(self, change: int) -> None:
+        self._requests += change
+        if self._requests:
+            self._answered.clear()
+        else:
+            self._answered.set()
+
+    def _last(self, send: Send) -> Send:
+        """`send`, which closes the connection after the answer if the next instance has the sessions already."""
+
+        async def closing(message: Message) -> None:
+            if self._sessions.is_left and message["type"] == "http.response.start":
+                message = dict(message, headers=[*message["headers"], (b"connection", b"close")])
+            await send(message)
+
+        return closing
+
+    async def _open_again(self, outward: str, family: str, version: str) -> str:
         """Open a session in the SDK for a CLI that was connected to the previous instance; returns its id."""
 
         async def serve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,12 +131,15 @@ class App:
         identifier = answer["mcp-session-id"]
         headers = {"mcp-session-id": identifier, "mcp-protocol-version": version}
         await self._ask(serve, "POST", headers, {"method": "notifications/initialized"})
+        if session := self._sessions.find(identifier):
+            for waiting in self._endpoint.outboxes.pop(outward, []):
+                session.notify(outcome(waiting))
         return identifier
 
     async def _ask(
         self, serve: ASGIApp, method: str, headers: dict[str, str], message: dict[str, object] | None = None
     ) -> Headers:
-        """Make a request inside this process; returns the headers of the answer."""
+        """Make a request inside this process; returns the headers of the answer. Raises RuntimeError at an error."""
         body = json.dumps({"jsonrpc": "2.0"} | message).encode() if message else b""
         answer = Headers()
 
@@ -94,6 +150,8 @@ class App:
             nonlocal answer
             if answered["type"] == "http.response.start":
                 answer = Headers(raw=answered["headers"])
+                if answered["status"] >= 400:
+                    raise RuntimeError(f"{method} is answered with {answered['status']}")
 
         sent = headers | {"accept": "application/json, text/event-stream", "content-type": "application/json"}
         raw = [(name.encode(), value.encode()) for name, value in sent.items()]
@@ -143,12 +201,15 @@ class App:
 
     async def _stream(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         stream = Stream()
+        connection: Connection = scope["state"]["connection"]
         started = ended = False
 
         async def watch(message: Message) -> None:
             nonlocal started, ended
             ended = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
+            if _is_notification(message) and connection.is_open:
+                stream.written()
             if message["type"] == "http.response.start" and message["status"] == 200:
                 started = True
                 self._sessions.stream_opened(session, stream)
@@ -167,22 +228,27 @@ class App:
         try:
             if session.stream:
                 # The CLI notices first that its old stream is dead. It would give up at the 409 that the SDK sends.
-                await session.stream.close()
+                await session.stream.close(FINAL_CHUNK_LIMIT)
             await self.manager.handle_request(_without_event_id(scope), listen, watch)
         finally:
             if not started:
                 session.opening.release()
             if stream.closing.is_set() and not ended:
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(FINAL_CHUNK_LIMIT):  # a suspended CLI reads nothing
+                    async with asyncio.timeout(stream.limit):  # a suspended CLI reads nothing
                         await send({"type": "http.response.body", "body": b"", "more_body": False})
-            stream.closed.set()
+            stream.end()
             self._sessions.stream_closed(session, stream)
 
 
 def _without_event_id(scope: Scope) -> Scope:
     """We store no events to send again, and the SDK fails if a client asks for them."""
     return dict(scope, headers=[(name, value) for name, value in scope["headers"] if name != b"last-event-id"])
+
+
+def _is_notification(message: Message) -> bool:
+    """Whether a part of a stream is a notification of ours; others are pings and comments."""
+    return message["type"] == "http.response.body" and NOTIFICATION.match(message.get("body", b"")) is not None
 
 
 def _unsupported(version: str) -> Response:

@@ -21,11 +21,30 @@ class FocusOrder:
 
     def __init__(self) -> None:
         self._focused: dict[int, int] = {}
+        """The last focus of each view; of two with the same time the later one in the dictionary is the newer."""
+        self._now: int | None = None
+        """The time of the newest focus that was seen to happen."""
 
     def focused(self, view: int, at: int) -> None:
-        """A view got the focus, at a Unix time in milliseconds. Calls may come late and out of order."""
-        # Moved to the end, so that of two with the same time the last call wins.
-        self._focused[view] = max(at, self._focused.pop(view, 0))
+        """A view gets the focus now, at a Unix time in milliseconds: it is the newest, whatever the clock says.
+
+        Times that are later come from a clock that was ahead; they are moved before this one, in their order.
+        """
+        self._focused.pop(view, None)
+        self._now = at
+        ahead = sorted((other for other in self._focused if self._focused[other] >= at), key=self._focused.__getitem__)
+        for other in ahead:
+            del self._focused[other]
+            self._focused[other] = at - 1
+        self._focused[view] = at
+
+    def seen(self, view: int, at: int) -> None:
+        """A view had the focus at that time, as was kept from before. Calls may come in any order."""
+        if self._now is not None:
+            at = min(at, self._now - 1)
+        if at > self._focused.get(view, 0):
+            self._focused.pop(view, None)
+            self._focused[view] = at
 
     def forget(self, view: int) -> None:
         """A view was closed."""

@@ -12,10 +12,11 @@ import socket
 import sys
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..clis.discovery import DiscoveryFiles, Lives
 from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName
-from ..handover import Inheritance
+from ..handover import Inheritance, OpenConnection
 from .port import ServedWindow
 
 
@@ -52,16 +53,23 @@ class Endpoint:
     """Tokens of the previous instance, by the name of the family."""
     sessions: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """Sessions of the previous instance that their CLIs continue to use: from the id to the family's name."""
+    outboxes: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]], repr=False)
+    """Notifications of the previous instance that these sessions haven't got yet, as JSON objects."""
+    connections: list[OpenConnection] = field(default_factory=list[OpenConnection], repr=False)
+    """Connections of the previous instance that wait for a request."""
     in_front: bool = False
     """Whether its window is in front. Only that one writes the file that all windows share."""
     legacy_files: bool = True
     """Whether to write the files that Qwen Code reads before 0.5.2, too."""
     folders_since: dict[str, float] = field(default_factory=dict[str, float])
     """Since when each folder has been published, as a Unix time in seconds."""
+    port: int = field(init=False)
+    """The TCP port on 127.0.0.1."""
     publications: list[DiscoveryFiles] = field(init=False)
     """One for each CLI family, each with a token of its own: the token says who calls, and for which window."""
 
     def __post_init__(self) -> None:
+        self.port = self.listener.getsockname()[1]
         self.publications = [
             # 32 random bytes.
             DiscoveryFiles(family, self.port, self.tokens.get(family.name) or secrets.token_urlsafe(32))
@@ -75,24 +83,34 @@ class Endpoint:
         Raises OSError if the system has no port to give.
         """
         if inherited:
-            opened = cls(window.id, inherited.listener, window.folders, inherited.tokens, inherited.sessions)
-            opened.folders_since = inherited.folders_since
-            return opened
+            return cls(
+                window.id,
+                inherited.listener,
+                window.folders,
+                inherited.tokens,
+                inherited.sessions,
+                inherited.outboxes,
+                inherited.connections,
+                folders_since=inherited.folders_since,
+            )
         try:
             listener = listen(window.port)
         except OSError:
             listener = listen()
         return cls(window.id, listener, window.folders)
 
-    def bequeath(self, sessions: dict[str, str]) -> Inheritance:
-        """What the next instance needs to continue with this endpoint and these sessions."""
+    def leave(self) -> Inheritance:
+        """What the next instance needs to continue with this endpoint, whose socket is its own from now on."""
+        self.withdraw()
         tokens = {publication.family.name: publication.token for publication in self.publications}
-        return Inheritance(self.listener.dup(), tokens, sessions, self.folders_since)
-
-    @property
-    def port(self) -> int:
-        """The TCP port on 127.0.0.1."""
-        return self.listener.getsockname()[1]
+        return Inheritance(
+            self.listener,
+            tokens,
+            self.sessions,
+            self.folders_since,
+            outboxes=self.outboxes,
+            connections=self.connections,
+        )
 
     @property
     def variables(self) -> dict[str, str]:
@@ -149,3 +167,5 @@ class Endpoint:
         """Withdraw the discovery files and stop listening. May be called twice."""
         self.withdraw()
         self.listener.close()
+        for connection, _ in self.connections:
+            connection.close()

@@ -20,10 +20,10 @@ DEFAULT_VERSION = "2025-03-26"
 class ResumedSessions:
     """The session ids from before the reload, and the ids that the SDK has for them now.
 
-    `open_again` opens a session for a family and a protocol version, and returns its id.
+    `open_again` opens a session for an old id, a family and a protocol version, and returns its new id.
     """
 
-    def __init__(self, waiting: dict[str, str], open_again: Callable[[str, str], Awaitable[str]]) -> None:
+    def __init__(self, waiting: dict[str, str], open_again: Callable[[str, str, str], Awaitable[str]]) -> None:
         self.waiting = dict(waiting)
         """Sessions whose CLIs haven't sent a request yet: from the id to the family's name."""
         self._open_again = open_again
@@ -47,7 +47,7 @@ class ResumedSessions:
         async with self._lock:
             if self.waiting.get(outward) == family:
                 version = headers.get("mcp-protocol-version", DEFAULT_VERSION)
-                self._inward[outward] = await self._open_again(family, version)
+                self._inward[outward] = await self._open_again(outward, family, version)
                 del self.waiting[outward]
         inward = self._inward.get(outward)
         if inward is None:

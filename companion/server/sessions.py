@@ -12,7 +12,7 @@ from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from mcp_types import ServerNotification
 
-from ..protocol import ContextUpdate, Notification
+from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +42,7 @@ class Session:
         """When the CLI last sent something, as a Unix time in seconds."""
         self._peer: ServerSession | None = None
         self._outbox: list[Notification] = []
+        """What waits for the stream, the first that is being sent included."""
         self._background = background
         self._draining = False
         self._drained = asyncio.Event()
@@ -50,7 +51,9 @@ class Session:
     def notify(self, notification: Notification) -> None:
         """Send a notification, once the stream is open. A newer context replaces a waiting one."""
         if isinstance(notification, ContextUpdate):
-            self._outbox = [waiting for waiting in self._outbox if not isinstance(waiting, ContextUpdate)]
+            first = self._outbox[:1] if self._draining else []
+            rest = self._outbox[len(first) :]
+            self._outbox = first + [waiting for waiting in rest if not isinstance(waiting, ContextUpdate)]
         self._outbox.append(notification)
         self._drained.clear()
         self._drain_soon()
@@ -83,24 +86,32 @@ class Session:
             return None
         return time.perf_counter() - started
 
+    def unsent(self) -> list[DiffAccepted | DiffRejected]:
+        """The outcomes that the CLI hasn't got. A context is of no use later."""
+        return [waiting for waiting in self._outbox if not isinstance(waiting, ContextUpdate)]
+
     async def flushed(self) -> None:
         """Wait until everything is sent."""
         await self._drained.wait()
 
     def _drain_soon(self) -> None:
-        if self._outbox and self._peer and self.stream and not self._draining:
+        if self._outbox and self._peer and self.stream and not self.stream.closing.is_set() and not self._draining:
             self._draining = True
             self._background(self._drain(self._peer))
 
     async def _drain(self, peer: ServerSession) -> None:
         try:
-            while self._outbox and self.stream:
+            while self._outbox and self.stream and not self.stream.closing.is_set():
+                written = self.stream.expect()
                 # The SDK dumps any model with a method and params; its union only names the ones that it knows.
-                await peer.send_notification(cast("ServerNotification", self._outbox.pop(0)))
+                await peer.send_notification(cast("ServerNotification", self._outbox[0]))
+                if await written:
+                    del self._outbox[0]
         finally:
             self._draining = False
             if not self._outbox:
                 self._drained.set()
+        self._drain_soon()  # another stream may have replaced this one
 
 
 class Stream:
@@ -109,9 +120,33 @@ class Stream:
     def __init__(self) -> None:
         self.closing = asyncio.Event()
         self.closed = asyncio.Event()
+        self.limit: float | None = None
+        """Seconds that the final chunk may take."""
+        self._written: asyncio.Future[bool] | None = None
 
-    async def close(self) -> None:
-        """Send the stream's final chunk and wait until that is done."""
+    def expect(self) -> asyncio.Future[bool]:
+        """The next notification on its way: the result is whether it was written to the connection."""
+        self._written = asyncio.get_running_loop().create_future()
+        if self.closed.is_set():
+            self._written.set_result(False)
+        return self._written
+
+    def written(self) -> None:
+        """A notification was written to the connection."""
+        self._settle(was_written=True)
+
+    def end(self) -> None:
+        """Nothing is written to it any more."""
+        self.closed.set()
+        self._settle(was_written=False)
+
+    def _settle(self, *, was_written: bool) -> None:
+        if self._written and not self._written.done():
+            self._written.set_result(was_written)
+
+    async def close(self, limit: float | None = None) -> None:
+        """Send the stream's final chunk and wait until that is done, or has taken `limit` seconds."""
+        self.limit = limit
         self.closing.set()
         await self.closed.wait()
 
@@ -133,6 +168,8 @@ class Sessions:
         self._on_end = on_end
         self.on_change: Callable[[], object] = lambda: None
         """Called when a stream has opened or closed."""
+        self.is_left = False
+        """Whether the next instance has the sessions: no new work begins here."""
         self._sessions: dict[str, Session] = {}
         self._ends: dict[str, asyncio.TimerHandle] = {}
 
@@ -169,11 +206,19 @@ class Sessions:
             self._end_later(session.identifier)
             self.on_change()
 
+    async def flush(self) -> None:
+        """Send what waits for the streams that are open. A CLI that reads nothing keeps this waiting."""
+        await asyncio.gather(*(_flush(session) for session in self))
+
     async def close(self) -> None:
-        """End every stream cleanly."""
-        for session in self:
-            self._cancel_end(session.identifier)
-        await asyncio.gather(*(session.stream.close() for session in self if session.stream))
+        """Send what waits, and end every stream cleanly. A CLI that reads nothing keeps this waiting."""
+        self.cancel()
+        await asyncio.gather(*(_finish(session) for session in self))
+
+    def cancel(self) -> None:
+        """Let no timer fire any more."""
+        for identifier in list(self._ends):
+            self._cancel_end(identifier)
 
     def _end_later(self, identifier: str) -> None:
         self._cancel_end(identifier)
@@ -183,3 +228,20 @@ class Sessions:
     def _cancel_end(self, identifier: str) -> None:
         if timer := self._ends.pop(identifier, None):
             timer.cancel()
+
+
+async def _flush(session: Session) -> None:
+    if (stream := session.stream) is None:
+        return
+    waiting = [asyncio.ensure_future(session.flushed()), asyncio.ensure_future(stream.closed.wait())]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in waiting:
+            one.cancel()
+
+
+async def _finish(session: Session) -> None:
+    await _flush(session)
+    if session.stream:
+        await session.stream.close()

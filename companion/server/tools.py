@@ -44,6 +44,9 @@ TOOLS = [
 ]
 
 
+LEFT = "openDiff: QwenCompanion is being loaded again. Propose the change once more."
+
+
 class Tools:
     """Answers the MCP requests of one window's sessions."""
 
@@ -84,6 +87,8 @@ class Tools:
                     opened = OpenDiffArguments.model_validate(arguments)
                     if await asyncio.to_thread(os.path.isdir, opened.file_path):
                         return _failed(f"openDiff: filePath: {opened.file_path} is a folder")
+                    if self._sessions.is_left:
+                        return _failed(LEFT)
                     self._reviews.open(session, opened.file_path, opened.new_content)
                     return CallToolResult(content=[])
                 case "closeDiff":

@@ -7,13 +7,13 @@ import contextlib
 import logging
 from collections.abc import Callable
 
-import uvicorn
-
 from ..clis.discovery import Lives
+from ..handover import Inheritance
 from ..protocol import ContextUpdate, IdeContext
 from ..review.reviews import Reviews
 from ..settings import Settings
 from .app import App
+from .connections import HttpServer
 from .context import MAX_SELECTED, FocusOrder, existing_files, ide_context
 from .endpoint import Endpoint
 from .port import ContextSource
@@ -47,43 +47,74 @@ class WindowServer:
         self._on_folders = on_folders
         self.sessions = Sessions(endpoint.window, background, on_stream=self._stream_opened, on_end=self._end)
         self._app = App(endpoint, self.sessions, Tools(self.sessions, reviews))
-        config = uvicorn.Config(
-            self._app,
-            interface="asgi3",
-            http="h11",
-            ws="none",
-            loop="asyncio",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=1,
-        )
-        self._server = uvicorn.Server(config)
+        self._server = HttpServer(self._app)
+        self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when requests are answered, or with the reason why they can't be."""
+        self._is_over = asyncio.Event()
         self._quiet: asyncio.TimerHandle | None = None
         self._sent: IdeContext | None = None
         self._sending = asyncio.Lock()
         self._is_closing = False
 
-    async def serve(self) -> None:
-        """Answer requests until `close`."""
-        async with self._app.manager.run():
-            await self._server.serve(sockets=[self.endpoint.listener])
+    async def serve(self, *, check: bool = False) -> None:
+        """Answer requests until `close`. With `check`, see first whether the libraries do what is asked of them."""
+        try:
+            async with self._app.manager.run():
+                if check:
+                    await self._app.check()
+                inherited, self.endpoint.connections = self.endpoint.connections, []
+                await self._server.open(self.endpoint.listener, inherited)
+                self.started.set_result(None)
+                await self._is_over.wait()
+        except Exception as error:
+            if self.started.done():
+                raise
+            self.started.set_exception(error)
+        finally:
+            self._server.abandon()
 
-    async def close(self) -> None:
-        """End every session cleanly and stop serving."""
+    async def pause(self, limit: float) -> None:
+        """Send what waits and answer the last requests, for at most `limit` seconds. New connections wait."""
+        self._stop_context()
+        await asyncio.wait([self.started])
+        self.endpoint.listener = self.endpoint.listener.dup()
+        await self._server.stop_accepting()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                await asyncio.gather(self.sessions.flush(), self._app.answered())
+
+    async def end_streams(self, limit: float) -> None:
+        """End every stream cleanly, for at most `limit` seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                await self.sessions.close()
+
+    def leave(self) -> Inheritance:
+        """What the next instance needs. Only what takes longer than `pause` had time for is still answered here."""
+        self.sessions.is_left = True
+        self.endpoint.sessions = self._app.session_ids()
+        self.endpoint.outboxes = self._app.outboxes()
+        self.endpoint.connections = self._server.release_idle()
+        return self.endpoint.leave()
+
+    async def close(self, limit: float) -> None:
+        """End every session cleanly and stop serving. What takes longer than `limit` seconds is cut off."""
+        self._stop_context()
+        self.endpoint.withdraw()
+        loop = asyncio.get_running_loop()
+        end = loop.time() + limit
+        await self._server.stop_accepting()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(end):
+                await self.sessions.close()
+        await self._server.close(end - loop.time())
+        self.sessions.cancel()
+        self._is_over.set()
+
+    def _stop_context(self) -> None:
         self._is_closing = True
         if self._quiet:
             self._quiet.cancel()
-        await self.sessions.close()
-        self.endpoint.withdraw()
-        # This also closes the listener.
-        self._server.should_exit = True
-
-    def session_ids(self) -> dict[str, str]:
-        """The sessions that the next instance continues: from the ids that the CLIs know to the families."""
-        return self._app.session_ids()
 
     def touched(self) -> None:
         """The context may have changed."""

@@ -12,7 +12,7 @@ import sublime
 from ..log import Log
 from ..server.port import OpenFile, Selection, ServedWindow, WindowState
 from ..thread import CompanionThread
-from .bridge import UiBridge
+from .bridge import LIMIT, UiBridge
 from .chat.chats import ChatViews
 from .check.run import EditorCheck
 from .check.scratch import CHECK_SETTING, ScratchWindow, close
@@ -72,9 +72,15 @@ class Adapter:
             lambda call: self.thread.post(lambda companion: call(companion.chats)),
             lambda: self.settings.value("daemon.enabled"),
         )
+        self.chats.is_starting = lambda: self.is_starting
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
         self.status_bar = StatusBar(is_wanted=self.settings.value("show_status"))
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the companion doesn't answer yet, but will: what is asked of it now is done then."""
+        return self.thread.is_starting
 
     def start(self) -> None:
         """Start the companion, and tell it when each file had the focus last."""
@@ -89,15 +95,15 @@ class Adapter:
             for view in window.views():
                 at = view.settings().get(FOCUSED_SETTING)
                 if isinstance(at, int):
-                    self._seen(window, view, at)
+                    self._tell_focus(window, view, at, is_active=False)
             if view := window.active_view():
                 self.focus.activated(window, view)
-                self._seen(window, view, _now())
+                self._tell_focus(window, view, _now(), is_active=True)
         self.chats.adopt_visible()
 
-    def _seen(self, window: sublime.Window, view: sublime.View, at: int) -> None:
+    def _tell_focus(self, window: sublime.Window, view: sublime.View, at: int, *, is_active: bool) -> None:
         identifier, number = window.id(), view.id()
-        self.thread.post(lambda companion: companion.seen(identifier, number, at))
+        self.thread.post(lambda companion: (companion.active if is_active else companion.seen)(identifier, number, at))
 
     def _configure(self) -> None:
         """Apply the settings."""
@@ -109,7 +115,7 @@ class Adapter:
     def report(self, window: sublime.Window, show: Callable[[str, bool], object]) -> None:
         """Make a status report. `show` gets the text so far, and whether it is complete."""
         facts = editor_facts(window, self.settings.problems, list(self._messages))
-        StatusReport(facts, show).begin(self.thread.post, self._bridge.post)
+        StatusReport(facts, show, lambda: self.is_starting).begin(self.thread.post, self._bridge.post)
 
     def _wrong_setting(self, problem: Problem, window: int | None) -> None:
         _say(str(problem), window)
@@ -268,7 +274,7 @@ class Adapter:
 
     async def review_text(self, review: Review) -> str | None:
         """See Editor."""
-        return await self._bridge.call(lambda: self.diffs.text(review))
+        return await self._bridge.call(lambda: self.diffs.text(review), LIMIT)
 
     def dismiss_review(self, review: Review) -> None:
         """See Editor."""
@@ -284,7 +290,7 @@ class Adapter:
 
     async def show_chat(self, window: int, render: Render) -> bool:
         """See Editor."""
-        return await self._bridge.call(lambda: self.chats.show(window, render))
+        return await self._bridge.call(lambda: self.chats.show(window, render), LIMIT)
 
     def return_draft(self, window: int, draft: Draft, why: str) -> None:
         """See Editor."""

@@ -11,7 +11,7 @@ import sublime
 T = TypeVar("T")
 
 LIMIT = 5.0
-"""Seconds that the companion waits for the UI thread."""
+"""Seconds that something waits for the UI thread that can do without its answer."""
 
 
 class UiBridge:
@@ -29,11 +29,12 @@ class UiBridge:
         if not self._closed:
             sublime.set_timeout(lambda: None if self._closed else function())
 
-    async def call(self, function: Callable[[], T]) -> T:
+    async def call(self, function: Callable[[], T], limit: float | None = None) -> T:
         """Run a function on the UI thread and await its result; called on the companion thread.
 
-        Raises what the function raises, TimeoutError if the UI thread does not run it within LIMIT, and
-        CancelledError if the bridge is closed.
+        The UI thread may be busy for a minute, with a modal dialog for example. Without a limit this waits as long as
+        the editor lives. Raises what the function raises, TimeoutError after `limit` seconds, and CancelledError if
+        the bridge is closed.
         """
         import asyncio  # noqa: PLC0415 - this module is imported on the UI thread, which asyncio would stall
 
@@ -58,5 +59,5 @@ class UiBridge:
                 loop.call_soon_threadsafe(settle, answer)
 
         self.post(run)
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(limit):
             return await future

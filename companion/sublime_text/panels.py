@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import sublime
 
 NO_ANSWER = "The companion doesn't answer. Sublime's console says why (View → Show Console)."
+STARTING = "QwenCompanion is starting. What you have asked for is done as soon as it runs."
 
 PanelItem = tuple[str, str, Callable[[], object]]
 """A caption, a detail, and what picking it does."""

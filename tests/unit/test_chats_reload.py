@@ -102,7 +102,7 @@ def test_a_chat_without_a_served_window_isnt_handed_over(start: Start, settings:
     running.do(lambda companion: companion.chats.open(7, str(project)))
     daemon = daemon_of(running, 7)
     assert running.thread.stop(LIMIT, hand_over=True)
-    assert not launch.is_running(daemon)
+    until(lambda: not launch.is_running(daemon))
     handover.give_up(handover.take())
 
 

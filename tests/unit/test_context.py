@@ -30,14 +30,41 @@ def test_the_latest_focus_comes_first():
     assert [order.at(view) for view in (1, 2, 3, 4)] == [40, 20, 30, 0]
 
 
-def test_a_late_call_about_an_earlier_focus_does_not_move_a_view_back():
-    """C4: events cross a thread, so they may come late."""
+def test_a_focus_that_was_kept_does_not_move_a_view_back():
+    """C4: what was kept over a restart may come after what happens now."""
     order = FocusOrder()
-    order.focused(1, 30)
-    order.focused(2, 20)
-    order.focused(1, 10)
+    order.seen(1, 30)
+    order.seen(2, 20)
+    order.seen(1, 10)
     assert order.recent() == [1, 2]
     assert order.at(1) == 30
+    order.focused(2, 40)
+    order.seen(1, 35)
+    assert order.recent() == [2, 1]
+
+
+def test_what_has_the_focus_now_is_the_newest_though_the_clock_was_ahead():
+    """C4, issue 13: after a dual boot, say. The others keep their order, and no time is in the future."""
+    ahead = 10**15
+    order = FocusOrder()
+    order.seen(1, ahead)
+    order.seen(2, ahead + 5)
+    order.focused(3, 1000)
+    assert order.recent() == [3, 2, 1]
+    assert [order.at(view) for view in (1, 2, 3)] == [999, 999, 1000]
+    order.seen(4, ahead)
+    assert order.recent()[0] == 3
+    assert order.at(4) == 999
+
+
+def test_a_clock_that_is_set_back_while_the_editor_runs_changes_no_order():
+    """C4, issue 13."""
+    order = FocusOrder()
+    for view, at in ((1, 5000), (2, 6000), (3, 10), (1, 20)):
+        order.focused(view, at)
+    assert order.recent() == [1, 3, 2]
+    times = [order.at(view) for view in order.recent()]
+    assert times == sorted(times, reverse=True)
 
 
 def test_a_closed_view_is_forgotten():
@@ -52,11 +79,11 @@ def test_a_closed_view_is_forgotten():
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10**13)), unique_by=lambda news: news[1]))
 def test_the_order_of_views_is_that_of_their_last_focus(news: list[tuple[int, int]]):
-    """C4: whatever the order in which the news came."""
+    """C4: whatever the order in which it becomes known."""
     order = FocusOrder()
     last: dict[int, int] = {}
     for view, at in news:
-        order.focused(view, at)
+        order.seen(view, at)
         last[view] = max(at, last.get(view, 0))
     assert order.recent() == sorted(last, key=lambda view: -last[view])[:CANDIDATES]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from companion.handover import HOLDER, Inheritance
 from companion.server.endpoint import listen
 
 from .conftest import Running, until
-from .wire import LIMIT
+from .wire import LIMIT, Cli
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +37,7 @@ def test_a_session_continues_with_its_old_id(start: Callable[[], Running], proje
     known = cli.headers()["mcp-session-id"]
     second = reload(first, start)
     assert list(stream) == []
+    second.lock()  # a CLI asks for its next stream after a second
     stream = cli.listen()
     stream.take("ide/contextUpdate")
     path = str(project / "a.py")
@@ -151,10 +153,219 @@ def test_what_nobody_takes_is_given_up_after_a_while(monkeypatch: pytest.MonkeyP
     assert handover.take() == {}
 
 
+def test_the_collector_looks_at_everything_again_only_when_the_package_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Issue 9 §4: a reload keeps what is frozen."""
+    thawed: list[bool] = []
+    chores = handover.Chores(end=lambda: thawed.append(True))
+    handover.leave({1: Inheritance(listen())}, chores)
+    handover.give_up(handover.take())
+    monkeypatch.setattr(handover, "LIMIT", 0.01)
+    assert not thawed
+    handover.leave({1: Inheritance(listen())}, chores)
+    until(lambda: thawed)
+
+
 def test_what_was_left_before_is_given_up_for_what_is_left_now() -> None:
     old, new = listen(), listen()
     handover.leave({1: Inheritance(old)})
     handover.leave({1: Inheritance(new, {"Qwen Code": "token"})})
-    assert old.fileno() == -1
+    until(lambda: old.fileno() == -1)
     assert handover.take()[1].tokens == {"Qwen Code": "token"}
     new.close()
+
+
+class Raw:
+    """A connection at the level of the socket."""
+
+    def __init__(self, cli: Cli) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", cli.port), timeout=LIMIT)
+        self.head = "".join(f"{name}: {value}\r\n" for name, value in cli.headers().items())
+        self.host = f"host: 127.0.0.1:{cli.port}\r\n"
+
+    def send(self, request: str, body: bytes = b"") -> None:
+        length = f"content-length: {len(body)}\r\n" if body else ""
+        self.socket.sendall(f"{request} /mcp HTTP/1.1\r\n{self.host}{self.head}{length}\r\n".encode() + body)
+
+    def status(self) -> bytes:
+        """The first line of an answer, which is read to its end."""
+        answer = b""
+        while b"\r\n\r\n" not in answer or not answer.endswith(b"}"):
+            answer += (piece := self.socket.recv(65536))
+            assert piece, answer
+        return answer.split(b"\r\n")[0]
+
+
+TOOLS = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+
+
+@pytest.fixture
+def raw() -> Iterator[Callable[[Cli], Raw]]:
+    opened: list[Raw] = []
+
+    def connect(cli: Cli) -> Raw:
+        opened.append(one := Raw(cli))
+        return one
+
+    yield connect
+    for one in opened:
+        one.socket.close()
+
+
+def test_a_connection_that_waits_is_used_again_after_a_reload(
+    start: Callable[[], Running], raw: Callable[[Cli], Raw]
+) -> None:
+    """Issue 13 §1: a client that has kept its connection is never reset."""
+    running = start()
+    cli, _ = running.listening()
+    used, silent = raw(cli), raw(cli)
+    used.send("POST", TOOLS)
+    assert used.status() == b"HTTP/1.1 200 OK"
+    until(lambda: len(running.do(lambda it: it._windows[1]._server.connections)) >= 3)
+    reload(running, start)
+    for one in (used, silent):
+        one.send("POST", TOOLS)
+        assert one.status() == b"HTTP/1.1 200 OK"
+
+
+def test_a_request_whose_first_half_came_before_the_reload_is_answered_after_it(
+    start: Callable[[], Running], raw: Callable[[Cli], Raw]
+) -> None:
+    """Issue 13 §1."""
+    running = start()
+    cli, _ = running.listening()
+    one = raw(cli)
+    request = f"POST /mcp HTTP/1.1\r\n{one.host}{one.head}content-length: {len(TOOLS)}\r\n\r\n".encode() + TOOLS
+    one.socket.sendall(request[:40])
+    until(lambda: any(it.conn.trailing_data[0] for it in running.do(lambda it: it._windows[1]._server.connections)))
+    reload(running, start)
+    one.socket.sendall(request[40:])
+    assert one.status() == b"HTTP/1.1 200 OK"
+
+
+def test_a_request_whose_body_comes_slowly_is_answered_by_the_old_instance(
+    start: Callable[[], Running], raw: Callable[[Cli], Raw], project: Path
+) -> None:
+    """Issue 13 §1: nothing is reset, and the connection is closed after the answer. No diff opens that nobody has."""
+    first = start()
+    cli, _ = first.listening()
+    one, other = raw(cli), raw(cli)
+    arguments = f'{{"filePath":"{project}/a.py","newContent":"x"}}'
+    call = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"openDiff","arguments":{arguments}}}}}'
+    one.send("POST", call.encode())
+    one.status()
+    head = f"POST /mcp HTTP/1.1\r\n{other.host}{other.head}content-length: {len(call)}\r\n\r\n"
+    other.socket.sendall(head.encode() + call[:20].encode())
+    until(lambda: first.do(lambda it: it._windows[1]._app._requests))
+    second = reload(first, start)
+    assert second.lock()
+    other.socket.sendall(call[20:].encode())
+    answer = b""
+    while piece := other.socket.recv(65536):
+        answer += piece
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert b"connection: close" in answer
+    assert b'"isError":true' in answer
+
+
+def test_an_outcome_that_no_stream_has_carried_is_sent_after_the_reload(
+    start: Callable[[], Running], project: Path
+) -> None:
+    """Issue 13 §1: each openDiff that was answered has exactly one outcome, also while the CLI reconnects."""
+    running = start()
+    cli, stream = running.listening()
+    path = str(project / "a.py")
+    cli.open_diff(path, "new\n")
+    running.diff(path)
+    stream.close()
+    until(lambda: not any(one.stream for one in running.do(lambda it: list(it._windows[1].sessions))))
+    for _ in range(2):  # the second reload comes before the CLI is back
+        running = reload(running, start)
+        running.lock()
+    assert cli.listen().skip_to("ide/diffRejected") == {"filePath": path}
+
+
+def test_a_reload_holds_nobody_up_and_a_cli_that_is_suspended_loses_nothing(
+    start: Callable[[], Running], project: Path
+) -> None:
+    """Issue 13: its stream is open and nobody reads; the editor goes on at once, and so do the others."""
+    running = start()
+    asleep, stream = running.listening()
+    awake, _ = running.listening()
+    [session] = [
+        one for one in running.do(lambda it: list(it._windows[1].sessions)) if one.identifier == asleep.session
+    ]
+    paths = [str(project / f"{i}.txt") for i in range(12)]
+    for path in paths:
+        asleep.open_diff(path, "x" * 1_000_000)
+        running.accept(path)
+    assert session._outbox  # the system's buffers are full
+    before = time.monotonic()
+    assert running.thread.stop(LIMIT, hand_over=True)
+    assert time.monotonic() - before < 0.05
+    second = start()
+    assert awake.ask("tools/list").status_code == 200
+    assert time.monotonic() - before < 2
+    assert second.lock()["port"] == awake.port
+    told = list(stream)
+    assert [message["params"]["filePath"] for message in told if "diff" in message["method"]] == paths
+    assert asleep.ask("tools/list").status_code == 200
+
+
+def test_quitting_waits_a_second_at_most_for_a_cli_that_is_suspended(running: Running, project: Path) -> None:
+    """Issue 13 §1."""
+    asleep, _ = running.listening()
+    for i in range(12):
+        path = str(project / f"{i}.txt")
+        asleep.open_diff(path, "x" * 1_000_000)
+        running.accept(path)
+    before = time.monotonic()
+    assert running.thread.stop(LIMIT)
+    assert time.monotonic() - before < 2
+
+
+def test_a_reload_of_an_instance_that_has_not_begun_loses_nothing(start: Callable[[], Running], project: Path) -> None:
+    """Issue 13 §1: a reload within a second of a reload, before the libraries are there."""
+    running = start()
+    cli, stream = running.listening()
+    for _ in range(5):
+        running = reload(running, start)
+    assert list(stream) == []
+    assert cli.ask("tools/list").status_code == 200
+    assert running.lock()["authToken"] == cli.token
+
+
+def test_a_package_that_is_not_loaded_again_says_so_and_goes_on_when_it_is(
+    start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 13 §1: an upgrade whose new version fails to import."""
+    monkeypatch.setattr(handover, "GRACE", 0.1)
+    running = start()
+    cli, _ = running.listening()
+    assert running.thread.stop(LIMIT, hand_over=True)
+    late = Cli({"port": cli.port, "authToken": cli.token})
+    with late:
+        late.session = cli.session
+        answer = until(lambda: late.ask("tools/list"))
+        assert answer.status_code == 503
+        assert "not loaded" in answer.json()["error"]["message"]
+        start()
+        until(lambda: late.ask("tools/list").status_code == 200)
+        assert cli.ask("tools/list").status_code == 200
+
+
+def test_windows_that_close_during_a_reload_are_given_up(start: Callable[[], Running]) -> None:
+    """Issue 13 §1."""
+    running = start()
+    for window in (2, 3):
+        running.open_window(window)
+    ports = {window: running.lock(window)["port"] for window in (1, 2, 3)}
+    assert running.thread.stop(LIMIT, hand_over=True)
+    for window in (2, 3):
+        del running.editor.windows[window]
+    start().lock()
+    for window in (2, 3):
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", ports[window]), timeout=1)
+    assert running.editor.ports[1] == ports[1]

@@ -328,7 +328,7 @@ def test_answers_do_not_wait_for_more_to_send(running: Running):
     cli.tools()
 
     def options(companion: Any) -> list[int]:
-        connections = companion._windows[1]._server.server_state.connections
+        connections = companion._windows[1]._server.connections
         sockets = [connection.transport.get_extra_info("socket") for connection in connections]
         return [one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in sockets]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import queue
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import pytest
 import companion
 from companion import thread
 from companion.companion import Companion
+from companion.libraries import failures
 from companion.libraries.failures import culprit
 from companion.server import endpoint
 
@@ -168,6 +171,61 @@ def test_a_broken_library_is_named(
     assert "run “Qwen Companion: Repair Libraries”" in message
     assert process.stop() == ""
     assert list(lock_folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("library", "module", "change"),
+    [
+        ("uvicorn", "", "class Config:\n    def __init__(self, app): pass\n"),
+        ("uvicorn", "", "raise RuntimeError('half of it is missing')\n"),
+        ("mcp", "server/lowlevel", "class Server:\n    pass\n"),
+        ("mcp", "server/lowlevel", "del Server.add_notification_handler\n"),
+    ],
+)
+def test_a_library_of_another_version_is_named_and_waited_for(
+    alone: Callable[..., Alone], lock_folder: Path, tmp_path: Path, library: str, module: str, change: str
+):
+    """E1, issue 13: it may import and not take our arguments. No file stays, and it is tried again when it changes."""
+    found = importlib.util.find_spec(library)
+    assert found
+    assert found.origin
+    other = tmp_path / "other" / library
+    shutil.copytree(Path(found.origin).parent, other, ignore=shutil.ignore_patterns("__pycache__"))
+    with (other / module / "__init__.py").open("a", encoding="utf-8") as file:
+        file.write(change)
+    process = alone(path=other.parent)
+    message = process.wait_for("say")["message"]
+    assert f"“{library}” is broken" in message
+    assert "run “Qwen Companion: Repair Libraries”" in message
+    until(lambda: list(lock_folder.iterdir()) == [])
+    shutil.rmtree(other)
+    process.wait_for("listening")
+    until(lambda: list(lock_folder.iterdir()))
+    with Cli(lock(lock_folder)) as cli:
+        assert cli.connect().tools() == {"openDiff", "closeDiff"}
+    assert process.stop() == ""
+    assert list(lock_folder.iterdir()) == []
+
+
+def test_a_start_that_fails_for_another_reason_is_said_too(
+    start: Callable[..., Running], editor: MemoryEditor, lock_folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """E1, issue 13: one sentence, no files; and it is tried again when a library changes."""
+    places = [1]
+    monkeypatch.setattr(thread, "RETRY", 0.02)
+    monkeypatch.setattr(failures, "_place", lambda _: places[-1])
+    with monkeypatch.context() as broken:
+        broken.setattr("companion.server.app.FAMILIES", ())
+        running = start()
+        [(message, _)] = until(lambda: editor.said)
+        assert "can't start with the libraries" in message
+        until(lambda: running.thread._asleep)
+        assert list(lock_folder.iterdir()) == []
+        assert not os.environ.keys() & set(VARIABLES)
+    places.append(2)
+    until(lambda: running.thread._running)
+    assert running.cli().connect().tools()
+    assert len(editor.said) == 1
 
 
 def test_a_python_without_multiprocessing_serves(alone: Callable[..., Alone], lock_folder: Path):

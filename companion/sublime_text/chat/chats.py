@@ -10,7 +10,7 @@ import sublime
 
 from ...chat.mentions import mentions
 from ...chat.prompt import Draft
-from ..panels import NO_ANSWER, say
+from ..panels import NO_ANSWER, STARTING, say
 from ..windows import Focus, is_chat, is_visible
 from . import html
 from .asks import QuestionForm, pick_option
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
 
+STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
+
 Tell = Callable[[Callable[["Chats"], object]], object]
 """Calls something with the companion's chats, on the companion thread."""
 
@@ -37,6 +39,8 @@ class ChatViews:
         self._tell = tell
         self._is_enabled = is_enabled
         self._chats: dict[int, ChatView] = {}
+        self.is_starting: Callable[[], bool] = lambda: False
+        """Whether the companion doesn't answer yet, but will."""
 
     def show(self, window: int, render: Render) -> bool:
         """Update a window's chat. Returns False if it is gone."""
@@ -124,7 +128,8 @@ class ChatViews:
         if not (draft.text.strip() or draft.excerpts or draft.pictures):
             return
         if text is None and chat.render is None:
-            say(chat.window, NO_ANSWER)  # what is sent would be lost
+            # What is sent would be lost, so it stays in the prompt.
+            say(chat.window, STARTING_CHAT if self.is_starting() else NO_ANSWER)
             return
         if text is None:
             chat.sent()
@@ -174,7 +179,12 @@ class ChatViews:
         return chat
 
     def _look_at_start(self, chat: ChatView) -> None:
-        if self._chats.get(chat.window.id()) is chat and chat.render is None:
+        if self._chats.get(chat.window.id()) is not chat or chat.render is not None:
+            return
+        if self.is_starting():
+            say(chat.window, STARTING)
+            sublime.set_timeout(lambda: self._look_at_start(chat), PATIENCE)
+        else:
             say(chat.window, NO_ANSWER)
 
     def _adopt_any(self, window: sublime.Window) -> ChatView | None:

@@ -29,6 +29,8 @@ SILENT = (
     "palette; if the libraries are in order, restart Sublime Text."
 )
 
+STARTING = "The companion is starting: its libraries are being loaded. This page follows."
+
 Ask = Callable[[Callable[["Companion"], object]], object]
 """Calls a function with the companion, on the companion thread."""
 
@@ -39,8 +41,11 @@ class StatusReport:
     `show` gets the text so far, and whether it is complete.
     """
 
-    def __init__(self, facts: Facts, show: Callable[[str, bool], object]) -> None:
+    def __init__(
+        self, facts: Facts, show: Callable[[str, bool], object], is_starting: Callable[[], bool] = lambda: False
+    ) -> None:
         self._show = show
+        self._is_starting = is_starting
         self._facts = facts
         self._has_answer = False
 
@@ -60,7 +65,12 @@ class StatusReport:
         self._show(report(facts), facts.clis is not None)
 
     def _give_up(self) -> None:
-        if not self._has_answer:
+        if self._has_answer:
+            return
+        if self._is_starting():
+            self._show(report(replace(self._facts, at=time.time(), note=STARTING)), False)
+            sublime.set_timeout(self._give_up, LIMIT)
+        else:
             self._show(report(replace(self._facts, at=time.time(), note=SILENT)), True)
 
 

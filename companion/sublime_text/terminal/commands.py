@@ -13,7 +13,7 @@ import sublime_plugin
 from ...clis.families import FAMILIES, CliFamily
 from ...clis.shell import Shell, environment_commands
 from .. import package
-from ..panels import NO_ANSWER, choose, say
+from ..panels import NO_ANSWER, STARTING, choose, say
 from ..targets import missing
 from . import terminals
 from .terminals import Terminal
@@ -214,12 +214,17 @@ def _ask(
             answered(*result)
 
     def late() -> None:
-        if waiting:
+        if waiting and adapter.is_starting:
+            say(window, STARTING)
+            sublime.set_timeout(late, PATIENCE)
+        elif waiting:
             waiting.clear()
             say(window, NO_ANSWER)
 
     identifier = window.id()
     adapter.ask(lambda companion: companion.terminal_environment(identifier, own=own_terminal), answer)
+    if adapter.is_starting:
+        say(window, STARTING)
     sublime.set_timeout(late, PATIENCE)
 
 

@@ -1,0 +1,179 @@
+"""The connections of one window's port: who is connected, and what a reload does with each of them.
+
+A connection that waits for its next request is handed over to the next instance as it is, so that no client writes to
+a socket that has just been closed. uvicorn's protocol speaks HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from email.utils import formatdate
+from typing import cast
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from ..handover import OpenConnection
+
+MAX_IDLE = 256
+"""How many connections may wait for a request. The oldest is closed for one more."""
+
+
+SETTLED = 5
+"""Turns of the loop after which an accepted connection is made."""
+END = 0.2
+"""Seconds that a request has to end when its connection has been cut off."""
+
+
+class Connection(H11Protocol):
+    """One client's connection. A request finds it in its scope, as `scope["state"]["connection"]`."""
+
+    def __init__(
+        self, config: uvicorn.Config, state: ServerState, opened: Callable[[], object], lost: Callable[[], object]
+    ) -> None:
+        super().__init__(config, state, {})
+        self._opened = opened
+        self._lost = lost
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio.Protocol."""
+        super().connection_made(transport)  # pyright: ignore[reportArgumentType]
+        self.app_state = {"connection": self}
+        self._opened()
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        self.server_state.default_headers = [(b"date", formatdate(time.time(), usegmt=True).encode())]
+        super().data_received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        super().connection_lost(exc)
+        self._lost()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what is written can still reach the client."""
+        return not self.transport.is_closing()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it waits for a request, of which a part of the headers may be here."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        is_between = cycle is None or cycle.response_complete
+        states = {self.conn.our_state, self.conn.their_state}
+        return is_between and states == {h11.IDLE} and not self.transport.get_write_buffer_size() and self.is_open
+
+    def release(self) -> OpenConnection:
+        """Give up an idle connection without closing it; returns its socket and what it has read of a request."""
+        self._unset_keepalive_if_required()
+        self.transport.pause_reading()
+        received, _ = self.conn.trailing_data
+        duplicate: socket.socket = self.transport.get_extra_info("socket").dup()
+        duplicate.setblocking(False)
+        self.transport.abort()
+        return duplicate, received
+
+
+class HttpServer:
+    """Answers HTTP requests on one listening socket."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._config = uvicorn.Config(
+            app,
+            interface="asgi3",
+            http="h11",
+            ws="none",
+            loop="asyncio",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+        )
+        self._config.load()
+        self._state = ServerState()
+        self._ages: dict[Connection, None] = {}
+        """The connections, the oldest first."""
+        self._lost = asyncio.Event()
+        """Set whenever a connection is closed."""
+        self._server: asyncio.Server | None = None
+
+    @property
+    def connections(self) -> list[Connection]:
+        """The open connections, the oldest first."""
+        return [one for one in self._ages if one in self._state.connections]
+
+    async def open(self, listener: socket.socket, inherited: Sequence[OpenConnection] = ()) -> None:
+        """Accept connections, and go on with those of the previous instance."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._protocol, sock=listener, backlog=128)
+        for one, received in inherited:
+            with contextlib.suppress(OSError):  # the client has closed it meanwhile
+                _, protocol = await loop.connect_accepted_socket(self._protocol, one)
+                if received:
+                    protocol.data_received(received)
+
+    async def stop_accepting(self) -> None:
+        """Leave new connections to the kernel's queue, or to the next instance."""
+        if self._server is None:
+            return
+        server, self._server = self._server, None
+        loop = asyncio.get_running_loop()
+        for listener in server.sockets:
+            with contextlib.suppress(NotImplementedError):  # on Windows
+                loop.remove_reader(listener)
+        # A connection that has just been accepted is made a few turns later, and lost if the server is closed by then.
+        for _ in range(SETTLED):
+            await asyncio.sleep(0)
+        server.close()
+
+    def abandon(self) -> None:
+        """Stop at once, after an error."""
+        if self._server:
+            self._server.close()
+
+    def release_idle(self) -> list[OpenConnection]:
+        """Give up the connections that wait for a request. On Windows the next instance couldn't use them."""
+        if sys.platform == "win32":
+            return []
+        return [one.release() for one in self.connections if one.is_idle]
+
+    async def close(self, limit: float) -> None:
+        """Close each connection after its answer. Those that are still open after `limit` seconds are cut off."""
+        await self.stop_accepting()
+        for connection in self.connections:
+            connection.shutdown()
+        loop = asyncio.get_running_loop()
+        end = loop.time() + limit
+        while self.connections and (left := end - loop.time()) > 0:
+            self._lost.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._lost.wait(), left)
+        for connection in self.connections:
+            connection.transport.abort()
+        if tasks := list(self._state.tasks):
+            _, stuck = await asyncio.wait(tasks, timeout=END)
+            for task in stuck:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _protocol(self) -> Connection:
+        connection = Connection(self._config, self._state, self._opened, self._lost.set)
+        self._ages[connection] = None
+        return connection
+
+    def _opened(self) -> None:
+        for gone in [one for one in self._ages if one.transport and one not in self._state.connections]:
+            del self._ages[gone]
+        idle = [one for one in self.connections if one.is_idle]
+        for one in idle[: max(0, len(idle) - MAX_IDLE)]:
+            one.shutdown()
