@@ -13,6 +13,7 @@ from ..log import Log
 from ..server.port import OpenFile, Selection, ServedWindow, WindowState
 from ..thread import CompanionThread
 from .bridge import UiBridge
+from .chat import vim
 from .chat.chats import ChatViews
 from .check.run import EditorCheck
 from .check.scratch import CHECK_SETTING, ScratchWindow, close
@@ -21,7 +22,7 @@ from .libraries.libraries import Libraries
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.view import StatusReport, editor_facts
-from .windows import Focus, GroupContents, find_window, is_code
+from .windows import Focus, GroupContents, find_window, is_chat, is_code
 
 if TYPE_CHECKING:
     import asyncio
@@ -105,6 +106,13 @@ class Adapter:
         self.thread.post(lambda companion: companion.configure(settings, windows, daemon))
         self.status_bar.want(is_wanted=self.settings.value("show_status"))
         self._log.set_debug(debug=self.settings.value("debug"))
+        for window in sublime.windows():
+            for view in window.views():
+                self._set_keys(view)
+
+    def _set_keys(self, view: sublime.View) -> None:
+        if is_chat(view):
+            (vim.leave_on if self.settings.value("chat_vim_keys") else vim.turn_off)(view)
 
     def report(self, window: sublime.Window, show: Callable[[str, bool], object]) -> None:
         """Make a status report. `show` gets the text so far, and whether it is complete."""
@@ -178,6 +186,7 @@ class Adapter:
             return
         self.focus.activated(window, view)
         self.settings.look(window)
+        self._set_keys(view)
         self.status_bar.activated(window, view)
         self.chats.activated(window, view)
         self.diffs.activated(window, view)
