@@ -59,6 +59,7 @@ from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E40
 from .companion.sublime_text.status.commands import (  # noqa: E402
     QwenCompanionCopyReportCommand,
     QwenCompanionDocumentationCommand,
+    QwenCompanionShowLogCommand,
     QwenCompanionStatusCommand,
 )
 from .companion.sublime_text.terminal.commands import (  # noqa: E402
@@ -118,6 +119,7 @@ __all__ = (
     "QwenCompanionSendFileCommand",
     "QwenCompanionSendLineCommand",
     "QwenCompanionSendSelectionCommand",
+    "QwenCompanionShowLogCommand",
     "QwenCompanionShowTerminalCommand",
     "QwenCompanionStatusCommand",
     "QwenCompanionTerminalListener",

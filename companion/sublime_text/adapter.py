@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +18,7 @@ from .check.run import EditorCheck
 from .check.scratch import CHECK_SETTING, ScratchWindow, close
 from .diff.diffs import Diffs
 from .libraries.libraries import Libraries
+from .notices import NOTICES
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.view import StatusReport, editor_facts
@@ -54,7 +54,6 @@ class Adapter:
 
     def __init__(self) -> None:
         self._bridge = UiBridge()
-        self._messages: deque[tuple[float, str]] = deque(maxlen=MESSAGES_KEPT)
         self.settings = SettingsFile(self._wrong_setting)
         self.libraries = Libraries(self.settings, self.say)
         self._log = Log(print, debug=self.settings.value("debug"))
@@ -75,7 +74,10 @@ class Adapter:
         )
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
-        self.status_bar = StatusBar(is_wanted=self.settings.value("show_status"))
+        self.status_bar = StatusBar(self.settings.value("show_status"))
+        NOTICES.changed = self.status_bar.draw
+        self._problems: set[str] = set()
+        """The wrong settings that the person was told of."""
 
     def start(self) -> None:
         """Start the companion, and tell it when each file had the focus last."""
@@ -104,7 +106,10 @@ class Adapter:
         """Apply the settings."""
         settings, windows, daemon = self.settings.read(), self.settings.by_window(), self.settings.daemon()
         self.thread.post(lambda companion: companion.configure(settings, windows, daemon))
-        self.status_bar.want(is_wanted=self.settings.value("show_status"))
+        self.status_bar.want(self.settings.value("show_status"))
+        problems = set(map(str, self.settings.problems))
+        NOTICES.settled(self._problems - problems)
+        self._problems = problems
         self._log.set_debug(debug=self.settings.value("debug"))
         for window in sublime.windows():
             for view in window.views():
@@ -116,11 +121,11 @@ class Adapter:
 
     def report(self, window: sublime.Window, show: Callable[[str, bool], object]) -> None:
         """Make a status report. `show` gets the text so far, and whether it is complete."""
-        facts = editor_facts(window, self.settings.problems, list(self._messages))
+        facts = editor_facts(window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT))
         StatusReport(facts, show).begin(self.thread.post, self._bridge.post)
 
     def _wrong_setting(self, problem: Problem, window: int | None) -> None:
-        _say(str(problem), window)
+        _tell(str(problem), window, needs_action=True)
 
     def ask(self, question: Callable[[Companion], T], answer: Callable[[T], object]) -> None:
         """Ask the companion something. The answer comes later, on the UI thread, if the companion runs."""
@@ -235,6 +240,7 @@ class Adapter:
         self.focus.forget(window)
         self.settings.forget(window)
         self.status_bar.forget(window)
+        NOTICES.forget(window)
         self.chats.window_closed(window)
         identifier = window.id()
         self.thread.post(lambda companion: companion.window_closed(identifier))
@@ -305,8 +311,7 @@ class Adapter:
 
     def say(self, message: str, window: int | None = None) -> None:
         """See Editor."""
-        self._messages.append((time.time(), message))
-        self._bridge.post(lambda: _say(message, window))
+        self._bridge.post(lambda: _tell(message, window, needs_action=True))
 
     def _return_draft(self, window: int, draft: Draft, why: str) -> None:
         if self.chats.take_back(window, draft):
@@ -337,7 +342,7 @@ class Adapter:
         before.restore()
         if focus and focus.is_valid():
             self.focus.give(target, focus)
-        _say(why, window)
+        _tell(why, window, needs_action=False)
 
 
 def _windows() -> list[ServedWindow]:
@@ -385,15 +390,14 @@ def _texts(view: sublime.View, regions: list[sublime.Region], limit: int) -> lis
     return texts
 
 
-def _say(message: str, window: int | None) -> None:
+def _tell(message: str, window: int | None, *, needs_action: bool) -> None:
     print(f"QwenCompanion: {message}")  # noqa: T201 - Sublime's console
-    target = find_window(window) if window is not None else None
-    (target or sublime.active_window()).status_message(f"QwenCompanion: {message}")
+    NOTICES.add(message, find_window(window) if window is not None else None, needs_action=needs_action)
 
 
 def _mention(message: str, window: int) -> None:
     if target := find_window(window):
-        target.status_message(f"QwenCompanion: {message}")
+        NOTICES.add(message, target)
 
 
 def _now() -> int:

@@ -46,16 +46,98 @@ class TestStatusBar(CompanionCase):
 
     def test_it_can_be_turned_off(self) -> Steps:
         yield lambda: self.status() == "Qwen Code"
-        self.set_setting("show_status", False)
+        self.set_setting("show_status", "never")
         yield lambda: not self.status()
-        self.set_setting("show_status", True)
+        self.set_setting("show_status", "always")
         yield lambda: self.status() == "Qwen Code"
+
+    def test_it_can_be_shown_only_while_a_cli_is_connected(self) -> Steps:
+        """Issue 14, point 9."""
+        self.set_setting("show_status", "connected")
+        yield lambda: self.status() == "Qwen Code"
+        self.cli.close()
+        yield {"condition": lambda: self.status() == "", "timeout": 20_000}
+        self.set_setting("show_status", "always")
+        yield lambda: self.status() == "Qwen Companion: waiting"
+
+    def test_a_window_without_a_folder_and_a_cli_shows_nothing(self) -> Steps:
+        """Issue 14, point 9."""
+        self.cli.close()
+        yield {"condition": lambda: self.status() == "Qwen Companion: waiting", "timeout": 20_000}
+        self.window.set_project_data({"folders": []})
+        self.set_setting("show_status", "connected")
+        self.set_setting("show_status", "always")
+        yield lambda: self.status() == ""
 
     def test_its_texts(self) -> None:
         module, status = loaded("sublime_text.status.bar"), loaded("editor").WindowStatus
         self.assertEqual(module.status_text(None), "Qwen Companion: off")
         self.assertEqual(module.status_text(status((), 2)), "Qwen Companion: waiting · 2 diffs (F8)")
         self.assertEqual(module.status_text(status(("A", "B", "A"), 1)), "A ×2, B · 1 diff (F8)")
+
+
+class TestMessages(CompanionCase):
+    """Issue 14, point 6."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.adapter = loaded("sublime_text.package").adapter()
+        self.notices = loaded("sublime_text.notices").NOTICES
+        self.notices.seen(self.window)
+
+    def status(self) -> str:
+        view = self.window.active_view()
+        assert view
+        return view.get_status(KEY)
+
+    def log(self) -> str:
+        panel = self.window.find_output_panel("QwenCompanion")
+        return text_of(panel) if panel else ""
+
+    def test_what_needs_an_action_stays_in_the_status_bar_until_it_is_seen(self) -> Steps:
+        self.adapter.say("Do something.", self.window.id())
+        self.adapter.say("Do something.", self.window.id())
+        yield lambda: self.status() == "Qwen Code · ⚠ 1 message: Show Log"
+        self.adapter.say("Do more.")
+        yield lambda: self.status() == "Qwen Code · ⚠ 2 messages: Show Log"
+        yield from self.open_view("other.txt")
+        yield lambda: self.opened.get_status(KEY) == "Qwen Code · ⚠ 2 messages: Show Log"
+        self.window.run_command("qwen_companion_show_log")
+        yield lambda: self.status() == "Qwen Code"
+
+    def test_the_log_has_every_message_with_its_time_and_goes_on(self) -> Steps:
+        self.adapter.mention("Something happened.", self.window.id())
+        self.adapter.say("Do something.", self.window.id())
+        yield lambda: self.screen.said("Do something.")
+        self.window.run_command("qwen_companion_show_log")
+        self.assertEqual(self.window.active_panel(), "output.QwenCompanion")
+        self.assertRegex(self.log(), r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d    Something happened\.$")
+        self.assertRegex(self.log(), r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  ! Do something\.$")
+        self.adapter.mention("More happened.", self.window.id())
+        yield lambda: self.log().endswith("More happened.\n")
+        panel = self.window.find_output_panel("QwenCompanion")
+        assert panel
+        self.assertTrue(panel.is_read_only())
+
+    def test_the_rest_goes_by_itself(self) -> Steps:
+        self.adapter.mention("Something happened.", self.window.id())
+        yield lambda: self.screen.said("Something happened.")
+        self.assertNotIn("message", self.status())
+
+    def test_a_setting_that_was_corrected_asks_for_nothing_any_more(self) -> Steps:
+        self.set_setting("diff_layout", "both")
+        yield lambda: "1 message" in self.status()
+        self.set_setting("diff_layout", "inline")
+        yield lambda: self.status() == "Qwen Code"
+
+    def test_a_message_for_another_window_is_not_shown_in_this_one(self) -> Steps:
+        sublime.run_command("new_window")
+        yield lambda: sublime.active_window() != self.window
+        other = sublime.active_window()
+        self.addCleanup(other.run_command, "close_window")
+        self.adapter.say("Do something.", other.id())
+        yield lambda: self.screen.said("Do something.")
+        self.assertNotIn("message", self.status())
 
 
 class TestReport(CompanionCase):

@@ -6,6 +6,7 @@ import sublime
 import sublime_plugin
 
 from .. import package
+from ..notices import NOTICES
 from ..page import Page
 from ..panels import PanelItem, choose, say
 from .view import SETTING, TITLE, shareable
@@ -17,6 +18,7 @@ class QwenCompanionStatusCommand(sublime_plugin.WindowCommand):
     def run(self) -> None:
         """Open the view at once and fill it as the facts arrive."""
         if adapter := package.adapter():
+            NOTICES.seen(self.window)
             page = Page(self.window, SETTING, TITLE)
             adapter.report(self.window, lambda text, _: page.show(text))
 
@@ -32,7 +34,16 @@ class QwenCompanionCopyReportCommand(sublime_plugin.WindowCommand):
     def _copy(self, text: str, is_last: bool) -> None:
         if is_last:
             sublime.set_clipboard(shareable(text))
-            self.window.status_message("QwenCompanion: The report was copied, without secrets.")
+            say(self.window, "The report was copied, without secrets.")
+
+
+class QwenCompanionShowLogCommand(sublime_plugin.WindowCommand):
+    """Show the messages of the package with their times, in a panel."""
+
+    def run(self) -> None:
+        """The messages of this window count as read."""
+        NOTICES.show_log(self.window)
+        NOTICES.seen(self.window)
 
 
 class QwenCompanionDocumentationCommand(sublime_plugin.WindowCommand):
