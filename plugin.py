@@ -61,6 +61,7 @@ from .companion.sublime_text.status.commands import (  # noqa: E402
     QwenCompanionDocumentationCommand,
     QwenCompanionShowLogCommand,
     QwenCompanionStatusCommand,
+    QwenCompanionStatusRemedyCommand,
 )
 from .companion.sublime_text.terminal.commands import (  # noqa: E402
     QwenCompanionCopyEnvironmentCommand,
@@ -122,6 +123,7 @@ __all__ = (
     "QwenCompanionShowLogCommand",
     "QwenCompanionShowTerminalCommand",
     "QwenCompanionStatusCommand",
+    "QwenCompanionStatusRemedyCommand",
     "QwenCompanionTerminalListener",
     "QwenCompanionTerminalOpenedCommand",
     "QwenCompanionToggleDiffLayoutCommand",

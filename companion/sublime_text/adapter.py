@@ -21,7 +21,8 @@ from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .settings import SettingsFile
 from .status.bar import StatusBar
-from .status.view import StatusReport, editor_facts
+from .status.live import LiveReport
+from .status.view import Show, StatusReport, editor_facts
 from .windows import Focus, GroupContents, find_window, is_chat, is_code
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class Adapter:
         )
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
+        self.reports: dict[int, LiveReport] = {}
+        """The status reports on the screen, by the ids of their views."""
         self.status_bar = StatusBar(self.settings.value("show_status"))
         NOTICES.changed = self.status_bar.draw
         self._problems: set[str] = set()
@@ -119,10 +122,23 @@ class Adapter:
         if is_chat(view):
             (vim.leave_on if self.settings.value("chat_vim_keys") else vim.turn_off)(view)
 
-    def report(self, window: sublime.Window, show: Callable[[str, bool], object]) -> None:
-        """Make a status report. `show` gets the text so far, and whether it is complete."""
+    def report(self, window: sublime.Window, show: Show) -> None:
+        """Make a status report. `show` gets the facts so far, and whether they are complete."""
         facts = editor_facts(window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT))
         StatusReport(facts, show).begin(self.thread.post, self._bridge.post)
+
+    def show_report(self, window: sublime.Window) -> None:
+        """Show the status report in a tab and keep it up to date while it is visible."""
+        live = LiveReport(window, lambda show: self.report(window, show), self._report_closed)
+        if before := self.reports.get(live.view.id()):
+            before.close()
+        self.reports[live.view.id()] = live
+        live.start()
+
+    def _report_closed(self, live: LiveReport) -> None:
+        live.close()
+        if self.reports.get(live.view.id()) is live:
+            del self.reports[live.view.id()]
 
     def _wrong_setting(self, problem: Problem, window: int | None) -> None:
         _tell(str(problem), window, needs_action=True)
@@ -181,6 +197,8 @@ class Adapter:
         self.stop(hand_over=True)
         self.settings.close()
         self.status_bar.close()
+        for live in list(self.reports.values()):
+            live.close()
         self.diffs.close_all()
         self.chats.close_all()
 

@@ -26,7 +26,7 @@ def test_no_key_is_taken_outside_of_a_diff_and_a_chat(keymap: str) -> None:
     bindings = jsonc.loads(keymap)
     assert bindings
     for binding in bindings:
-        assert any(each["key"].startswith(OWN) for each in binding["context"]), binding
+        assert any(each["key"].removeprefix("setting.").startswith(OWN) for each in binding["context"]), binding
 
 
 def test_the_suggested_keys_are_those_of_the_readme_and_their_commands_are_in_the_palette(

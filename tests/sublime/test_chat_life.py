@@ -222,7 +222,8 @@ class TestView(ChatCase):
         bindings: Any = sublime.decode_value(sublime.load_resource(f"Packages/{package}/Default.sublime-keymap"))
         known = {each.removesuffix("Command") for each in loaded("sublime_text.chat.commands").__dict__}
         for binding in bindings:
-            keys = [each["key"] for each in binding["context"] if each["key"].startswith("qwen_companion.")]
+            own = [each["key"].removeprefix("setting.") for each in binding["context"]]
+            keys = [key for key in own if key.startswith("qwen_companion.")]
             self.assertTrue(keys, binding)
             for key in keys:
                 if key.startswith("qwen_companion.chat"):
