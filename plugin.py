@@ -15,6 +15,7 @@ from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatCommand,
     QwenCompanionChatContinueCommand,
     QwenCompanionChatEditCommand,
+    QwenCompanionChatFolderCommand,
     QwenCompanionChatFollowCommand,
     QwenCompanionChatHomeCommand,
     QwenCompanionChatNewCommand,
@@ -58,7 +59,9 @@ from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E40
 from .companion.sublime_text.status.commands import (  # noqa: E402
     QwenCompanionCopyReportCommand,
     QwenCompanionDocumentationCommand,
+    QwenCompanionShowLogCommand,
     QwenCompanionStatusCommand,
+    QwenCompanionStatusRemedyCommand,
 )
 from .companion.sublime_text.terminal.commands import (  # noqa: E402
     QwenCompanionCopyEnvironmentCommand,
@@ -83,6 +86,7 @@ __all__ = (
     "QwenCompanionChatCompleteCommand",
     "QwenCompanionChatContinueCommand",
     "QwenCompanionChatEditCommand",
+    "QwenCompanionChatFolderCommand",
     "QwenCompanionChatFollowCommand",
     "QwenCompanionChatHomeCommand",
     "QwenCompanionChatListener",
@@ -116,8 +120,10 @@ __all__ = (
     "QwenCompanionSendFileCommand",
     "QwenCompanionSendLineCommand",
     "QwenCompanionSendSelectionCommand",
+    "QwenCompanionShowLogCommand",
     "QwenCompanionShowTerminalCommand",
     "QwenCompanionStatusCommand",
+    "QwenCompanionStatusRemedyCommand",
     "QwenCompanionTerminalListener",
     "QwenCompanionTerminalOpenedCommand",
     "QwenCompanionToggleDiffLayoutCommand",

@@ -83,6 +83,14 @@ def running_clis(families: Sequence[CliFamily] = FAMILIES) -> list[RunningCli]:
     return sorted(clis, key=lambda cli: cli.started)
 
 
+def running_commands() -> Iterator[tuple[int, list[str]]]:
+    """The process id and the command line of each process of this user that can be seen."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if _is_mine(process) and (command := process.cmdline()):
+                yield process.pid, command
+
+
 def started_as(
     command: Sequence[str], families: Sequence[CliFamily] = FAMILIES
 ) -> tuple[CliFamily, str, tuple[str, ...]] | None:

@@ -10,6 +10,7 @@ from ..clis.families import CliFamily
 
 if TYPE_CHECKING:
     from ..clis.processes import RunningCli
+    from .remote import Remote
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,8 @@ class Facts:
     served: Mapping[int, Served] = field(default_factory=dict[int, Served])
     clis: tuple[Cli, ...] | None = None
     """None if nobody has looked yet."""
+    remote: tuple[Remote, ...] = ()
+    """Programs behind which a CLI may run that cannot be seen here."""
     libraries: tuple[tuple[str, str], ...] = ()
     settings: tuple[str, ...] = ()
     """The problems in the settings."""

@@ -27,6 +27,7 @@ Kind = Literal[
     "no folder",
     "not connected",
     "not served",
+    "remote",
     "old port",
     "other folder",
     "rival",
@@ -65,6 +66,9 @@ def findings(facts: Facts) -> list[Finding]:
         found += _of_window(window, facts)
     for verdict in verdicts(facts):
         found += verdict.findings
+    for remote in facts.remote:
+        text = f"{remote.program} (process {remote.pid}) works {remote.where}: a CLI there does not find this editor."
+        found.append(Finding("remote", f"{text} “Qwen Companion: Documentation”, remote.md, says how to connect it."))
     return list(dict.fromkeys(found))
 
 

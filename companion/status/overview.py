@@ -13,6 +13,7 @@ from ..server.sessions import Session
 from ..server.window import WindowServer
 from . import survey
 from .facts import Cli, ConnectedCli, Facts, Folder, Served
+from .remote import Remote
 
 
 def known(facts: Facts, servers: Mapping[int, WindowServer], reviews: Reviews) -> Facts:
@@ -29,12 +30,12 @@ async def complete(facts: Facts, servers: Mapping[int, WindowServer]) -> Facts:
         asyncio.to_thread(_look, endpoints, ports),
         asyncio.gather(*(_answers(servers[number]) for number in endpoints)),
     )
-    windows, clis, libraries = looked
+    windows, clis, libraries, remote = looked
     served = dict(facts.served)
     for number, sessions in zip(endpoints, answers, strict=True):
         folders, files, rivals = windows[number]
         served[number] = Served(ports[number], folders, files, sessions, facts.served[number].diffs, rivals)
-    return replace(facts, at=time.time(), served=served, clis=clis, libraries=libraries)
+    return replace(facts, at=time.time(), served=served, clis=clis, libraries=libraries, remote=remote)
 
 
 def _served(server: WindowServer, reviews: Reviews) -> Served:
@@ -63,6 +64,7 @@ Looked = tuple[
     dict[int, tuple[tuple[Folder, ...], tuple[survey.DiscoveryFile, ...], tuple[survey.Rival, ...]]],
     tuple[Cli, ...],
     tuple[tuple[str, str], ...],
+    tuple[Remote, ...],
 ]
 
 
@@ -75,4 +77,4 @@ def _look(endpoints: Mapping[int, Endpoint], ports: Mapping[int, int]) -> Looked
         )
         for number, endpoint in endpoints.items()
     }
-    return windows, survey.clis(), survey.library_versions()
+    return windows, survey.clis(), survey.library_versions(), survey.remote_programs()

@@ -8,15 +8,16 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import cast
 
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
-from ..clis.processes import RunningCli, running_clis, wrote
+from ..clis.processes import RunningCli, running_clis, running_commands, wrote
 from ..clis.settings import approval_mode, read_json, setting, settings_folder
 from ..server.endpoint import Endpoint
 from .facts import Cli, DiscoveryFile, Folder, Rival
 from .findings import is_inside
+from .remote import Remote, leads_to
 
 LIBRARIES = ("mcp", "mcp-types", "pydantic", "pydantic-core", "starlette", "uvicorn", "anyio", "h11", "psutil")
 """The libraries whose versions may explain a problem."""
@@ -64,6 +65,15 @@ def rivals(folders: Sequence[str], port: int, ours: Sequence[int]) -> tuple[Riva
 def clis(families: Sequence[CliFamily] = FAMILIES) -> tuple[Cli, ...]:
     """The running CLIs, with what their files say."""
     return tuple(look_at(running) for running in running_clis(families))
+
+
+def remote_programs() -> tuple[Remote, ...]:
+    """The person's programs that lead to another machine or a container."""
+    return tuple(
+        Remote(pid, PurePath(command[0]).name, where)
+        for pid, command in running_commands()
+        if (where := leads_to(command))
+    )
 
 
 def look_at(running: RunningCli) -> Cli:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,15 +12,18 @@ from ..log import Log
 from ..server.port import OpenFile, Selection, ServedWindow, WindowState
 from ..thread import CompanionThread
 from .bridge import LIMIT, UiBridge
+from .chat import vim
 from .chat.chats import ChatViews
 from .check.run import EditorCheck
 from .check.scratch import CHECK_SETTING, ScratchWindow, close
 from .diff.diffs import Diffs
 from .libraries.libraries import Libraries
+from .notices import NOTICES
 from .settings import SettingsFile
 from .status.bar import StatusBar
-from .status.view import StatusReport, editor_facts
-from .windows import Focus, GroupContents, find_window, is_code
+from .status.live import LiveReport
+from .status.view import Show, StatusReport, editor_facts
+from .windows import Focus, GroupContents, find_window, is_chat, is_code
 
 if TYPE_CHECKING:
     import asyncio
@@ -53,7 +55,6 @@ class Adapter:
 
     def __init__(self) -> None:
         self._bridge = UiBridge()
-        self._messages: deque[tuple[float, str]] = deque(maxlen=MESSAGES_KEPT)
         self.settings = SettingsFile(self._wrong_setting)
         self.libraries = Libraries(self.settings, self.say)
         self._log = Log(print, debug=self.settings.value("debug"))
@@ -75,7 +76,12 @@ class Adapter:
         self.chats.is_starting = lambda: self.is_starting
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
-        self.status_bar = StatusBar(is_wanted=self.settings.value("show_status"))
+        self.reports: dict[int, LiveReport] = {}
+        """The status reports on the screen, by the ids of their views."""
+        self.status_bar = StatusBar(self.settings.value("show_status"))
+        NOTICES.changed = self.status_bar.draw
+        self._problems: set[str] = set()
+        """The wrong settings that the person was told of."""
 
     @property
     def is_starting(self) -> bool:
@@ -109,16 +115,39 @@ class Adapter:
         """Apply the settings."""
         settings, windows, daemon = self.settings.read(), self.settings.by_window(), self.settings.daemon()
         self.thread.post(lambda companion: companion.configure(settings, windows, daemon))
-        self.status_bar.want(is_wanted=self.settings.value("show_status"))
+        self.status_bar.want(self.settings.value("show_status"))
+        problems = set(map(str, self.settings.problems))
+        NOTICES.settled(self._problems - problems)
+        self._problems = problems
         self._log.set_debug(debug=self.settings.value("debug"))
+        for window in sublime.windows():
+            for view in window.views():
+                self._set_keys(view)
 
-    def report(self, window: sublime.Window, show: Callable[[str, bool], object]) -> None:
-        """Make a status report. `show` gets the text so far, and whether it is complete."""
-        facts = editor_facts(window, self.settings.problems, list(self._messages))
+    def _set_keys(self, view: sublime.View) -> None:
+        if is_chat(view):
+            (vim.leave_on if self.settings.value("chat_vim_keys") else vim.turn_off)(view)
+
+    def report(self, window: sublime.Window, show: Show) -> None:
+        """Make a status report. `show` gets the facts so far, and whether they are complete."""
+        facts = editor_facts(window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT))
         StatusReport(facts, show, lambda: self.is_starting).begin(self.thread.post, self._bridge.post)
 
+    def show_report(self, window: sublime.Window) -> None:
+        """Show the status report in a tab and keep it up to date while it is visible."""
+        live = LiveReport(window, lambda show: self.report(window, show), self._report_closed)
+        if before := self.reports.get(live.view.id()):
+            before.close()
+        self.reports[live.view.id()] = live
+        live.start()
+
+    def _report_closed(self, live: LiveReport) -> None:
+        live.close()
+        if self.reports.get(live.view.id()) is live:
+            del self.reports[live.view.id()]
+
     def _wrong_setting(self, problem: Problem, window: int | None) -> None:
-        _say(str(problem), window)
+        _tell(str(problem), window, needs_action=True)
 
     def ask(self, question: Callable[[Companion], T], answer: Callable[[T], object]) -> None:
         """Ask the companion something. The answer comes later, on the UI thread, if the companion runs."""
@@ -174,6 +203,8 @@ class Adapter:
         self.stop(hand_over=True)
         self.settings.close()
         self.status_bar.close()
+        for live in list(self.reports.values()):
+            live.close()
         self.diffs.close_all()
         self.chats.close_all()
 
@@ -184,6 +215,7 @@ class Adapter:
             return
         self.focus.activated(window, view)
         self.settings.look(window)
+        self._set_keys(view)
         self.status_bar.activated(window, view)
         self.chats.activated(window, view)
         self.diffs.activated(window, view)
@@ -232,6 +264,7 @@ class Adapter:
         self.focus.forget(window)
         self.settings.forget(window)
         self.status_bar.forget(window)
+        NOTICES.forget(window)
         self.chats.window_closed(window)
         identifier = window.id()
         self.thread.post(lambda companion: companion.window_closed(identifier))
@@ -302,8 +335,7 @@ class Adapter:
 
     def say(self, message: str, window: int | None = None) -> None:
         """See Editor."""
-        self._messages.append((time.time(), message))
-        self._bridge.post(lambda: _say(message, window))
+        self._bridge.post(lambda: _tell(message, window, needs_action=True))
 
     def _return_draft(self, window: int, draft: Draft, why: str) -> None:
         if self.chats.take_back(window, draft):
@@ -334,7 +366,7 @@ class Adapter:
         before.restore()
         if focus and focus.is_valid():
             self.focus.give(target, focus)
-        _say(why, window)
+        _tell(why, window, needs_action=False)
 
 
 def _windows() -> list[ServedWindow]:
@@ -382,15 +414,14 @@ def _texts(view: sublime.View, regions: list[sublime.Region], limit: int) -> lis
     return texts
 
 
-def _say(message: str, window: int | None) -> None:
+def _tell(message: str, window: int | None, *, needs_action: bool) -> None:
     print(f"QwenCompanion: {message}")  # noqa: T201 - Sublime's console
-    target = find_window(window) if window is not None else None
-    (target or sublime.active_window()).status_message(f"QwenCompanion: {message}")
+    NOTICES.add(message, find_window(window) if window is not None else None, needs_action=needs_action)
 
 
 def _mention(message: str, window: int) -> None:
     if target := find_window(window):
-        target.status_message(f"QwenCompanion: {message}")
+        NOTICES.add(message, target)
 
 
 def _now() -> int:

@@ -32,12 +32,24 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "The carets are set after each insertion.",
     ),
     "replace_keeps_regions": Assumption(
-        "A region around a text that `View.replace` replaces surrounds the new text.",
+        "An empty region stays empty when `View.replace` inserts a text there.",
         "The marks of a diff are drawn again after each edit, so they are right after a moment.",
     ),
     "modified_during_command": Assumption(
         "`on_modified` comes while the command that edits runs.",
         "Nothing depends on it: the marks and the prompt follow after the command.",
+    ),
+    "nested_modified_at_once": Assumption(
+        "An edit that is made in `on_modified` is told at once.",
+        "Nothing depends on it: the package edits no view in `on_modified`.",
+    ),
+    "typed_letters_one_step": Assumption(
+        "Letters that are typed one after the other are undone together.",
+        "Undoing in the prompt of a chat takes back one letter at a time.",
+    ),
+    "rewritten_command_asked": Assumption(
+        "Listeners are asked about a command that another listener put in place of one.",
+        "Nothing depends on it: the package puts in place only commands that it does not replace itself.",
     ),
     "text_listener_during_edit": Assumption(
         "A text listener that is attached by hand hears an edit while it runs.",
@@ -100,6 +112,14 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "select_keeps_groups": Assumption(
         "`Window.select_sheets` with tabs of several groups selects in each group.",
         "A diff may change what another group shows.",
+    ),
+    "select_leaves_other_groups": Assumption(
+        "`Window.select_sheets` with tabs of one group leaves the selected tabs of another group alone.",
+        "The selected tabs of the other groups are selected again at the same time.",
+    ),
+    "first_tab": Assumption(
+        "A new window begins with an untitled tab.",
+        "Nothing depends on it.",
     ),
     "close_closes_one": Assumption(
         "Closing one of two selected tabs closes only that one.",

@@ -16,11 +16,17 @@ class Page:
         self._view.settings().update({setting: True, "word_wrap": True, "wrap_width": 0, "line_numbers": False})
         window.focus_view(self._view)
 
+    @property
+    def view(self) -> sublime.View:
+        """Its view."""
+        return self._view
+
     def show(self, text: str) -> None:
-        """Replace the text. The caret stays on its line."""
+        """Replace the text. The caret stays on its line, and the view where it is scrolled to."""
         view = self._view
         if not view.is_valid():
             return
+        position = view.viewport_position()
         rows = [view.rowcol(region.b)[0] for region in view.sel()] or [0]
         view.set_read_only(False)
         view.run_command("qwen_companion_edit_diff", {"edits": [[0, view.size(), text]]})
@@ -28,3 +34,4 @@ class Page:
         view.clear_undo_stack()
         view.sel().clear()
         view.sel().add(view.text_point(rows[0], 0))
+        view.set_viewport_position(position, animate=False)

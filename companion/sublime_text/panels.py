@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 
 import sublime
 
-NO_ANSWER = "The companion doesn't answer. Sublime's console says why (View → Show Console)."
-STARTING = "QwenCompanion is starting. What you have asked for is done as soon as it runs."
+from .notices import NOTICES
+
+NO_ANSWER = "The companion doesn't answer. “Qwen Companion: Show Log” may say why."
+STARTING = "QwenCompanion is starting. Your command runs as soon as it has started."
 
 PanelItem = tuple[str, str, Callable[[], object]]
 """A caption, a detail, and what picking it does."""
@@ -42,4 +44,4 @@ def choose(
 
 def say(window: sublime.Window, message: str) -> None:
     """Show one sentence in the status bar for a few seconds."""
-    window.status_message(message if message.startswith("QwenCompanion") else f"QwenCompanion: {message}")
+    NOTICES.add(message, window)

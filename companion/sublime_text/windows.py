@@ -10,6 +10,8 @@ DIFF_SETTING = "qwen_companion.diff"
 """On the views of a diff: "original" or "proposal"."""
 CHAT_SETTING = "qwen_companion.chat"
 """On the view of a chat."""
+CHAT_FOLDER_SETTING = "qwen_companion.chat_folder"
+"""On a chat's view, and on a window: the folder of its chat."""
 PANEL_DELAY = 100
 """Milliseconds after which a view in a panel must have got the focus that it was given."""
 

@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import sublime
 
-from .chat_case import ChatCase, Steps, loaded
-from .companion_case import text_of
+from .chat_case import ChatCase, Recorder, Steps, loaded
+from .companion_case import CompanionCase, text_of
 
 
 class TestSwitching(ChatCase):
@@ -124,3 +124,60 @@ class TestDaemonPage(ChatCase):
         self.chats.answers["locality"] = loaded("daemon.errors").UnreachableError("http://x")
         self.window.run_command("qwen_companion_daemon")
         yield lambda: "No daemon answers" in text_of(self.page())
+
+
+class TestWithoutChat(CompanionCase):
+    """Issue 14, point 3: sessions, the page on the daemon and a new chat need no open chat."""
+
+    def test_the_chat_opens_first(self) -> Steps:
+        self.set_setting("daemon.enabled", True)
+        adapter = loaded("sublime_text.package").adapter()
+        for command, expected in (
+            ("qwen_companion_chat_sessions", "sessions"),
+            ("qwen_companion_daemon", "locality"),
+            ("qwen_companion_chat_new", "begin"),
+        ):
+            recorder = Recorder()
+            recorder.answers.update(sessions=[], locality="Here.")
+            own: list[object] = []
+
+            def swap(companion: object, recorder: Recorder = recorder, own: list[object] = own) -> None:
+                own.append(companion.chats)  # pyright: ignore[reportAttributeAccessIssue]
+                companion.chats = recorder  # pyright: ignore[reportAttributeAccessIssue]
+
+            adapter.thread.post(swap)
+            yield lambda own=own: own
+            self.window.run_command(command)
+            yield {"condition": lambda r=recorder, name=expected: r.of("open") and r.of(name), "timeout": 20_000}
+            adapter.chats.of(self.window).view.close()
+            yield lambda: adapter.chats.of(self.window) is None
+            adapter.thread.post(lambda companion, own=own: setattr(companion, "chats", own[0]))
+
+
+class TestFolder(ChatCase):
+    """Issue 14, point 3: Change Chat Folder, and the folder in the bar when there are several."""
+
+    BAR = "qwen_companion.chat_bar"
+
+    def test_a_window_of_one_folder_needs_neither(self) -> None:
+        self.show(self.message("Hello"))
+        self.assertNotIn(self.folder.name, self.screen.phantoms(self.view, self.BAR)[0])
+        command = loaded("sublime_text.chat.commands").QwenCompanionChatFolderCommand(self.window)
+        self.assertFalse(command.is_enabled())
+
+    def test_the_chat_moves_to_the_folder_that_is_picked(self) -> Steps:
+        other = self.folder / "other project"
+        other.mkdir()
+        self.window.set_project_data({"folders": [{"path": str(self.folder)}, {"path": str(other)}]})
+        yield lambda: len(self.window.folders()) == 2
+        self.show(self.message("Hello"))
+        self.assertIn(self.folder.name, self.screen.phantoms(self.view, self.BAR)[0])
+        before = len(self.chats.of("open"))
+        self.window.run_command("qwen_companion_chat_folder")
+        self.assertEqual(self.screen.selected[-1], 0)
+        self.screen.pick("other project")
+        yield lambda: len(self.chats.of("open")) > before
+        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(other)))
+        self.assertEqual(self.chat.folder, str(other))
+        self.show(self.message("Hello"))
+        self.assertIn("other project", self.screen.phantoms(self.view, self.BAR)[0])

@@ -46,16 +46,98 @@ class TestStatusBar(CompanionCase):
 
     def test_it_can_be_turned_off(self) -> Steps:
         yield lambda: self.status() == "Qwen Code"
-        self.set_setting("show_status", False)
+        self.set_setting("show_status", "never")
         yield lambda: not self.status()
-        self.set_setting("show_status", True)
+        self.set_setting("show_status", "always")
         yield lambda: self.status() == "Qwen Code"
+
+    def test_it_can_be_shown_only_while_a_cli_is_connected(self) -> Steps:
+        """Issue 14, point 9."""
+        self.set_setting("show_status", "connected")
+        yield lambda: self.status() == "Qwen Code"
+        self.cli.close()
+        yield {"condition": lambda: self.status() == "", "timeout": 20_000}
+        self.set_setting("show_status", "always")
+        yield lambda: self.status() == "Qwen Companion: waiting"
+
+    def test_a_window_without_a_folder_and_a_cli_shows_nothing(self) -> Steps:
+        """Issue 14, point 9."""
+        self.cli.close()
+        yield {"condition": lambda: self.status() == "Qwen Companion: waiting", "timeout": 20_000}
+        self.window.set_project_data({"folders": []})
+        self.set_setting("show_status", "connected")
+        self.set_setting("show_status", "always")
+        yield lambda: self.status() == ""
 
     def test_its_texts(self) -> None:
         module, status = loaded("sublime_text.status.bar"), loaded("editor").WindowStatus
         self.assertEqual(module.status_text(None), "Qwen Companion: off")
         self.assertEqual(module.status_text(status((), 2)), "Qwen Companion: waiting · 2 diffs (F8)")
         self.assertEqual(module.status_text(status(("A", "B", "A"), 1)), "A ×2, B · 1 diff (F8)")
+
+
+class TestMessages(CompanionCase):
+    """Issue 14, point 6."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.adapter = loaded("sublime_text.package").adapter()
+        self.notices = loaded("sublime_text.notices").NOTICES
+        self.notices.seen(self.window)
+
+    def status(self) -> str:
+        view = self.window.active_view()
+        assert view
+        return view.get_status(KEY)
+
+    def log(self) -> str:
+        panel = self.window.find_output_panel("QwenCompanion")
+        return text_of(panel) if panel else ""
+
+    def test_what_needs_an_action_stays_in_the_status_bar_until_it_is_seen(self) -> Steps:
+        self.adapter.say("Do something.", self.window.id())
+        self.adapter.say("Do something.", self.window.id())
+        yield lambda: self.status() == "Qwen Code · ⚠ 1 message: Show Log"
+        self.adapter.say("Do more.")
+        yield lambda: self.status() == "Qwen Code · ⚠ 2 messages: Show Log"
+        yield from self.open_view("other.txt")
+        yield lambda: self.opened.get_status(KEY) == "Qwen Code · ⚠ 2 messages: Show Log"
+        self.window.run_command("qwen_companion_show_log")
+        yield lambda: self.status() == "Qwen Code"
+
+    def test_the_log_has_every_message_with_its_time_and_goes_on(self) -> Steps:
+        self.adapter.mention("Something happened.", self.window.id())
+        self.adapter.say("Do something.", self.window.id())
+        yield lambda: self.screen.said("Do something.")
+        self.window.run_command("qwen_companion_show_log")
+        self.assertEqual(self.window.active_panel(), "output.QwenCompanion")
+        self.assertRegex(self.log(), r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d    Something happened\.$")
+        self.assertRegex(self.log(), r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  ! Do something\.$")
+        self.adapter.mention("More happened.", self.window.id())
+        yield lambda: self.log().endswith("More happened.\n")
+        panel = self.window.find_output_panel("QwenCompanion")
+        assert panel
+        self.assertTrue(panel.is_read_only())
+
+    def test_the_rest_goes_by_itself(self) -> Steps:
+        self.adapter.mention("Something happened.", self.window.id())
+        yield lambda: self.screen.said("Something happened.")
+        self.assertNotIn("message", self.status())
+
+    def test_a_setting_that_was_corrected_asks_for_nothing_any_more(self) -> Steps:
+        self.set_setting("diff_layout", "both")
+        yield lambda: "1 message" in self.status()
+        self.set_setting("diff_layout", "inline")
+        yield lambda: self.status() == "Qwen Code"
+
+    def test_a_message_for_another_window_is_not_shown_in_this_one(self) -> Steps:
+        sublime.run_command("new_window")
+        yield lambda: sublime.active_window() != self.window
+        other = sublime.active_window()
+        self.addCleanup(other.run_command, "close_window")
+        self.adapter.say("Do something.", other.id())
+        yield lambda: self.screen.said("Do something.")
+        self.assertNotIn("message", self.status())
 
 
 class TestReport(CompanionCase):
@@ -114,13 +196,14 @@ class TestReport(CompanionCase):
         adapter = loaded("sublime_text.package").adapter()
         module = loaded("sublime_text.status.view")
         self.set_limit("sublime_text.status.view", "LIMIT", 50)
-        shown: list[tuple[str, bool]] = []
+        shown: list[tuple[Any, bool]] = []
         facts = module.editor_facts(self.window, [], [(0.0, "The library “mcp” is missing.")])
-        module.StatusReport(facts, lambda text, last: shown.append((text, last))).begin(
+        module.StatusReport(facts, lambda facts, last: shown.append((facts, last))).begin(
             lambda call: None, adapter.thread.post
         )
         yield lambda: len(shown) == 2
-        text, is_last = shown[1]
+        last, is_last = shown[1]
+        text = loaded("status.report").report(last)
         self.assertTrue(is_last)
         self.assertIn("The companion does not run", text)
         self.assertIn("Repair Libraries", text)
@@ -139,6 +222,97 @@ class TestReport(CompanionCase):
         panel.settings().update({"terminus_view": True, "terminus_view.args": arguments})
         yield from self.report()
         self.assertIn("has the port 2 of an earlier session.", self.text)
+
+
+class TestLiveReport(CompanionCase):
+    """Issue 14, point 7: the report is live while it is visible, and its remedies can be clicked and picked by key."""
+
+    KEY = "qwen_companion.remedies"
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.set_limit("sublime_text.status.live", "INTERVAL", 50)
+        self.set_limit("sublime_text.status.live", "HIDDEN_INTERVAL", 50)
+
+    def open(self) -> Steps:
+        self.window.run_command("qwen_companion_status")
+        [self.report] = [view for view in self.window.views() if view.settings().get("qwen_companion.status")]
+        yield {"condition": lambda: "Libraries" in text_of(self.report), "timeout": 20_000}
+
+    def wait_for(self, part: str) -> Steps:
+        yield {"condition": lambda: part in text_of(self.report), "timeout": 20_000}
+
+    def test_it_follows_what_happens(self) -> Steps:
+        yield from self.open()
+        self.set_setting("diff_layout", "both")
+        yield from self.wait_for("“diff_layout” must be")
+        self.set_setting("diff_layout", "inline")
+        findings = lambda: text_of(self.report).partition("\nWindow ")[0]  # noqa: E731
+        yield {"condition": lambda: "diff_layout" not in findings(), "timeout": 20_000}
+
+    def test_a_report_behind_another_tab_is_not_renewed_until_it_is_seen(self) -> Steps:
+        yield from self.open()
+        self.window.focus_view(self.view)
+        yield 300
+        before = self.report.change_count()
+        self.set_setting("diff_layout", "both")
+        yield 500
+        self.assertEqual(self.report.change_count(), before)
+        self.window.focus_view(self.report)
+        yield from self.wait_for("“diff_layout” must be")
+
+    def test_nothing_moves_while_the_person_selects_or_nothing_has_changed(self) -> Steps:
+        yield from self.open()
+        yield 500
+        before = self.report.change_count()
+        self.report.sel().clear()
+        self.report.sel().add(sublime.Region(3, 9))
+        self.set_setting("diff_layout", "both")
+        yield 500
+        self.assertEqual(self.report.change_count(), before)
+        self.report.sel().clear()
+        yield from self.wait_for("“diff_layout” must be")
+
+    def test_a_remedy_is_a_link_and_a_key(self) -> Steps:
+        self.set_setting("diff_layout", "both")
+        yield from self.open()
+        yield from self.wait_for("“diff_layout” must be")
+        yield lambda: any("Open Settings" in text for text in self.screen.phantoms(self.report, self.KEY))
+        ran: list[str] = []
+        original = sublime.Window.run_command
+
+        def run(window: sublime.Window, command: str, args: Any = None) -> None:
+            if command == "edit_settings":
+                ran.append(args["base_file"])
+            else:
+                original(window, command, args)
+
+        with patch.object(sublime.Window, "run_command", run):
+            self.screen.click(self.report, "0")
+            self.assertEqual(len(ran), 1)
+            point = text_of(self.report).index("“diff_layout” must be")
+            self.report.sel().clear()
+            self.report.sel().add(point)
+            self.report.run_command("qwen_companion_status_remedy", {"at_caret": True})
+            self.assertEqual(len(ran), 2)
+            self.report.run_command("qwen_companion_status_remedy")
+            self.screen.pick("Open Settings")
+            yield lambda: len(ran) == 3
+        self.assertIn("QwenCompanion.sublime-settings", ran[0])
+
+    def test_the_commands_of_a_cli_are_copied(self) -> None:
+        module, finding = loaded("sublime_text.status.remedies"), loaded("status.findings").Finding
+        for kind, text in (("not connected", "/ide enable"), ("approval", "--approval-mode default")):
+            module.remedies(finding(kind, "…"))[0].apply(self.window)
+            self.assertEqual(sublime.get_clipboard(), text)
+            self.assertTrue(self.screen.said(text, "was copied"))
+        self.assertEqual(module.remedies(finding("hidden", "…")), ())
+
+    def test_a_closed_report_ends(self) -> Steps:
+        yield from self.open()
+        adapter = loaded("sublime_text.package").adapter()
+        self.report.close()
+        yield lambda: adapter.reports == {}
 
 
 class TestDocumentation(CompanionCase):

@@ -18,7 +18,7 @@ NAMES = [setting.name for setting in TABLE]
 
 def schema(root: Path) -> dict[str, Any]:
     package = json.loads((root / "sublime-package.json").read_text("utf-8"))
-    [settings] = package["contributions"]["settings"]
+    settings = package["contributions"]["settings"][0]
     assert settings["file_patterns"] == [f"/{FILE}"]
     return settings["schema"]
 

@@ -11,11 +11,11 @@ import sublime
 from ...chat.mentions import mentions
 from ...chat.prompt import Draft
 from ..panels import NO_ANSWER, STARTING, say
-from ..windows import Focus, is_chat, is_visible
+from ..windows import CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from . import html
 from .asks import QuestionForm, pick_option
 from .prompt import give_back
-from .view import FOLDER_SETTING, ChatView
+from .view import ChatView
 
 if TYPE_CHECKING:
     from ...chat.chats import Chats
@@ -74,13 +74,22 @@ class ChatViews:
         """Open a window's chat, or go to it; `folder` is for a new one."""
         chat = self.of(window) or self._adopt_any(window)
         if chat is None:
-            window.settings().set(FOLDER_SETTING, folder)
+            window.settings().set(CHAT_FOLDER_SETTING, folder)
             view = window.new_file()
-            view.settings().set(FOLDER_SETTING, folder)
+            view.settings().set(CHAT_FOLDER_SETTING, folder)
             chat = self._begin(view, window)
         window.focus_view(chat.view)
         chat.text.to_prompt()
         return chat
+
+    def move(self, chat: ChatView, folder: str) -> None:
+        """Have a chat work in another folder of its window."""
+        if folder != chat.folder:
+            chat.window.settings().set(CHAT_FOLDER_SETTING, folder)
+            chat.view.settings().set(CHAT_FOLDER_SETTING, folder)
+            window = chat.window.id()
+            self._tell(lambda chats: chats.open(window, folder))
+        self.open(chat.window, folder)
 
     def adopt_visible(self) -> None:
         """The package is loaded: take over the chats that are on the screen. The others follow when they are shown."""

@@ -15,10 +15,9 @@ from ...daemon.errors import DaemonError
 from ...settings import FILE
 from .. import package
 from ..panels import PanelItem, choose, say
-from ..windows import is_chat
+from ..windows import CHAT_FOLDER_SETTING, is_chat
 from .chats import waiting
 from .html import CONTINUED
-from .view import FOLDER_SETTING
 
 if TYPE_CHECKING:
     from ...settings import DaemonSettings
@@ -68,10 +67,13 @@ class QwenCompanionChatHomeCommand(sublime_plugin.TextCommand):
 class _ChatCommand(sublime_plugin.WindowCommand):
     """A command for the window's chat."""
 
+    opens_chat = False
+    """Whether the command opens the chat first if the window has none."""
+
     def is_enabled(self) -> bool:
-        """Whether there is a chat for which it makes sense."""
+        """Whether there is a chat for which it makes sense, or one may be opened."""
         chat = self.chat()
-        return chat is not None and self.makes_sense(chat)
+        return self.opens_chat if chat is None else self.makes_sense(chat)
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether the command can do something now."""
@@ -84,7 +86,9 @@ class _ChatCommand(sublime_plugin.WindowCommand):
 
     def run(self) -> None:
         """Do it."""
-        if (adapter := package.adapter()) and (chat := adapter.chats.of(self.window)):
+        if self.opens_chat:
+            have_chat(self.window, self.on_chat)
+        elif (adapter := package.adapter()) and (chat := adapter.chats.of(self.window)):
             self.on_chat(adapter, chat)
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
@@ -139,7 +143,7 @@ def _where(settings: DaemonSettings) -> str:
 
 def _pick_folder(window: sublime.Window, picked: Callable[[str], object]) -> None:
     folders = window.folders()
-    remembered = window.settings().get(FOLDER_SETTING)
+    remembered = window.settings().get(CHAT_FOLDER_SETTING)
     if not folders:
         say(window, NO_FOLDER)
     elif len(folders) == 1 or any(map(is_chat, window.views())):
@@ -203,9 +207,30 @@ class QwenCompanionChatReconnectCommand(_ChatCommand):
 class QwenCompanionChatNewCommand(_ChatCommand):
     """Begin a new conversation."""
 
+    opens_chat = True
+
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """The one before stays in the list."""
         begin(adapter, chat)
+
+
+class QwenCompanionChatFolderCommand(_ChatCommand):
+    """Have the chat work in another folder of the window."""
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether there is another folder."""
+        return any(folder != chat.folder for folder in chat.window.folders())
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask which. The conversation of the other folder, or a new one, is shown then."""
+        folders = chat.window.folders()
+        choices: list[PanelItem] = [
+            (PurePath(folder).name or folder, folder, lambda folder=folder: adapter.chats.move(chat, folder))
+            for folder in folders
+        ]
+        selected = folders.index(chat.folder) if chat.folder in folders else -1
+        marks = ["current" if at == selected else "" for at in range(len(folders))]
+        choose(chat.window, choices, "The folder to chat about", selected=selected, annotations=marks)
 
 
 class QwenCompanionChatAnswerCommand(sublime_plugin.WindowCommand):

@@ -58,13 +58,14 @@ def facts(render: Render) -> list[str]:
     return [fact for fact in found if fact]
 
 
-def bar(render: Render, attached: Sequence[str]) -> str:
-    """The bar between the transcript and the prompt; `attached` are the names of what goes with the prompt.
+def bar(render: Render, attached: Sequence[str], folder: str = "") -> str:
+    """The bar between the transcript and the prompt.
 
-    The transcript itself has the state of the connection and warnings about the host.
+    `attached` are the names of the prompt's attachments, `folder` is the chat's if the window has several. The
+    transcript itself has the state of the connection and warnings about the host.
     """
     status, where = render.status, render.locality
-    first = [" · ".join(html.escape(fact) for fact in [*facts(render), where.host] if fact)]
+    first = [" · ".join(html.escape(fact) for fact in [*facts(render), folder, where.host] if fact)]
     if status.running is not None:
         first.append(link("cancel", "■ Cancel", "reject"))
     elif status.last in CONTINUED and status.connection.state == "live":

@@ -14,6 +14,7 @@ from ..panels import say
 from ..windows import CHAT_SETTING, is_chat
 from .chats import show_link
 from .prompt import keep, open_command
+from .vim import is_insert, is_normal
 
 if TYPE_CHECKING:
     from ..adapter import Adapter
@@ -183,14 +184,26 @@ def _is_level(chat: ChatView, point: int) -> bool:
     return caret is not None and chat.view.text_to_layout(caret)[1] == chat.view.text_to_layout(point)[1]
 
 
+def _has_keys(chat: ChatView) -> bool:
+    """Whether keys write: in Vim's normal mode they are commands, which never answer a question nor type."""
+    return not is_normal(chat.view)
+
+
 _CONTEXTS = {
     CHAT_SETTING: lambda _: True,
-    f"{CHAT_SETTING}_prompt": lambda chat: chat.text.is_in_prompt,
+    f"{CHAT_SETTING}_prompt": lambda chat: _has_keys(chat) and chat.text.is_in_prompt,
     f"{CHAT_SETTING}_transcript": lambda chat: not chat.text.is_in_prompt,
-    f"{CHAT_SETTING}_ask": lambda chat: _caret(chat) is not None and chat.attention.is_due,
-    f"{CHAT_SETTING}_running": lambda chat: chat.render is not None and chat.render.status.running is not None,
-    f"{CHAT_SETTING}_first_line": lambda chat: bool(chat.recall.sent) and _is_level(chat, chat.text.length),
-    f"{CHAT_SETTING}_last_line": lambda chat: chat.recall.is_recalling and _is_level(chat, chat.view.size()),
+    f"{CHAT_SETTING}_types": lambda chat: _has_keys(chat) and not chat.text.is_in_prompt,
+    f"{CHAT_SETTING}_ask": lambda chat: _has_keys(chat) and _caret(chat) is not None and chat.attention.is_due,
+    f"{CHAT_SETTING}_running": lambda chat: (
+        not is_insert(chat.view) and chat.render is not None and chat.render.status.running is not None
+    ),
+    f"{CHAT_SETTING}_first_line": lambda chat: (
+        _has_keys(chat) and bool(chat.recall.sent) and _is_level(chat, chat.text.length)
+    ),
+    f"{CHAT_SETTING}_last_line": lambda chat: (
+        _has_keys(chat) and chat.recall.is_recalling and _is_level(chat, chat.view.size())
+    ),
 }
 """Whether a binding applies, by its key."""
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import sublime
 
 from ...chat.transcript.render import MARK
+from ..windows import CHAT_FOLDER_SETTING
 from . import html
 
 if TYPE_CHECKING:
@@ -175,7 +177,8 @@ class _Phantoms:
     def show_bar(self, render: Render, attached: Sequence[str]) -> None:
         """Update the bar and its position."""
         at = max(0, render.length - len(MARK))
-        self._bar.update([self._phantom(at, html.bar(render, attached), sublime.PhantomLayout.BLOCK)])
+        content = html.bar(render, attached, _folder(self._bar.view))
+        self._bar.update([self._phantom(at, content, sublime.PhantomLayout.BLOCK)])
 
     def close(self) -> None:
         """Remove them from the view."""
@@ -184,3 +187,10 @@ class _Phantoms:
 
     def _phantom(self, at: int, content: str, layout: sublime.PhantomLayout) -> sublime.Phantom:
         return sublime.Phantom(sublime.Region(at), content, layout, self._clicked)
+
+
+def _folder(view: sublime.View) -> str:
+    """The name of the chat's folder, "" unless its window has several folders."""
+    window = view.window()
+    has_several = window is not None and len(window.folders()) > 1
+    return PurePath(str(view.settings().get(CHAT_FOLDER_SETTING) or "")).name if has_several else ""

@@ -102,6 +102,8 @@ class QwenCompanionChatModeCommand(_SwitchCommand):
 class QwenCompanionChatSessionsCommand(_ChatCommand):
     """Open, rename, export or delete one of the conversations in the chat's folder."""
 
+    opens_chat = True
+
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """List them and ask which."""
         window = chat.window.id()
@@ -193,9 +195,11 @@ def _details(session: SessionInfo, current: str) -> str:
 class QwenCompanionDaemonCommand(_ChatCommand):
     """Show where the chat's daemon runs, and its configuration."""
 
+    opens_chat = True
+
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """The page opens at once and is filled when the daemon answers."""
-        page, window = Page(chat.window, DAEMON_SETTING, "Qwen Companion Daemon"), chat.window.id()
+        page, window = Page(chat.window, DAEMON_SETTING, "Qwen Companion: Where the Chat Runs"), chat.window.id()
         page.show("Asking the daemon …\n")
         adapter.ask_later(
             chat.window,

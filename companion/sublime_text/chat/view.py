@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sublime
 
 from ...chat.prompt import Draft
-from ..windows import CHAT_SETTING
+from ..windows import CHAT_FOLDER_SETTING, CHAT_SETTING
 from . import html
 from .asks import Attention
 from .marks import ChatMarks
@@ -25,8 +25,6 @@ ASKS_MARK = "? "
 """Before the title while something is asked."""
 SYNTAX = "Packages/QwenCompanion/QwenCompanion Chat.sublime-syntax"
 FALLBACK_SYNTAX = "scope:text.html.markdown"
-FOLDER_SETTING = "qwen_companion.chat_folder"
-"""On a chat's view, and on a window: the folder of its chat."""
 SESSION_SETTING = "qwen_companion.chat_session"
 """On a chat's view: the id of its session, to be resumed. Sublime keeps it over restarts."""
 STATUS = "zz_qwen_companion_chat"
@@ -86,7 +84,7 @@ class ChatView:
     @property
     def folder(self) -> str:
         """The folder that the chat was opened for."""
-        return str(self.view.settings().get(FOLDER_SETTING) or "")
+        return str(self.view.settings().get(CHAT_FOLDER_SETTING) or "")
 
     @property
     def session(self) -> str:

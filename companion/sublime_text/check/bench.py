@@ -38,6 +38,12 @@ class Bench:
         """A temporary folder of the check."""
         self.events: list[tuple[str, int, str]] = []
         """The events in the window: the name, the view's id, and the command's name if it is one."""
+        self.first_tabs = len(window.views())
+        """Tabs that the window began with."""
+        self.reaction: Callable[[], object] | None = None
+        """What to do once within the next `on_modified`."""
+        self.rewrite: tuple[str, str] | None = None
+        """A text command, and the one to run in its place."""
         self.libraries: bool | None = None
         """Whether the companion has answered; None while nobody knows."""
 
@@ -77,6 +83,15 @@ class Bench:
     def told(self, name: str, view: sublime.View | None, command: str = "") -> None:
         """An event has come."""
         self.events.append((name, view.id() if view else 0, command))
+        if name == "on_modified" and self.reaction:
+            reaction, self.reaction = self.reaction, None
+            reaction()
+
+    def rewritten(self, command: str) -> str | None:
+        """The command to run in place of one, None for that itself."""
+        if self.rewrite and self.rewrite[0] == command:
+            return self.rewrite[1]
+        return None
 
     def sheets(self, *views: sublime.View) -> list[sublime.Sheet]:
         """The tabs of some views."""

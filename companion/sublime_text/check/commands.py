@@ -12,9 +12,11 @@ from .. import package
 from ..editor_facts import EDITOR, write
 from ..page import Page
 from ..panels import say
+from .bench import Bench
 from .report import TITLE, report
 from .run import EditorCheck, Outcome
 
+Args = dict[str, Any] | None
 SETTING = "qwen_companion.check_report"
 """Set on the view of a report."""
 REPORT_FILE = "editor-check.txt"
@@ -71,18 +73,23 @@ class QwenCompanionCheckListener(sublime_plugin.EventListener):
         """A view was edited."""
         _tell("on_modified", view)
 
-    def on_text_command(self, view: sublime.View, command_name: str, args: dict[str, Any] | None) -> None:
+    def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
         """A text command is about to run."""
-        _tell("on_text_command", view, command_name)
+        bench = _bench()
+        if not bench or view.window() != bench.window:
+            return None
+        bench.told("on_text_command", view, command_name)
+        other = bench.rewritten(command_name)
+        return (other, {}) if other else None
 
-    def on_window_command(self, window: sublime.Window, command_name: str, args: dict[str, Any] | None) -> None:
+    def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> None:
         """A window command is about to run."""
         bench = _bench()
         if bench and window == bench.window:
             bench.told("on_window_command", None, command_name)
 
 
-def _bench() -> Any:
+def _bench() -> Bench | None:
     adapter = package.adapter()
     return adapter.check.bench if adapter and adapter.check else None
 

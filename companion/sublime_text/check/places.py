@@ -104,6 +104,29 @@ def select_keeps_groups(bench: Bench) -> Steps:
         bench.window.set_layout(SINGLE)
 
 
+def select_leaves_other_groups(bench: Bench) -> Steps:
+    """See assumptions."""
+    bench.window.set_layout(SPLIT)
+    try:
+        views = [bench.view(str(number)) for number in range(3)]
+        for view, group, index in zip(views, (0, 1, 1), (0, 0, 1), strict=True):
+            bench.window.set_view_index(view, group, index)
+        bench.window.select_sheets(bench.sheets(*views))
+        yield SETTLING
+        bench.window.select_sheets(bench.sheets(views[0]))
+        yield SETTLING
+        count = len(bench.shown(1))
+        return Finding(count == 2, f"{count} of 2 tabs are still selected")
+    finally:
+        bench.window.set_layout(SINGLE)
+
+
+def first_tab(bench: Bench) -> Steps:
+    """See assumptions."""
+    yield 0
+    return Finding(bench.first_tabs == 1, f"it began with {bench.first_tabs} tabs")
+
+
 def close_closes_one(bench: Bench) -> Steps:
     """See assumptions."""
     first, second = bench.view("first"), bench.view("second")
@@ -172,6 +195,8 @@ PROBES: tuple[Probe, ...] = (
     active_panel,
     focus_keeps_selection,
     select_keeps_groups,
+    select_leaves_other_groups,
+    first_tab,
     close_closes_one,
     activated_before_loaded,
     save_is_announced,

@@ -40,11 +40,11 @@ def replace_keeps_carets(bench: Bench) -> Steps:
 def replace_keeps_regions(bench: Bench) -> Steps:
     """See assumptions."""
     view = bench.view("abcdef")
-    view.add_regions("check", [sublime.Region(1, 3)], flags=sublime.RegionFlags.NO_UNDO)
-    bench.replace(view, 1, 3, "WXYZ")
+    view.add_regions("check", [sublime.Region(1)], flags=sublime.RegionFlags.NO_UNDO)
+    bench.replace(view, 1, 1, "XY")
     yield 0
     regions = view.get_regions("check")
-    return Finding([(one.a, one.b) for one in regions] == [(1, 5)], f"the region is {region(regions)}")
+    return Finding(len(regions) == 1 and regions[0].empty(), f"the region is {region(regions)}")
 
 
 def modified_during_command(bench: Bench) -> Steps:
@@ -56,6 +56,53 @@ def modified_during_command(bench: Bench) -> Steps:
     if not bench.heard(view, "on_modified"):
         return Finding(False, "it did not come")
     return Finding(during, "" if during else "it came after the command")
+
+
+def nested_modified_at_once(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view()
+    counts: list[int] = []
+
+    def edit_again() -> None:
+        before = len(bench.heard(view, "on_modified"))
+        bench.replace(view, 0, 0, "y")
+        counts.append(len(bench.heard(view, "on_modified")) - before)
+
+    bench.events.clear()
+    bench.reaction = edit_again
+    bench.replace(view, 0, 0, "x")
+    yield lambda: counts
+    bench.reaction = None
+    if not counts:
+        return Finding(False, "on_modified did not come")
+    return Finding(counts[0] > 0, "" if counts[0] else "it was told after the first listener returned")
+
+
+def typed_letters_one_step(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view()
+    for letter in "abc":
+        view.run_command("insert", {"characters": letter})
+    view.run_command("undo")
+    yield 0
+    left = bench.text(view)
+    return Finding(not left, f"one undo of “abc” leaves “{left}”")
+
+
+def rewritten_command_asked(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view("abc")
+    bench.events.clear()
+    bench.rewrite = ("right_delete", "select_all")
+    try:
+        view.run_command("right_delete")
+        yield 20
+    finally:
+        bench.rewrite = None
+    names = [command for name, _, command in bench.events if name == "on_text_command"]
+    return Finding(
+        names == ["right_delete", "select_all"], f"listeners were asked about {', '.join(names) or 'nothing'}"
+    )
 
 
 class _Ear(sublime_plugin.TextChangeListener):
@@ -123,6 +170,9 @@ PROBES: tuple[Probe, ...] = (
     replace_keeps_carets,
     replace_keeps_regions,
     modified_during_command,
+    nested_modified_at_once,
+    typed_letters_one_step,
+    rewritten_command_asked,
     text_listener_during_edit,
     phantom_moves_at_insertion,
     fold_stays_at_insertion,

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Literal
 
 import sublime
 
 from ...editor import WindowStatus
+from ..notices import NOTICES
+
+Wanted = Literal["always", "connected", "never"]
+"""When the item is shown. A message that needs an action is shown unless it is "never"."""
 
 KEY = "zz_qwen_companion"
 """Sublime sorts the items of a status bar by their keys, so this one is among the last."""
@@ -18,8 +23,8 @@ class StatusBar:
     In Sublime a status belongs to a view, so it is set in every view on the screen and in each one that gets the focus.
     """
 
-    def __init__(self, *, is_wanted: bool) -> None:
-        self._is_wanted = is_wanted
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted: Wanted = wanted
         self._statuses: dict[int, WindowStatus] = {}
 
     def show(self, window: sublime.Window, status: WindowStatus) -> None:
@@ -27,9 +32,13 @@ class StatusBar:
         self._statuses[window.id()] = status
         self._draw(window)
 
-    def want(self, *, is_wanted: bool) -> None:
+    def want(self, wanted: Wanted) -> None:
         """Apply the setting."""
-        self._is_wanted = is_wanted
+        self._wanted = wanted
+        self.draw()
+
+    def draw(self) -> None:
+        """Bring the item of every window up to date."""
         for window in sublime.windows():
             self._draw(window)
 
@@ -57,7 +66,11 @@ class StatusBar:
             self._set(view, text)
 
     def _text(self, window: sublime.Window) -> str:
-        return status_text(self._statuses.get(window.id())) if self._is_wanted else ""
+        if self._wanted == "never":
+            return ""
+        status = self._statuses.get(window.id())
+        words = "" if _is_idle(window, status, self._wanted) else status_text(status)
+        return " · ".join(filter(None, (words, notices_text(len(NOTICES.open_in(window))))))
 
     @staticmethod
     def _set(view: sublime.View, text: str) -> None:
@@ -77,3 +90,15 @@ def status_text(status: WindowStatus | None) -> str:
         if count
     ]
     return " · ".join((clis or "Qwen Companion: waiting", *waiting))
+
+
+def notices_text(count: int) -> str:
+    """The text for messages that need an action; "Show Log" shows them."""
+    return f"⚠ {count} message{'s' if count != 1 else ''}: Show Log" if count else ""
+
+
+def _is_idle(window: sublime.Window, status: WindowStatus | None, wanted: Wanted) -> bool:
+    """Whether nothing of the status is worth a word."""
+    if status and (status.clis or status.diffs or status.questions):
+        return False
+    return wanted == "connected" or not window.folders()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import sublime
 import sublime_plugin
 
+from ...status.facts import Facts
+from ...status.report import report
 from .. import package
-from ..page import Page
+from ..notices import NOTICES
 from ..panels import PanelItem, choose, say
-from .view import SETTING, TITLE, shareable
+from .live import LiveReport
+from .view import shareable
 
 
 class QwenCompanionStatusCommand(sublime_plugin.WindowCommand):
@@ -17,8 +22,33 @@ class QwenCompanionStatusCommand(sublime_plugin.WindowCommand):
     def run(self) -> None:
         """Open the view at once and fill it as the facts arrive."""
         if adapter := package.adapter():
-            page = Page(self.window, SETTING, TITLE)
-            adapter.report(self.window, lambda text, _: page.show(text))
+            NOTICES.seen(self.window)
+            adapter.show_report(self.window)
+
+
+class QwenCompanionStatusRemedyCommand(sublime_plugin.TextCommand):
+    """Do what the status report offers for the finding at the caret, or for any of them."""
+
+    def run(self, edit: sublime.Edit, at_caret: bool = False) -> None:
+        """Ask which if there are several."""
+        live = self._live()
+        if live is None:
+            return
+        offered = live.at(self.view.sel()[0].b) if at_caret and len(self.view.sel()) else live.all()
+        if at_caret and len(offered) == 1:
+            live.apply(offered[0])
+        elif offered and (window := self.view.window()):
+            items: list[PanelItem] = [(one.caption, "", partial(live.apply, one)) for one in offered]
+            choose(window, items, "What to do about it")
+
+    def is_visible(self, at_caret: bool = False) -> bool:
+        """Whether the view is a report that offers something."""
+        live = self._live()
+        return live is not None and bool(live.all())
+
+    def _live(self) -> LiveReport | None:
+        adapter = package.adapter()
+        return adapter.reports.get(self.view.id()) if adapter else None
 
 
 class QwenCompanionCopyReportCommand(sublime_plugin.WindowCommand):
@@ -29,10 +59,19 @@ class QwenCompanionCopyReportCommand(sublime_plugin.WindowCommand):
         if adapter := package.adapter():
             adapter.report(self.window, self._copy)
 
-    def _copy(self, text: str, is_last: bool) -> None:
+    def _copy(self, facts: Facts, is_last: bool) -> None:
         if is_last:
-            sublime.set_clipboard(shareable(text))
-            self.window.status_message("QwenCompanion: The report was copied, without secrets.")
+            sublime.set_clipboard(shareable(report(facts)))
+            say(self.window, "The report was copied, without secrets.")
+
+
+class QwenCompanionShowLogCommand(sublime_plugin.WindowCommand):
+    """Show the messages of the package with their times, in a panel."""
+
+    def run(self) -> None:
+        """The messages of this window count as read."""
+        NOTICES.show_log(self.window)
+        NOTICES.seen(self.window)
 
 
 class QwenCompanionDocumentationCommand(sublime_plugin.WindowCommand):

@@ -14,7 +14,7 @@ import sublime
 
 from ... import __version__
 from ...status.facts import Facts, ShownWindow, Terminal
-from ...status.report import report, without_secrets
+from ...status.report import without_secrets
 
 if TYPE_CHECKING:
     from ...companion import Companion
@@ -29,8 +29,9 @@ SILENT = (
     "palette; if the libraries are in order, restart Sublime Text."
 )
 
-STARTING = "The companion is starting: its libraries are being loaded. This page follows."
+STARTING = "The companion is starting: it is loading its libraries. This page follows."
 
+Show = Callable[[Facts, bool], object]
 Ask = Callable[[Callable[["Companion"], object]], object]
 """Calls a function with the companion, on the companion thread."""
 
@@ -38,12 +39,10 @@ Ask = Callable[[Callable[["Companion"], object]], object]
 class StatusReport:
     """One report, from the first facts to the last. Lives on the UI thread.
 
-    `show` gets the text so far, and whether it is complete.
+    `show` gets the facts so far, and whether they are complete.
     """
 
-    def __init__(
-        self, facts: Facts, show: Callable[[str, bool], object], is_starting: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, facts: Facts, show: Show, is_starting: Callable[[], bool] = lambda: False) -> None:
         self._show = show
         self._is_starting = is_starting
         self._facts = facts
@@ -56,22 +55,22 @@ class StatusReport:
         def answer(answered: Facts) -> None:
             on_ui(lambda: self._answered(answered))
 
-        self._show(report(replace(facts, note="Asking the companion …")), False)
+        self._show(replace(facts, note="Asking the companion …"), False)
         ask(lambda companion: companion.look_around(facts, answer))
         sublime.set_timeout(self._give_up, LIMIT)
 
     def _answered(self, facts: Facts) -> None:
         self._has_answer = True
-        self._show(report(facts), facts.clis is not None)
+        self._show(facts, facts.clis is not None)
 
     def _give_up(self) -> None:
         if self._has_answer:
             return
         if self._is_starting():
-            self._show(report(replace(self._facts, at=time.time(), note=STARTING)), False)
+            self._show(replace(self._facts, at=time.time(), note=STARTING), False)
             sublime.set_timeout(self._give_up, LIMIT)
         else:
-            self._show(report(replace(self._facts, at=time.time(), note=SILENT)), True)
+            self._show(replace(self._facts, at=time.time(), note=SILENT), True)
 
 
 def editor_facts(front: sublime.Window, settings: Sequence[object], messages: Sequence[tuple[float, str]]) -> Facts:

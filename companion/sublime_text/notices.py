@@ -1,0 +1,103 @@
+"""What the package has told the person: the log, and the messages that still need an action."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import sublime
+
+KEPT = 500
+"""Messages in the log."""
+PANEL = "QwenCompanion"
+"""The output panel with the log."""
+
+
+class Notice(NamedTuple):
+    """One message."""
+
+    at: float
+    """Unix time in seconds."""
+    text: str
+    window: int | None
+    """None for all windows."""
+    needs_action: bool
+
+    def __str__(self) -> str:
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.at))
+        return f"{when}  {'!' if self.needs_action else ' '} {self.text}"
+
+
+class Notices:
+    """The messages of this instance of the package. Lives on the UI thread."""
+
+    def __init__(self) -> None:
+        self._log: deque[Notice] = deque(maxlen=KEPT)
+        self._open: list[Notice] = []
+        """Those that need an action, until it is done or the person has seen them."""
+        self.changed: Callable[[], object] = lambda: None
+        """Called when there are more or fewer open ones."""
+
+    def add(self, text: str, window: sublime.Window | None, *, needs_action: bool = False) -> None:
+        """Show a message in the status bar for a few seconds and log it. One that needs an action stays open."""
+        notice = Notice(time.time(), text, window.id() if window else None, needs_action)
+        self._log.append(notice)
+        (window or sublime.active_window()).status_message(f"QwenCompanion: {text}")
+        for shown in sublime.windows():
+            if panel := shown.find_output_panel(PANEL):
+                _append(panel, f"{notice}\n")
+        if needs_action:
+            same = (notice.text, notice.window)
+            self._open = [*(one for one in self._open if (one.text, one.window) != same), notice]
+            self.changed()
+
+    def open_in(self, window: sublime.Window) -> list[Notice]:
+        """The messages that need an action in a window."""
+        return [one for one in self._open if one.window in (None, window.id())]
+
+    def settled(self, texts: Iterable[str]) -> None:
+        """What these messages asked for is done."""
+        done = set(texts)
+        self._keep(lambda one: one.text not in done)
+
+    def seen(self, window: sublime.Window) -> None:
+        """The person has read the messages of a window."""
+        self._keep(lambda one: one.window not in (None, window.id()))
+
+    def forget(self, window: sublime.Window) -> None:
+        """A window closes."""
+        self._keep(lambda one: one.window != window.id())
+
+    def latest(self, count: int) -> list[tuple[float, str]]:
+        """The last messages that needed an action, the oldest first."""
+        return [(one.at, one.text) for one in self._log if one.needs_action][-count:]
+
+    def show_log(self, window: sublime.Window) -> None:
+        """Open the log in a panel."""
+        panel = window.find_output_panel(PANEL) or window.create_output_panel(PANEL)
+        panel.set_read_only(False)
+        panel.run_command("qwen_companion_edit_diff", {"start": 0, "end": panel.size(), "text": self.text()})
+        panel.set_read_only(True)
+        window.run_command("show_panel", {"panel": f"output.{PANEL}"})
+        panel.show(panel.size())
+
+    def text(self) -> str:
+        """The log, a line for each message with its time; "!" marks those that need an action."""
+        return "".join(f"{one}\n" for one in self._log) or "No messages yet.\n"
+
+    def _keep(self, wanted: Callable[[Notice], bool]) -> None:
+        before, self._open = self._open, [one for one in self._open if wanted(one)]
+        if len(before) != len(self._open):
+            self.changed()
+
+
+NOTICES = Notices()
+"""The one of this instance of the package."""
+
+
+def _append(panel: sublime.View, text: str) -> None:
+    panel.set_read_only(False)
+    panel.run_command("qwen_companion_edit_diff", {"start": panel.size(), "end": panel.size(), "text": text})
+    panel.set_read_only(True)

@@ -1,0 +1,124 @@
+"""The status report on the screen: kept up to date while it is visible, with what can be done at once."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+
+import sublime
+
+from ...status.facts import Facts
+from ...status.findings import findings
+from ...status.report import report
+from ..page import Page
+from ..windows import is_in_front, is_visible
+from .remedies import Remedy, remedies
+from .view import SETTING, TITLE, Show
+
+INTERVAL = 3_000
+"""Milliseconds between two reports while it is visible."""
+HIDDEN_INTERVAL = 1_000
+"""Milliseconds between two looks whether it is visible again."""
+PHANTOMS = "qwen_companion.remedies"
+
+Begin = Callable[[Show], object]
+"""Begins a report; its facts go to the function."""
+
+
+class LiveReport:
+    """One report on the screen, until its tab is closed. Lives on the UI thread."""
+
+    def __init__(self, window: sublime.Window, begin: Begin, ended: Callable[[LiveReport], object]) -> None:
+        self.view = (page := Page(window, SETTING, TITLE)).view
+        self._page = page
+        self._window = window
+        self._begin = begin
+        self._ended = ended
+        self._text = ""
+        self._is_first = True
+        self._wanted = True
+        self._phantoms = sublime.PhantomSet(self.view, PHANTOMS)
+        self._remedies: list[tuple[int, Remedy]] = []
+        """The remedies with the points at which their findings begin."""
+
+    def start(self) -> None:
+        """Show what is known, and go on."""
+        self._begin(self._show)
+
+    def close(self) -> None:
+        """Stop. The text stays."""
+        self._wanted = False
+        if self.view.is_valid():
+            self._phantoms.update([])
+
+    def at(self, point: int) -> list[Remedy]:
+        """The remedies of the finding in the line of a point."""
+        line = self.view.line(point)
+        return [remedy for start, remedy in self._remedies if line.contains(start)]
+
+    def all(self) -> list[Remedy]:
+        """All remedies, each once, in the order of the findings."""
+        return list({remedy.caption: remedy for _, remedy in self._remedies}.values())
+
+    def apply(self, remedy: Remedy) -> None:
+        """Do something about a finding."""
+        remedy.apply(self._window)
+
+    def _show(self, facts: Facts, is_last: bool) -> None:
+        text = report(facts)
+        if not self._wanted:
+            return
+        if not self.view.is_valid():
+            self._ended(self)
+            return
+        # A report that is only renewed is shown when it is complete, and not while the person selects in it.
+        if (self._is_first or is_last) and self._differs(text) and not self._is_selecting():
+            self._text = text
+            self._page.show(text)
+            self._offer(facts)
+        if is_last:
+            self._is_first = False
+            sublime.set_timeout(self._again, INTERVAL)
+
+    def _again(self) -> None:
+        if not self._wanted:
+            return
+        if not self.view.is_valid():
+            self._ended(self)
+        elif is_visible(self.view) and is_in_front(self._window):
+            self._begin(self._show)
+        else:
+            sublime.set_timeout(self._again, HIDDEN_INTERVAL)
+
+    def _differs(self, text: str) -> bool:
+        """Whether more than the time of the report has changed."""
+        return _without_time(text) != _without_time(self._text)
+
+    def _is_selecting(self) -> bool:
+        return not self._is_first and any(not region.empty() for region in self.view.sel())
+
+    def _offer(self, facts: Facts) -> None:
+        self._remedies = []
+        shown: list[sublime.Phantom] = []
+        for finding in findings(facts):
+            found = self.view.find(finding.text, 0, sublime.FindFlags.LITERAL)
+            if found.begin() < 0 or not (offered := remedies(finding)):
+                continue
+            start = len(self._remedies)
+            self._remedies += [(found.begin(), remedy) for remedy in offered]
+            links = " · ".join(
+                f'<a href="{start + at}">{html.escape(remedy.caption)}</a>' for at, remedy in enumerate(offered)
+            )
+            content = f'<body id="qwen-companion-status"><div>&nbsp;&nbsp;&nbsp;&nbsp;{links}</div></body>'
+            shown.append(sublime.Phantom(found, content, sublime.PhantomLayout.BELOW, self._clicked))
+        self._phantoms.update(shown)
+
+    def _clicked(self, href: str) -> None:
+        at = int(href)
+        if at < len(self._remedies):
+            self.apply(self._remedies[at][1])
+
+
+def _without_time(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines[:1] + lines[2:]

@@ -1,0 +1,60 @@
+"""What can be done at once about what the status report finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import sublime
+
+from ...status.findings import Finding, Kind
+from ..notices import NOTICES
+
+SETTINGS = {
+    "base_file": "${packages}/QwenCompanion/QwenCompanion.sublime-settings",
+    "default": "// Your own settings of QwenCompanion\n{\n\t$0\n}\n",
+}
+
+
+class Remedy(NamedTuple):
+    """Something to click, or to pick by key."""
+
+    caption: str
+    apply: Callable[[sublime.Window], object]
+
+
+def remedies(finding: Finding) -> tuple[Remedy, ...]:
+    """The remedies of a finding; none if the person has to do it elsewhere."""
+    return _REMEDIES.get(finding.kind, ())
+
+
+def _copy(text: str) -> Remedy:
+    def apply(window: sublime.Window) -> None:
+        sublime.set_clipboard(text)
+        NOTICES.add(f"“{text}” was copied.", window)
+
+    return Remedy(f"Copy “{text}”", apply)
+
+
+def _command(caption: str, name: str, args: dict[str, object] | None = None) -> Remedy:
+    return Remedy(caption, lambda window: window.run_command(name, args))  # pyright: ignore[reportArgumentType]
+
+
+_ENABLE = _copy("/ide enable")
+_TERMINAL = _command("Show Terminal", "qwen_companion_show_terminal")
+_ENVIRONMENT = _command("Copy Terminal Environment…", "qwen_companion_copy_environment")
+_FOLDER = _command("Add Folder to Project…", "prompt_add_folder")
+_REMEDIES: dict[Kind, tuple[Remedy, ...]] = {
+    "setting": (_command("Open Settings", "edit_settings", {**SETTINGS}),),
+    "no folder": (_FOLDER,),
+    "elsewhere": (_FOLDER,),
+    "above": (_TERMINAL,),
+    "before": (_TERMINAL,),
+    "ide mode": (_ENABLE, _TERMINAL),
+    "not connected": (_ENABLE, _TERMINAL),
+    "rival": (_ENABLE, _TERMINAL),
+    "old port": (_TERMINAL, _ENVIRONMENT),
+    "variables": (_ENVIRONMENT,),
+    "approval": (_copy("--approval-mode default"), _TERMINAL),
+    "remote": (_command("Documentation…", "qwen_companion_documentation"), _ENVIRONMENT),
+}

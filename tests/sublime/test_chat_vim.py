@@ -1,0 +1,67 @@
+"""A chat with the keys of Vim (issue 14, point 2). Vintage and NeoVintageous are played by the view's setting."""
+
+from __future__ import annotations
+
+from .chat_case import ChatCase, Steps
+
+ALL = ("allow_once", "allow_always", "reject_once")
+
+
+class TestVim(ChatCase):
+    """The setting `command_mode` is true in normal mode, false in insert mode, and not there without such a package."""
+
+    def mode(self, is_normal: bool) -> None:
+        self.view.settings().set("command_mode", is_normal)
+
+    def test_normal_mode_never_votes(self) -> Steps:
+        self.ask(*ALL)
+        self.wait(1.1)
+        self.mode(True)
+        self.assertEqual([self.press(key) for key in "yna"], ["", "", ""])
+        yield 50
+        self.assertEqual(self.chats.of("vote"), [])
+        self.mode(False)
+        self.assertEqual(self.press("y"), "qwen_companion_chat_answer")
+        yield from self.told("vote")
+
+    def test_normal_mode_never_types_into_the_transcript_or_sends(self) -> Steps:
+        self.show(self.message("Hello"))
+        self.type("mine")
+        self.mode(True)
+        for key in ("enter", "primary+enter", "shift+enter", "up", "down"):
+            self.assertEqual(self.press(key), "", key)
+        self.put_caret(3)
+        yield from self.settled()
+        self.assertEqual(self.press("<character>"), "")
+        self.assertEqual(self.press("enter"), "qwen_companion_chat_follow")
+        self.mode(False)
+        self.assertTrue(self.applies("qwen_companion.chat_types"))
+
+    def test_escape_ends_the_insert_mode_before_it_cancels_the_turn(self) -> None:
+        self.show(self.message("Hello"), running="turn")
+        self.assertTrue(self.applies("qwen_companion.chat_running"))
+        self.mode(False)
+        self.assertFalse(self.applies("qwen_companion.chat_running"))
+        self.mode(True)
+        self.assertTrue(self.applies("qwen_companion.chat_running"))
+
+    def test_insert_mode_writes_and_sends(self) -> None:
+        self.mode(False)
+        self.type("hi")
+        self.assertEqual(self.press("enter"), "qwen_companion_chat_send")
+
+    def test_a_setting_turns_it_off_in_chats(self) -> Steps:
+        self.mode(True)
+        self.set_setting("chat_vim_keys", False)
+        settings = self.view.settings()
+        yield lambda: settings.get("command_mode") is False and settings.get("__vi_external_disable") is True
+        self.assertFalse(self.code.settings().get("__vi_external_disable"))
+        # A package may turn it on again when a view is opened or gets the focus.
+        self.mode(True)
+        self.window.focus_view(self.code)
+        self.window.focus_view(self.view)
+        yield lambda: settings.get("command_mode") is False
+        self.show(self.message("Hello"), running="turn")
+        self.assertTrue(self.applies("qwen_companion.chat_running"))
+        self.set_setting("chat_vim_keys", True)
+        yield lambda: not settings.has("__vi_external_disable")
