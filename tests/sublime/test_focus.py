@@ -53,6 +53,9 @@ class TestWindowBehind(CompanionCase):
 
     def test_the_focus_moves_once_the_window_comes_to_the_front(self) -> Steps:
         yield from self.open_diff(BETTER)
+        loaded("sublime_text.package").adapter().focus.give(self.window, self.proposal)
+        yield 100
+        self.assertEqual(sublime.active_window(), self.front)
         self.window.bring_to_front()
         yield lambda: self.focused() == self.proposal
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 from unittest.mock import patch
 
 import sublime
@@ -75,12 +76,12 @@ class TestStarting(CompanionCase):
     def test_the_status_report_says_so_and_follows(self) -> Steps:
         self.set_limit("sublime_text.status.view", "LIMIT", 50)
         self.hold_companion()
-        shown: list[str] = []
-        self.adapter.report(self.window, lambda text, _last: shown.append(text))
-        yield lambda: any("is starting" in text for text in shown)
+        shown: list[Any] = []
+        self.adapter.report(self.window, lambda facts, _last: shown.append(facts))
+        yield lambda: any("is starting" in facts.note for facts in shown)
         self.go_on.set()
-        yield {"condition": lambda: "port" in shown[-1] and "Libraries" in shown[-1], "timeout": 20_000}
-        self.assertFalse(any("does not run" in text for text in shown))
+        yield {"condition": lambda: shown[-1].served and shown[-1].libraries, "timeout": 20_000}
+        self.assertFalse(any("does not run" in facts.note for facts in shown))
 
     def test_a_chat_says_so_too_and_keeps_its_prompt(self) -> Steps:
         self.set_limit("sublime_text.chat.chats", "PATIENCE", 50)

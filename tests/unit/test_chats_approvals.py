@@ -275,7 +275,7 @@ def test_the_changes_of_a_request_cant_be_undone_one_by_one(asked: Asked, projec
         number = diff.review.number
         room.reviews.edit(number, Target("revert", ((0, 0),)), "new\n", 0)
         room.reviews.edit(number, Target("restore", ((0, 0),)), "new\n", 0)
-        why = "Qwen Code writes a.py as it proposes: accept or reject the whole."
+        why = "Qwen Code writes a.py exactly as proposed. Accept or reject the whole change."
         assert room.editor.mentioned == [(why, 1)] * 2
         assert diff.text == "new\n"
         room.reviews.edit(0, Target("revert", ((0, 0),)), "new\n", 0)
@@ -290,7 +290,7 @@ def test_a_diff_that_cant_be_shown_leaves_the_question_to_the_chat(
         room.editor.show_fails = RuntimeError("no room")
         ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
         await until(lambda: room.editor.said)
-        assert room.editor.said == [("The diff of a.py could not be shown: answer in the chat.", 1)]
+        assert room.editor.said == [("The diff of a.py could not be shown. Answer in the chat.", 1)]
         assert list(room.reviews) == []
         assert room.chats.questions(1) == 1
         assert votes(room) == []
