@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from companion.sublime_text.assumptions import ASSUMPTIONS
+from headless import variations
 
 TRIED, NOT_TRIED = "Tried by Check Editor", "Not tried by Check Editor"
 NAMED = re.compile(r"^Check Editor: `(\w+)`$")
@@ -67,3 +68,8 @@ def test_a_fallback_is_chosen_by_the_name_of_an_assumption(root: Path) -> None:
     }
     assert asked
     assert asked <= set(ASSUMPTIONS)
+
+
+def test_each_variation_of_the_stand_in_is_in_a_row(tables: dict[str, list[Row]]) -> None:
+    named = [row.variation.strip("`") for rows in tables.values() for row in rows if row.variation != "–"]
+    assert sorted(named) == sorted(variations.REGISTRY)

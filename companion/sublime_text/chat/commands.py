@@ -214,7 +214,7 @@ class QwenCompanionChatNewCommand(_ChatCommand):
         begin(adapter, chat)
 
 
-class QwenCompanionChatFolderCommand(ChatCommand):
+class QwenCompanionChatFolderCommand(_ChatCommand):
     """Have the chat work in another folder of the window."""
 
     def makes_sense(self, chat: ChatView) -> bool:

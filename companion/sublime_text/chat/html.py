@@ -59,9 +59,9 @@ def facts(render: Render) -> list[str]:
 
 
 def bar(render: Render, attached: Sequence[str], folder: str = "") -> str:
-    """The bar between the transcript and the prompt; `attached` are the names of what goes with the prompt,
-    `folder` is that of the chat if the window has several.
+    """The bar between the transcript and the prompt; `attached` are the names of what goes with the prompt.
 
+    `folder` is the name of the chat's folder if the window has several.
     The transcript itself has the state of the connection and warnings about the host.
     """
     status, where = render.status, render.locality

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import sublime
 import sublime_plugin
 
@@ -36,7 +38,7 @@ class QwenCompanionStatusRemedyCommand(sublime_plugin.TextCommand):
         if at_caret and len(offered) == 1:
             live.apply(offered[0])
         elif offered and (window := self.view.window()):
-            items: list[PanelItem] = [(one.caption, "", lambda one=one: live.apply(one)) for one in offered]
+            items: list[PanelItem] = [(one.caption, "", partial(live.apply, one)) for one in offered]
             choose(window, items, "What to do about it")
 
     def is_visible(self, at_caret: bool = False) -> bool:
