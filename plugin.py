@@ -37,6 +37,7 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionDaemonCommand,
 )
 from .companion.sublime_text.check.commands import (  # noqa: E402
+    QwenCompanionCheckEditCommand,
     QwenCompanionCheckEditorCommand,
     QwenCompanionCheckListener,
 )
@@ -99,6 +100,7 @@ __all__ = (
     "QwenCompanionChatSendCommand",
     "QwenCompanionChatSessionsCommand",
     "QwenCompanionChatTypeCommand",
+    "QwenCompanionCheckEditCommand",
     "QwenCompanionCheckEditorCommand",
     "QwenCompanionCheckListener",
     "QwenCompanionCopyEnvironmentCommand",

@@ -78,7 +78,7 @@ class Notices:
         """Open the log in a panel."""
         panel = window.find_output_panel(PANEL) or window.create_output_panel(PANEL)
         panel.set_read_only(False)
-        panel.run_command("qwen_companion_edit_diff", {"start": 0, "end": panel.size(), "text": self.text()})
+        panel.run_command("qwen_companion_edit_diff", {"edits": [[0, panel.size(), self.text()]]})
         panel.set_read_only(True)
         window.run_command("show_panel", {"panel": f"output.{PANEL}"})
         panel.show(panel.size())
@@ -99,5 +99,5 @@ NOTICES = Notices()
 
 def _append(panel: sublime.View, text: str) -> None:
     panel.set_read_only(False)
-    panel.run_command("qwen_companion_edit_diff", {"start": panel.size(), "end": panel.size(), "text": text})
+    panel.run_command("qwen_companion_edit_diff", {"edits": [[panel.size(), panel.size(), text]]})
     panel.set_read_only(True)

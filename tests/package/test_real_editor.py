@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from companion.sublime_text.assumptions import ASSUMPTIONS
+from headless import variations
 
 TRIED, NOT_TRIED = "Tried by Check Editor", "Not tried by Check Editor"
 NAMED = re.compile(r"^Check Editor: `(\w+)`$")
@@ -67,3 +71,32 @@ def test_a_fallback_is_chosen_by_the_name_of_an_assumption(root: Path) -> None:
     }
     assert asked
     assert asked <= set(ASSUMPTIONS)
+
+
+def test_each_variation_of_the_stand_in_is_in_a_row(tables: dict[str, list[Row]]) -> None:
+    named = [row.variation.strip("`") for rows in tables.values() for row in rows if row.variation != "–"]
+    assert sorted(named) == sorted(variations.REGISTRY)
+
+
+@pytest.fixture(scope="module")
+def answers(root: Path) -> dict[str, dict[str, bool]]:
+    """What the check finds by default, and under each variation alone."""
+    run = subprocess.run(
+        [sys.executable, root / "tests/package/checked_variations.py"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("setting", list(variations.alone()))
+def test_check_editor_reports_each_variation_right_when_the_stand_in_is_set_to_it(
+    setting: str, answers: dict[str, dict[str, bool]], tables: dict[str, list[Row]]
+) -> None:
+    [row] = [row for rows in tables.values() for row in rows if row.variation.strip("`") == setting.partition("=")[0]]
+    probed = NAMED.match(row.shown)
+    differs = {name for name, holds in answers[setting].items() if holds != answers[""][name]}
+    assert differs == ({probed[1]} if probed else set())

@@ -52,12 +52,18 @@ class TestWindowBehind(CompanionCase):
         self.assertEqual(sublime.active_window(), self.front)
 
     def test_the_focus_moves_once_the_window_comes_to_the_front(self) -> Steps:
-        yield from self.open_diff(BETTER)
-        loaded("sublime_text.package").adapter().focus.give(self.window, self.proposal)
+        yield from self.open_view("other.py")
+        self.select([self.view, self.opened])
+        self.window.focus_view(self.opened)
+        yield lambda: self.window.active_view() == self.opened
+        self.front.bring_to_front()
+        yield lambda: sublime.active_window() == self.front
+        focus = loaded("sublime_text.package").adapter().focus
+        focus.give(self.window, self.view)
         yield 100
-        self.assertEqual(sublime.active_window(), self.front)
+        self.assertEqual(self.window.active_view(), self.opened)
         self.window.bring_to_front()
-        yield lambda: self.focused() == self.proposal
+        yield lambda: self.focused() == self.view
 
     def test_kept_edits_open_in_a_window_behind_without_raising_it(self) -> Steps:
         loaded("sublime_text.package").adapter().keep_text(self.window.id(), "app.py", "text\n", "Why.")

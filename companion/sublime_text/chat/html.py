@@ -6,21 +6,17 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..style import COLOURS
+
 if TYPE_CHECKING:
     from ...chat.transcript.render import Ask, Code, Render
     from ...conversation.snapshot import Choice, ContextWindow, Option, Queued, Unsent
 
-STYLE = """
-html.light { --tint: color(var(--background) blend(black 93%)); }
-html.dark { --tint: color(var(--background) blend(white 91%)); }
-body { margin: 0; }
-div { font-family: system; }
-.bar { padding: 0.3rem 0.6rem; background-color: var(--tint); }
-.ask { padding: 0.2rem 0; }
-a { text-decoration: none; padding: 0 0.4rem; }
-.allow { color: color(var(--greenish) min-contrast(var(--background) 3.0)); }
-.reject { color: color(var(--redish) min-contrast(var(--background) 3.0)); }
-.quiet { color: color(var(--foreground) alpha(0.6)); }
+STYLE = f"""{COLOURS}
+body {{ margin: 0; }}
+div {{ font-family: system; }}
+.bar {{ padding: 0.3rem 0.6rem; background-color: var(--tint); }}
+.ask {{ padding: 0.2rem 0; }}
 """
 KEYS = {"allow_once": "y", "reject_once": "n"}
 CONTINUED = {"interrupted": "▸ Continue", "failed": "↻ Retry"}

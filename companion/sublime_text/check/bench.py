@@ -54,7 +54,7 @@ class Bench:
         settings = {"translate_tabs_to_spaces": False, "detect_indentation": False, "auto_indent": False}
         view.settings().update({**settings, CHECK_SETTING: True})
         if text:
-            self.replace(view, 0, 0, text)
+            self.insert(view, text)
         return view
 
     def file(self, name: str, text: str) -> sublime.View:
@@ -68,8 +68,19 @@ class Bench:
 
     @staticmethod
     def replace(view: sublime.View, start: int, end: int, text: str) -> None:
-        """Replace a part of a view's text by `View.replace`."""
-        view.run_command("qwen_companion_edit_diff", {"start": start, "end": end, "text": text})
+        """Replace a part of a view's text by `View.replace`. Raises RuntimeError if nothing happens."""
+        before = view.change_count()
+        view.run_command("qwen_companion_check_edit", {"start": start, "end": end, "text": text})
+        if view.change_count() == before:
+            raise RuntimeError("the edit changed nothing")
+
+    @staticmethod
+    def insert(view: sublime.View, text: str) -> None:
+        """Put a text into an empty view by `View.insert`. Raises RuntimeError if nothing happens."""
+        before = view.change_count()
+        view.run_command("qwen_companion_check_edit", {"text": text})
+        if view.change_count() == before:
+            raise RuntimeError("the edit changed nothing")
 
     @staticmethod
     def text(view: sublime.View) -> str:

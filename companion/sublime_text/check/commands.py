@@ -15,6 +15,7 @@ from ..panels import say
 from .bench import Bench
 from .report import TITLE, report
 from .run import EditorCheck, Outcome
+from .scratch import CHECK_SETTING
 
 Args = dict[str, Any] | None
 SETTING = "qwen_companion.check_report"
@@ -56,6 +57,21 @@ class QwenCompanionCheckEditorCommand(sublime_plugin.WindowCommand):
             Page(self.window, SETTING, TITLE).show(text)
         if outcome.failed:
             say(self.window, f"The check failed: {outcome.failed}.")
+
+
+class QwenCompanionCheckEditCommand(sublime_plugin.TextCommand):
+    """Edit a view of the check."""
+
+    def run(self, edit: sublime.Edit, text: str, start: int | None = None, end: int = 0) -> None:
+        """Replace what is from `start` to `end`; insert at the beginning without them."""
+        if self.view.settings().get(CHECK_SETTING) and start is None:
+            self.view.insert(edit, 0, text)
+        elif self.view.settings().get(CHECK_SETTING) and start is not None:
+            self.view.replace(edit, sublime.Region(start, end), text)
+
+    def is_visible(self) -> bool:
+        """It is not shown in menus."""
+        return False
 
 
 class QwenCompanionCheckListener(sublime_plugin.EventListener):

@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from ..style import COLOURS
+
 if TYPE_CHECKING:
     from ...review.changes import Tally
 
 _KEY = "qwen_companion.header"
-_STYLE = """
-html.light { --tint: color(var(--background) blend(black 93%)); }
-html.dark { --tint: color(var(--background) blend(white 91%)); }
-body { margin: 0; }
-div { padding: 0.3rem 0.6rem; background-color: var(--tint); font-family: system; }
-a { text-decoration: none; padding: 0 0.4rem; }
-.inserted, .accept { color: color(var(--greenish) min-contrast(var(--tint) 3.0)); }
-.deleted, .reject { color: color(var(--redish) min-contrast(var(--tint) 3.0)); }
-.warning { color: color(var(--orangish) min-contrast(var(--tint) 3.0)); }
-.quiet { color: color(var(--foreground) alpha(0.6)); }
+_STYLE = f"""{COLOURS}
+body {{ margin: 0; }}
+div {{ padding: 0.3rem 0.6rem; background-color: var(--tint); font-family: system; }}
 """
 ANSWERS = (
     '<a class="accept" href="accept">✓ Accept</a> <a class="reject" href="reject">✗ Reject</a> '

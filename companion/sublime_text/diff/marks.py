@@ -9,6 +9,7 @@ import sublime
 
 from ...garbage import no_collection
 from ...review.marks import MAX_LINKS
+from ..style import LINK_COLOUR
 
 if TYPE_CHECKING:
     from ...review.marks import Filler, Points, Side
@@ -31,7 +32,7 @@ _FILLER = (
     "div {{ padding-top: {above}px; line-height: {line}px; background-color: var(--filler); }}"
     "</style><div>&nbsp;</div></body>"
 )
-_LINK = '<a href="{href}">{text}</a>'
+_LINK = f'<a style="color: {LINK_COLOUR}" href="{{href}}">{{text}}</a>'
 _LINES = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.DRAW_EMPTY
 _OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL
 _NOT_DRAWN = _LINES | sublime.RegionFlags.DRAW_NO_FILL

@@ -11,6 +11,7 @@ from ...status.facts import Facts
 from ...status.findings import findings
 from ...status.report import report
 from ..page import Page
+from ..style import COLOURS
 from ..windows import is_in_front, is_visible
 from .remedies import Remedy, remedies
 from .view import SETTING, TITLE, Show
@@ -109,7 +110,8 @@ class LiveReport:
             links = " · ".join(
                 f'<a href="{start + at}">{html.escape(remedy.caption)}</a>' for at, remedy in enumerate(offered)
             )
-            content = f'<body id="qwen-companion-status"><div>&nbsp;&nbsp;&nbsp;&nbsp;{links}</div></body>'
+            style = f"<style>{COLOURS} body {{ margin: 0; }}</style>"
+            content = f'<body id="qwen-companion-status">{style}<div>&nbsp;&nbsp;&nbsp;&nbsp;{links}</div></body>'
             shown.append(sublime.Phantom(found, content, sublime.PhantomLayout.BELOW, self._clicked))
         self._phantoms.update(shown)
 

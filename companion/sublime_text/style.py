@@ -1,0 +1,16 @@
+"""The colours of the package's phantoms. Every text has a contrast of at least 4.5 to what is behind it."""
+
+from __future__ import annotations
+
+COLOURS = """
+html.light { --tint: color(var(--background) blend(black 93%)); }
+html.dark { --tint: color(var(--background) blend(white 91%)); }
+a { text-decoration: none; padding: 0 0.4rem; color: color(var(--bluish) min-contrast(var(--tint) 4.5)); }
+.inserted, .accept, .allow { color: color(var(--greenish) min-contrast(var(--tint) 4.5)); }
+.deleted, .reject { color: color(var(--redish) min-contrast(var(--tint) 4.5)); }
+.warning { color: color(var(--orangish) min-contrast(var(--tint) 4.5)); }
+.quiet { color: color(var(--foreground) blend(var(--background) 75%) min-contrast(var(--tint) 4.5)); }
+"""
+"""CSS of minihtml. The tint is between the background and the text, so what is readable on it is so on both."""
+LINK_COLOUR = "color(var(--bluish) min-contrast(var(--background) 4.5))"
+"""For a link in an annotation."""

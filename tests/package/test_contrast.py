@@ -1,0 +1,83 @@
+"""Text in phantoms is readable on both sides of each colour scheme (issue 14, point 9): a contrast of 4.5 or more.
+
+`min-contrast` is the editor's: it moves the lightness of a colour until the contrast is there. Its documentation is
+what this computes by.
+"""
+
+from __future__ import annotations
+
+import colorsys
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from companion.sublime_text.style import COLOURS, LINK_COLOUR
+from headless.schemes import SCHEMES
+
+ENOUGH = 4.5
+SMALL = 0.01
+"""What the steps of the lightness may leave."""
+Colour = tuple[float, float, float]
+
+
+def parsed(text: str) -> Colour:
+    named = {"white": "#ffffff", "black": "#000000"}.get(text, text)
+    return tuple(int(named[at : at + 2], 16) / 255 for at in (1, 3, 5))  # pyright: ignore[reportReturnType]
+
+
+def luminance(colour: Colour) -> float:
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: Colour, other: Colour) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def with_contrast(colour: Colour, behind: Colour, wanted: float) -> Colour:
+    hue, lightness, saturation = colorsys.rgb_to_hls(*colour)
+    step = 0.002 if luminance(behind) < 0.18 else -0.002
+    while contrast(colour, behind) < wanted and 0 <= lightness + step <= 1:
+        lightness += step
+        colour = colorsys.hls_to_rgb(hue, lightness, saturation)
+    return colour
+
+
+def evaluated(text: str, variables: Mapping[str, Colour]) -> Colour:
+    """A colour of minihtml: `var(…)`, `color(… blend(… n%) min-contrast(… n))`, or a name."""
+    text = text.strip()
+    if match := re.fullmatch(r"var\(--(\w+)\)", text):
+        return variables[match[1]]
+    if not (match := re.fullmatch(r"color\((var\(--\w+\))(.*)\)", text)):
+        return parsed(text)
+    colour = evaluated(match[1], variables)
+    for name, other, number in re.findall(r"([\w-]+)\((var\(--\w+\)|\w+) ([\d.]+)%?\)", match[2]):
+        argument = evaluated(other, variables)
+        if name == "blend":
+            share = float(number) / 100
+            colour = tuple(a * share + b * (1 - share) for a, b in zip(colour, argument, strict=True))
+        else:
+            assert name == "min-contrast"
+            colour = with_contrast(colour, argument, float(number))
+    return colour
+
+
+@pytest.mark.parametrize("side", sorted(SCHEMES))
+def test_every_text_of_a_phantom_is_readable_on_the_tint_and_on_the_background(side: str) -> None:
+    variables = {name: parsed(value) for name, value in SCHEMES[side].palette().items()}
+    [tint] = re.findall(rf"html\.{side} {{ --tint: (.*); }}", COLOURS)
+    variables["tint"] = evaluated(tint, variables)
+    rules = re.findall(r"^([^{\n]+) \{[^}]*\bcolor: (.*); \}$", COLOURS, re.MULTILINE)
+    assert {"a", ".quiet", ".warning"} <= {selector for selector, _ in rules}
+    for selector, value in [*rules, ("annotation", LINK_COLOUR)]:
+        colour = evaluated(value, variables)
+        behind = ["background"] if selector == "annotation" else ["tint", "background"]
+        for name in behind:
+            assert contrast(colour, variables[name]) >= ENOUGH - SMALL, (selector, name)
+
+
+def test_a_lower_contrast_is_found() -> None:
+    assert contrast(parsed("#858585"), parsed("#ffffff")) < ENOUGH
+    assert contrast(parsed("black"), parsed("white")) == pytest.approx(21)
