@@ -7,17 +7,20 @@ editor's tracker. T:x: a test of the package x that passes in the real editor. K
 from __future__ import annotations
 
 import io
+import os
+import ssl
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import sublime
 import sublime_plugin
 
-from headless import keymap
+from headless import keymap, modules
 from headless.app import Application
 from headless.commands import snake_name
 from headless.paths import Paths
@@ -301,3 +304,14 @@ def test_a_view_that_closes_is_there_before_and_gone_after(window: Any, package:
     """)
     window.new_file().close()
     assert plugin.log == [(True, True), (False, None)]
+
+
+def test_child_processes_are_told_which_certificates_to_trust(monkeypatch: pytest.MonkeyPatch):
+    """P: the end of sublime_plugin.py sets SSL_CERT_FILE, unless it is set."""
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: SimpleNamespace(cafile="certificates"))
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    modules.install()
+    assert os.environ["SSL_CERT_FILE"] == "certificates"
+    monkeypatch.setenv("SSL_CERT_FILE", "mine")
+    modules.install()
+    assert os.environ["SSL_CERT_FILE"] == "mine"
