@@ -52,7 +52,7 @@ class Documents:
 
     def choose_syntax(self, view: ViewState) -> None:
         """Give the view the syntax of its file's name, unless it has one that is not plain text."""
-        if view.settings.own.get("syntax") == PLAIN_TEXT and view.buffer.file_name:
+        if view.settings.own.get("syntax", PLAIN_TEXT) == PLAIN_TEXT and view.buffer.file_name:
             first_line = view.buffer.text[: view.buffer.line_span(0)[1]]
             syntax = syntax_for_file(view.buffer.file_name, first_line)
             view.settings.own["syntax"] = syntax.path

@@ -104,7 +104,7 @@ class PackageLoader:
         try:
             module = importlib.reload(old) if old is not None else importlib.import_module(name)
             plugin = Plugin(module)
-            self._collect(plugin)
+            self._register(plugin)
         except Exception:
             print(f"reloading plugin {name} failed", file=sys.stderr)
             report_exception()
@@ -113,8 +113,7 @@ class PackageLoader:
         # Listeners hear what plugin_loaded does; the commands are there only after it.
         self._app.listeners.global_ += plugin.listeners
         self._call_hook(module, "plugin_loaded")
-        self._register_commands(plugin)
-        self._start_listeners(plugin)
+        self._create_listeners(plugin)
         return True
 
     def unload(self, name: str) -> None:
@@ -135,7 +134,7 @@ class PackageLoader:
         except Exception:
             report_exception()
 
-    def _collect(self, plugin: Plugin) -> None:
+    def _register(self, plugin: Plugin) -> None:
         """Find the module's classes and make its global listeners.
 
         Raises KeyError for a listener class that inherits a callback: the editor's host wraps each callback of the
@@ -185,11 +184,13 @@ class PackageLoader:
             report_exception()
             return None
 
-    def _start_listeners(self, plugin: Plugin) -> None:
-        """Make the listeners of views and buffers, and tell all new ones what is there."""
+    def _create_listeners(self, plugin: Plugin) -> None:
+        """Register the commands, make the listeners of views and buffers, and tell all new ones what is there."""
         import sublime_plugin
 
+        self._register_commands(plugin)
         app = self._app
+        app.listeners.global_ += [each for each in plugin.listeners if each not in app.listeners.global_]
         for cls in plugin.classes:
             if issubclass(cls, sublime_plugin.ViewEventListener):
                 app.listeners.view_classes.append(cls)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable as _Callable
 from typing import Any, Generic, TypeVar
 
 from headless import host as _host
@@ -166,15 +167,15 @@ class Command:
 
     def is_enabled_(self, args: dict[str, Any] | None) -> bool:
         """What the editor calls before it runs the command; ValueError unless the answer is a bool."""
-        return _ask(self, "is_enabled", args)
+        return _ask(self.is_enabled, self.filter_args(args), self)
 
     def is_visible_(self, args: dict[str, Any] | None) -> bool:
         """What the editor calls for menus and the palette; ValueError unless the answer is a bool."""
-        return _ask(self, "is_visible", args)
+        return _ask(self.is_visible, self.filter_args(args), self)
 
     def is_checked_(self, args: dict[str, Any] | None) -> bool:
         """What the editor calls for menus; ValueError unless the answer is a bool."""
-        return _ask(self, "is_checked", args)
+        return _ask(self.is_checked, self.filter_args(args), self)
 
     def description_(self, args: dict[str, Any] | None) -> str:
         """What the editor calls for menus."""
@@ -188,15 +189,14 @@ class Command:
         return self.run(**(self.filter_args(args) or {}))  # type: ignore[attr-defined]
 
 
-def _ask(command: Command, name: str, args: dict[str, Any] | None) -> bool:
+def _ask(method: _Callable[..., Any], args: dict[str, Any] | None, command: Command) -> bool:
     """Call a method with the command's arguments, or without if it takes none."""
-    method = getattr(command, name)
     try:
-        answer = method(**(command.filter_args(args) or {}))
+        answer = method(**(args or {}))
     except TypeError:
         answer = method()
     if not isinstance(answer, bool):
-        raise ValueError(f"{name} must return a bool", command)  # noqa: TRY004 - as the editor
+        raise ValueError(f"{method.__name__} must return a bool", command)  # noqa: TRY004 - as the editor
     return answer
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
+import sublime
 
 from headless import minicss, minihtml, render
 from headless.api.region import Region
@@ -84,3 +88,19 @@ def test_a_picture_shows_what_is_folded_as_a_mark(app: Application):
     for part in ('before <i class="fold">…</i> after', ">last<", "wrapped bare"):
         assert part in page
     assert "two" not in page
+
+
+def test_a_scrolled_view_begins_where_it_is_scrolled_to_with_its_phantoms(app: Application, view: Any):
+    view.run_command("append", {"characters": "".join(f"line {n}\n" for n in range(100))})
+    view.add_phantom("k", sublime.Region(0), "<div>1</div>" * 10, sublime.PhantomLayout.BLOCK)
+    # Row 0 and half of the phantom's 10 lines are scrolled away.
+    app.metrics.scroll_to(app.views[view.id()], 0, 120)
+    page = render.window_page(app, app.windows[0])
+    assert '<span class="number">1</span>' in page
+    assert "margin-top: -120px" in page
+    # Row 0, the phantom and row 1 are.
+    app.metrics.scroll_to(app.views[view.id()], 0, 240)
+    page = render.window_page(app, app.windows[0])
+    numbers = re.findall(r'<span class="number"[^>]*>(\d+)</span>', page)
+    assert numbers[0] == "3"
+    assert "margin-top: -" not in page

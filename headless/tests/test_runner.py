@@ -181,6 +181,7 @@ def test_a_module_that_cant_be_imported_is_one_failed_test(tmp_path: Path):
     run(tmp_path, "--tests", "tests/editor", "-k", "test_bad")
     folder = tmp_path / "Sample" / "tests" / "editor" / "deeper"
     folder.mkdir()
+    (folder / "__init__.py").touch()
     (folder / "test_broken.py").write_text("import nothing_of_this_name\n")
     report = tmp_path / "report"
     code, output = run(tmp_path, "--tests", "tests/editor", "--report", str(report))

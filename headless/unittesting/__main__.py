@@ -112,7 +112,8 @@ def collect(prefix: str, folder: str, pattern: str, names: list[str]) -> unittes
 def _modules(folder: str, pattern: str) -> Iterator[str]:
     """The dotted names, below `folder`, of the modules whose files match `pattern`."""
     for parent, folders, files in os.walk(folder):
-        folders[:] = [each for each in folders if not each.startswith((".", "__"))]
+        # As unittest's discovery: sub-folders count if they are packages.
+        folders[:] = [each for each in folders if os.path.isfile(os.path.join(parent, each, "__init__.py"))]
         for file in files:
             if fnmatch.fnmatch(file, pattern) and file.endswith(".py"):
                 yield os.path.relpath(os.path.join(parent, file), folder)[:-3].replace(os.sep, ".")

@@ -23,6 +23,8 @@ class Suite:
     """A package, how its tests are run, and how many of them passed when that was last written down."""
 
     name: str
+    version: str
+    """The commit or release that the floor is for."""
     floor: int
     pattern: str = "test*.py"
     options: tuple[str, ...] = ()
@@ -31,14 +33,14 @@ class Suite:
 
 
 SUITES = (
-    Suite("AlignTab", 0),
-    Suite("AutoWrap", 0),
-    Suite("GitSavvy", 0),
-    Suite("LSP", 295),
-    Suite("NeoVintageous", 480, "test__[a-e]*.py"),
-    Suite("SublimeLinter", 467),
-    Suite("sublime_lib", 245, is_library=True),
-    Suite("UnitTesting", 30),
+    Suite("AlignTab", "August 2026", 8),
+    Suite("AutoWrap", "August 2026", 2),
+    Suite("GitSavvy", "2a90ecbc", 350),
+    Suite("LSP", "7ffc7211", 295),
+    Suite("NeoVintageous", "365fc002", 480, "test__[a-e]*.py"),
+    Suite("SublimeLinter", "ebc22956", 467),
+    Suite("sublime_lib", "1.6.0", 245, is_library=True),
+    Suite("UnitTesting", "1e968c58", 44),
 )
 
 
@@ -122,7 +124,9 @@ def main() -> None:
             continue
         outcome = run(suite, archive, logs / f"{suite.name}.log")
         reached = outcome.passed >= suite.floor and not outcome.not_loaded and outcome.run > 0
-        print(f"{suite.name:16} {outcome.passed}/{outcome.run}, floor {suite.floor}{'' if reached else '  FAILED'}")
+        verdict = "" if reached else "  FAILED"
+        figures = f"{outcome.passed}/{outcome.run}, floor {suite.floor}{verdict}"
+        print(f"{suite.name:14} {suite.version:12} {figures}", flush=True)
         for each in outcome.not_loaded:
             print(f"  not loaded: {each}")
         for each in outcome.failed if options.failed else ():
