@@ -211,5 +211,6 @@ def test_nothing_is_left_when_it_is_removed(make: Make, offline: Path) -> None:
     editor.quit()
     left = [path for path in sublime.home.root.rglob("*") if path.is_file() and "qwen" in path.name.lower()]
     assert left == []
-    assert [path for path in sublime.libraries.iterdir() if path.name != "__pycache__"] == []
+    # Package Control has put a module of its own there.
+    assert {path.name for path in sublime.libraries.iterdir()} <= {"__pycache__", "package_control.py"}
     assert list(sublime.home.tmp.rglob("qwen-*")) == []
