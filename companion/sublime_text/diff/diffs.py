@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...review.reviews import NOT_EDITABLE
+from ...review.port import NOT_EDITABLE
 from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_window, is_visible
 from .actions import ChangeActions
 from .leftovers import clear
