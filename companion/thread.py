@@ -6,6 +6,7 @@ only; the libraries take a second. A CLI that connects meanwhile waits in the ke
 
 from __future__ import annotations
 
+import importlib
 import logging
 import sys
 import threading
@@ -215,6 +216,7 @@ class CompanionThread:
             is_repaired = not any(one.stops for one in guard.look())
             if is_repaired and (isinstance(error, LibraryError) or failures.places(error) != found):
                 break
+        importlib.invalidate_caches()
         self._asleep = False
 
 

@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..conversation import agent, events
 from ..conversation.conversation import Conversation
@@ -30,8 +31,10 @@ from ..daemon.errors import (
 from ..daemon.locality import where
 from ..daemon.process import launch
 from ..daemon.process.private import CONNECTING, PrivateDaemon
-from ..daemon.transport import EventStream
 from ..settings import DaemonSettings
+
+if TYPE_CHECKING:
+    from ..daemon.transport import EventStream  # its library is loaded with the first chat
 
 logger = logging.getLogger(__name__)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import email
 import email.message
 import hashlib
@@ -91,7 +92,7 @@ def _fetch(pins: list[Pin], platform: str, cache: Path) -> list[Path]:
         scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=cache))
         try:
             _download(lines, platform, scratch)
-            if not folder.is_dir():
+            with contextlib.suppress(OSError):  # another build has been faster
                 os.replace(scratch, folder)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

@@ -144,7 +144,6 @@ class Editor(LineProcess):
         home = sublime.home
         environment = home.environment(
             PYTHONPATH=os.pathsep.join([str(home.root / "editor"), str(sublime.libraries)]),
-            PYTHONDONTWRITEBYTECODE="1",
             DEFAULT_PACKAGE=str(home.root / "Default"),
             **variables,
         )
@@ -182,6 +181,10 @@ class Editor(LineProcess):
     def question(self) -> dict[str, Any] | None:
         """The panel that is open in the window."""
         return self.do("state")["windows"][0]["question"]
+
+    def wait_question(self) -> dict[str, Any]:
+        """The panel, as soon as it is open."""
+        return self.wait("question", self.question) or {}
 
     def views(self) -> list[dict[str, Any]]:
         return [view for window in self.do("state", text=True)["windows"] for view in window["views"]]

@@ -30,7 +30,7 @@ MUST_SHIP = {
     "sublime-package.json",
 }
 MAY_SHIP = re.compile(
-    r"docs/[a-z-]+\.md|companion/.*\.(py|css|html)|messages/[0-9.]+\.txt|[^/]+\.(sublime-[a-z-]+|hidden-[a-z]+)"
+    r"CONTRIBUTING\.md|docs/[a-z-]+\.md|docs/decisions/[A-Z0-9a-z-]+\.md|companion/.*\.(py|css|html)|messages/[0-9.]+\.txt|[^/]+\.(sublime-[a-z-]+|hidden-[a-z]+)"
 )
 
 

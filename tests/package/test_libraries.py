@@ -6,7 +6,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -47,7 +46,7 @@ def template(control: Path, offline: Path) -> Iterator[Sublime]:
 def installed(make: Make, template: Sublime) -> Sublime:
     """A data folder of one's own in which everything is installed."""
     sublime = make()
-    shutil.copytree(template.data, sublime.data, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(template.data, sublime.data, dirs_exist_ok=True)
     return sublime
 
 
@@ -121,7 +120,7 @@ def test_a_package_that_is_dropped_into_place_is_installed_with_one_ok(make: Mak
     sublime.configure(NAME, repository=address(offline))
     editor = sublime.start()
     assert editor.wait_message("needs annotated-types") == MISSING
-    question: Any = editor.wait("question", editor.question)
+    question = editor.wait_question()
     assert question["caption"] == QUESTION
     # Nothing waits for the answer.
     path = sublime.home.write("meanwhile.txt", "text")
@@ -140,7 +139,7 @@ def test_a_no_is_remembered_and_the_command_asks_again(make: Make, offline: Path
     sublime.drop(offline)
     sublime.configure(NAME, repository=address(offline))
     editor = sublime.start()
-    editor.wait("question", editor.question)
+    editor.wait_question()
     editor.do("answer", panel=1)
     editor.wait("no question", lambda: editor.question() is None)
     editor.wait("remembered answer", lambda: sublime.settings(NAME).get("offer_libraries") is False)
@@ -150,8 +149,7 @@ def test_a_no_is_remembered_and_the_command_asks_again(make: Make, offline: Path
     assert editor.question() is None
     assert sublime.versions() == {}
     repair(editor)
-    asked_again: Any = editor.wait("question", editor.question)
-    assert asked_again["caption"] == QUESTION
+    assert editor.wait_question()["caption"] == QUESTION
     editor.do("answer", panel=0)
     works(editor)
     assert sublime.settings(NAME)["offer_libraries"] is True
@@ -164,7 +162,7 @@ def test_a_panel_that_is_escaped_from_is_no_answer(make: Make, offline: Path) ->
     sublime.configure(NAME, repository=address(offline))
     for _ in range(2):
         editor = sublime.start()
-        editor.wait("question", editor.question)
+        editor.wait_question()
         editor.do("answer", panel=None)
         editor.quit()
     assert "offer_libraries" not in sublime.settings(NAME)
@@ -176,7 +174,7 @@ def test_libraries_that_package_control_can_not_bring_are_said(make: Make, built
     sublime.drop(built)
     sublime.configure(NAME, repository=address(built))
     editor = sublime.start()
-    editor.wait("question", editor.question)
+    editor.wait_question()
     editor.do("answer", panel=0)
     said = editor.wait_message("Package Control could not mend it")
     assert "needs annotated-types, anyio and 3 more libraries, which are not installed" in said

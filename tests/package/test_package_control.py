@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from companion import __version__
+from companion.settings import REPOSITORY
 
 from ..e2e.mcp_client import McpClient, connect
 from ..unit.fake_daemon import TOKEN, FakeDaemon
@@ -97,6 +99,29 @@ def chat(editor: Editor) -> None:
             await asyncio.to_thread(editor.wait, "answer in the chat", said)
 
     asyncio.run(asyncio.wait_for(talk(), 60))
+
+
+def test_the_line_for_the_console_installs_it(make: Make, root: Path, offline: Path) -> None:
+    """As the README has it, but for the address."""
+    lines = [line.strip() for line in (root / "README.md").read_text(encoding="utf-8").splitlines()]
+    (line,) = (line for line in lines if line.startswith("sublime.run_command("))
+    assert REPOSITORY in line
+    sublime = make()
+    editor = sublime.start()
+    editor.do("command", name="watcher_console", args={"line": line.replace(REPOSITORY, address(offline))})
+    accept_once(editor)
+    assert len(sublime.versions()) == 20
+    editor.quit()
+
+
+def test_the_readme_names_the_repository_and_commands_that_exist(root: Path) -> None:
+    text = (root / "README.md").read_text(encoding="utf-8")
+    install = text[text.index("## Install") : text.index("## Use")]
+    assert install.count(REPOSITORY) == 2
+    for picture in re.findall(r"\]\((docs/[^)]+)\)", install):
+        assert (root / picture).is_file()
+    assert "install-libraries" not in text
+    assert "Qwen Companion: Repair Libraries" in install
 
 
 def test_it_is_installed_from_a_host_that_redirects_twice(
@@ -211,5 +236,6 @@ def test_nothing_is_left_when_it_is_removed(make: Make, offline: Path) -> None:
     editor.quit()
     left = [path for path in sublime.home.root.rglob("*") if path.is_file() and "qwen" in path.name.lower()]
     assert left == []
-    assert [path for path in sublime.libraries.iterdir() if path.name != "__pycache__"] == []
+    # Package Control has put a module of its own there.
+    assert {path.name for path in sublime.libraries.iterdir()} <= {"__pycache__", "package_control.py"}
     assert list(sublime.home.tmp.rglob("qwen-*")) == []

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 REQUIREMENTS = ("runtime", "dev", "stubs", "reviewer", "uv")
 CLIS = {
@@ -45,6 +47,18 @@ def test_a_requirement_file_holds_all_that_was_asked_for(root: Path, name: str) 
     asked = (root / f"requirements/{name}.in").read_text(encoding="utf-8").splitlines()
     names = {re.split(r"[^a-z0-9-]", line)[0] for line in asked if line[:1].isalnum()}
     assert names <= requirements(root, name).keys()
+
+
+def test_macos_on_intel_gets_a_cryptography_that_has_a_wheel_for_it(root: Path) -> None:
+    lines = re.sub(r"\\\n", " ", (root / "requirements/runtime.txt").read_text(encoding="utf-8")).splitlines()
+    found = [line.partition("--hash")[0].strip() for line in lines if line.startswith("cryptography==")]
+    (old,) = (line for line in found if Version(line.split("==")[1].split()[0]) < Version("49"))
+    marker = Requirement(old).marker
+    assert marker
+    intel = {"sys_platform": "darwin", "platform_machine": "x86_64"}
+    assert marker.evaluate(intel)
+    assert not marker.evaluate({**intel, "platform_machine": "arm64"})
+    assert not marker.evaluate({**intel, "sys_platform": "linux"})
 
 
 def test_shared_requirements_agree(root: Path) -> None:

@@ -63,6 +63,13 @@ def _installed() -> dict[str, tuple[int, int]]:
     return found
 
 
+class WatcherConsoleCommand(sublime_plugin.ApplicationCommand):
+    """Run a line as the editor's console does."""
+
+    def run(self, line: str) -> None:
+        exec(line, {"sublime": sublime})  # noqa: S102 - that is what a console is for
+
+
 class WatcherEnvironmentCommand(sublime_plugin.ApplicationCommand):
     """Write the process's variables into a file."""
 
