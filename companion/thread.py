@@ -119,7 +119,7 @@ class CompanionThread:
                     with _yielding(), loading():
                         from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
                     self._serve(library.Companion)
-                except Exception as error:  # noqa: BLE001 - a mismatched library raises anything (sublime.md B3)
+                except Exception as error:
                     if self._stopping.is_set():
                         # Most likely a reload has taken our modules away while they were imported.
                         logger.debug("The companion did not end well", exc_info=error)
