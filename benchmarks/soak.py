@@ -95,7 +95,7 @@ class Soak:
         phantoms = sum(len(view.phantoms) for view in self.editor.app.views.values() if hasattr(view, "phantoms"))
         return {
             "threads": threading.active_count(),
-            "files": self.process.num_fds() if hasattr(self.process, "num_fds") else self.process.num_handles(),
+            "files": getattr(self.process, "num_fds" if os.name == "posix" else "num_handles")(),
             "views": len(self.editor.app.views),
             "phantoms": phantoms,
             **self.companion(inside),

@@ -104,6 +104,8 @@ class WindowServer:
         loop = asyncio.get_running_loop()
         end = loop.time() + limit
         await self._server.stop_accepting()
+        if not self.sessions.is_left:
+            self.endpoint.listener.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(end):
                 await self.sessions.close()
