@@ -125,6 +125,7 @@ def test_a_resumed_session_can_be_ended(start: Callable[[], Running]) -> None:
     assert cli.ask("tools/list").status_code == 200
     assert cli.send("DELETE").status_code == 200
     until(lambda: not second.sessions())
+    until(lambda: second.do(lambda it: it._windows[1]._app._resumed._inward) == {})
     assert cli.ask("tools/list").status_code == 404
 
 
@@ -283,6 +284,9 @@ def test_an_outcome_that_no_stream_has_carried_is_sent_after_the_reload(
     running.diff(path)
     stream.close()
     until(lambda: not any(one.stream for one in running.do(lambda it: list(it._windows[1].sessions))))
+    running.focus(1, __file__)  # this waits too, and is of no use later
+    until(lambda: all(len(one._outbox) == 1 for one in running.do(lambda it: list(it._windows[1].sessions))))
+    running.do(lambda it: it.reviews.reject_all())
     for _ in range(2):  # the second reload comes before the CLI is back
         running = reload(running, start)
         running.lock()

@@ -247,7 +247,9 @@ def test_a_second_stream_takes_over_from_the_first(running: Running, files: list
 def test_a_stream_that_does_not_accept_events_is_refused(running: Running, files: list[str]):
     """A1."""
     cli, stream = running.listening()
-    assert running.cli().connect().get(accept="application/json").status_code == 406
+    other = running.cli().connect()
+    assert other.get(accept="application/json").status_code == 406
+    assert other.listen().take("ide/contextUpdate")
     running.focus(1, files[0])
     assert open_files(stream.take("ide/contextUpdate")) == files[:1]
     assert running.sessions() >= {cli.session}
@@ -397,8 +399,9 @@ class TestEnd:
         running.focus(1, files[0])
         assert open_files(stream.take("ide/contextUpdate")) == files[:1]
 
-    def test_a_cli_may_end_its_session(self, running: Running, files: list[str]):
-        """A1: by DELETE; its diffs are orphaned and its stream ends."""
+    def test_a_cli_may_end_its_session(self, running: Running, files: list[str], monkeypatch: pytest.MonkeyPatch):
+        """A1: by DELETE; its diffs are orphaned at once and its stream ends."""
+        monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", 3600)
         cli, stream = running.listening()
         cli.open_diff(files[0], "new\n")
         number = running.diff(files[0]).review.number
