@@ -82,6 +82,8 @@ class Companion:
         """Reject the open diffs, notify the CLIs, and end everything."""
         self._withdraw()
         ending = asyncio.create_task(self.chats.stop(hand_over=False))
+        await asyncio.gather(*(window.pause(PAUSE) for window in self._windows.values()))
+        self.reviews.reject_all()  # what was proposed in between
         await self._close_all(FLUSH)
         await ending
 

@@ -10,6 +10,7 @@ import contextlib
 import json
 import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -25,7 +26,7 @@ from .connections import Connection
 from .endpoint import Endpoint
 from .resumed import DEFAULT_VERSION, ResumedSessions
 from .sessions import Session, Sessions, Stream
-from .tools import Tools
+from .tools import AFTER, Tools
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
@@ -197,7 +198,12 @@ class App:
                     self._sessions.end(session.identifier)
             await send(message)
 
-        await self.manager.handle_request(scope, receive, watch)
+        scope = dict(scope, **{AFTER: (after := list[Callable[[], None]]())})
+        try:
+            await self.manager.handle_request(scope, receive, watch)
+        finally:
+            for call in after:
+                call()
 
     async def _stream(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         stream = Stream()

@@ -47,6 +47,10 @@ TOOLS = [
 LEFT = "openDiff: QwenCompanion is being loaded again. Propose the change once more."
 
 
+AFTER = "qwen_companion.after"
+"""In the scope of a request: what is called when it has been answered."""
+
+
 class Tools:
     """Answers the MCP requests of one window's sessions."""
 
@@ -89,7 +93,7 @@ class Tools:
                         return _failed(f"openDiff: filePath: {opened.file_path} is a folder")
                     if self._sessions.is_left:
                         return _failed(LEFT)
-                    self._reviews.open(session, opened.file_path, opened.new_content)
+                    self._after_answer(context, session, opened)
                     return CallToolResult(content=[])
                 case "closeDiff":
                     closed = CloseDiffArguments.model_validate(arguments)
@@ -101,6 +105,15 @@ class Tools:
                     raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
         except ValidationError as error:
             return _failed(f"{params.name}: {_why(error)}")
+
+    def _after_answer(self, context: Context, session: Session, opened: OpenDiffArguments) -> None:
+        """Open a diff when the answer is on its way: what that takes would compete with it for the interpreter."""
+
+        def begin() -> None:
+            self._reviews.open(session, opened.file_path, opened.new_content)
+
+        assert context.request  # noqa: S101 - there is a session, so there is one
+        context.request.scope.setdefault(AFTER, []).append(begin)
 
     def _session(self, context: Context) -> Session | None:
         request = context.request

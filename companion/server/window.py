@@ -101,9 +101,12 @@ class WindowServer:
         """End every session cleanly and stop serving. What takes longer than `limit` seconds is cut off."""
         self._stop_context()
         self.endpoint.withdraw()
+        await asyncio.wait([self.started])
         loop = asyncio.get_running_loop()
         end = loop.time() + limit
         await self._server.stop_accepting()
+        if not self.sessions.is_left:
+            self.endpoint.listener.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(end):
                 await self.sessions.close()

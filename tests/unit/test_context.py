@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,6 +115,17 @@ def test_only_files_that_are_on_disk_are_listed(tmp_path: Path):
     dangling.symlink_to(tmp_path / "nowhere")
     paths = [tmp_path / "missing.txt", folder, dangling, file]
     assert existing_files([OpenFile(i, str(path)) for i, path in enumerate(paths)]) == [OpenFile(3, str(file))]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_file_whose_name_is_not_utf8_is_left_out(tmp_path: Path):
+    """C2: JSON can't carry its name, and one that is changed names another file."""
+    odd = os.fsencode(tmp_path) + b"/\xff.txt"
+    Path(os.fsdecode(odd)).touch()
+    plain = tmp_path / "a.txt"
+    plain.touch()
+    files = [OpenFile(1, os.fsdecode(odd)), OpenFile(2, str(plain))]
+    assert existing_files(files) == files[1:]
 
 
 def test_a_file_in_two_views_is_listed_once_with_its_latest_focus(tmp_path: Path):

@@ -367,6 +367,23 @@ def test_a_link_to_a_leftover_is_never_touched(dead: int, lock_folder: Path, tmp
     assert (lock_folder / "12345.lock").exists()
 
 
+def test_a_pid_that_another_process_has_after_an_hour_does_not_count():
+    """B4: the process must be as old as the file."""
+    since = psutil.Process().create_time()
+    assert wrote(os.getpid(), since)
+    assert not wrote(os.getpid(), since - 3600)
+
+
+def test_a_closed_endpoint_has_neither_files_nor_a_socket(endpoint: Endpoint, files: list[Path]):
+    """E2: also if it is closed twice."""
+    endpoint.publish()
+    assert all(file.exists() for file in files)
+    endpoint.close()
+    endpoint.close()
+    assert not any(file.exists() for file in files)
+    assert endpoint.listener.fileno() == -1
+
+
 def test_folders_that_do_not_exist_hold_no_leftovers():
     """E2."""
     assert clear_leftovers(FAMILIES, wrote) == []

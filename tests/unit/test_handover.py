@@ -26,9 +26,11 @@ def nothing_left() -> Iterator[None]:
 
 
 def reload(running: Running, start: Callable[[], Running]) -> Running:
-    """Unload the package and load it again."""
+    """Unload the package, load it again, and wait until the new instance answers."""
     assert running.thread.stop(LIMIT, hand_over=True)
-    return start()
+    again = start()
+    again.do(lambda _: None)
+    return again
 
 
 def test_a_session_continues_with_its_old_id(start: Callable[[], Running], project: Path) -> None:
@@ -55,6 +57,7 @@ def test_the_answers_carry_the_id_that_the_cli_knows(start: Callable[[], Running
     answer = cli.ask("tools/list")
     assert answer.status_code == 200
     assert answer.headers.get("mcp-session-id", known) == known
+    assert cli.listen().response.headers["mcp-session-id"] == known
     assert second.sessions() != {known}
 
 
@@ -122,6 +125,7 @@ def test_a_resumed_session_can_be_ended(start: Callable[[], Running]) -> None:
     assert cli.ask("tools/list").status_code == 200
     assert cli.send("DELETE").status_code == 200
     until(lambda: not second.sessions())
+    until(lambda: second.do(lambda it: it._windows[1]._app._resumed._inward) == {})
     assert cli.ask("tools/list").status_code == 404
 
 
@@ -280,6 +284,9 @@ def test_an_outcome_that_no_stream_has_carried_is_sent_after_the_reload(
     running.diff(path)
     stream.close()
     until(lambda: not any(one.stream for one in running.do(lambda it: list(it._windows[1].sessions))))
+    running.focus(1, __file__)  # this waits too, and is of no use later
+    until(lambda: all(len(one._outbox) == 1 for one in running.do(lambda it: list(it._windows[1].sessions))))
+    running.do(lambda it: it.reviews.reject_all())
     for _ in range(2):  # the second reload comes before the CLI is back
         running = reload(running, start)
         running.lock()
@@ -330,7 +337,8 @@ def test_a_reload_of_an_instance_that_has_not_begun_loses_nothing(start: Callabl
     running = start()
     cli, stream = running.listening()
     for _ in range(5):
-        running = reload(running, start)
+        assert running.thread.stop(LIMIT, hand_over=True)
+        running = start()
     assert list(stream) == []
     assert cli.ask("tools/list").status_code == 200
     assert running.lock()["authToken"] == cli.token

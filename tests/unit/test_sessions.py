@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
 
+from companion.protocol import DiffOutcomeParams, DiffRejected
 from companion.server import sessions, window
 from companion.server.port import Selection
 from companion.settings import Settings
@@ -245,10 +247,98 @@ def test_a_second_stream_takes_over_from_the_first(running: Running, files: list
 def test_a_stream_that_does_not_accept_events_is_refused(running: Running, files: list[str]):
     """A1."""
     cli, stream = running.listening()
-    assert running.cli().connect().get(accept="application/json").status_code == 406
+    other = running.cli().connect()
+    assert other.get(accept="application/json").status_code == 406
+    assert other.listen().take("ide/contextUpdate")
     running.focus(1, files[0])
     assert open_files(stream.take("ide/contextUpdate")) == files[:1]
     assert running.sessions() >= {cli.session}
+
+
+def test_a_last_event_id_is_no_reason_to_fail(running: Running, files: list[str]):
+    """A1: the CLI's SDK sends it when it opens its stream again; we keep no events to send once more."""
+    cli, stream = running.listening()
+    stream.close()
+    response = cli.get(last_event_id="7")
+    assert response.status_code == 200
+    again = Stream(response)
+    assert again.take("ide/contextUpdate")
+    running.focus(1, files[0])
+    assert open_files(again.take("ide/contextUpdate")) == files[:1]
+    again.close()
+
+
+class TestDelivery:
+    """What is sent on which stream."""
+
+    @pytest.fixture
+    def sent(self) -> list[Any]:
+        return []
+
+    @pytest.fixture
+    def session(self, sent: list[Any]) -> sessions.Session:
+        """A session whose peer notes what it is asked to send; nothing is written by itself."""
+
+        class Peer:
+            async def send_notification(self, notification: Any) -> None:
+                sent.append(notification)
+
+        tasks: list[Any] = []
+        session = sessions.Session("id", 1, "Qwen Code", lambda work: tasks.append(asyncio.ensure_future(work)))
+        session.initialized(cast("Any", Peer()))
+        return session
+
+    @staticmethod
+    def outcome(path: str) -> DiffRejected:
+        return DiffRejected(params=DiffOutcomeParams(file_path=path))
+
+    @staticmethod
+    async def turns() -> None:
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    def test_nothing_is_sent_once_the_stream_has_gone(self, session: sessions.Session, sent: list[Any]):
+        """D4: the SDK would drop it. It goes out on the next stream, and only once."""
+
+        async def main() -> None:
+            first, second = sessions.Stream(), sessions.Stream()
+            session.stream_opened(first)
+            session.notify(self.outcome("/a"))
+            session.notify(self.outcome("/b"))
+            await self.turns()
+            assert [one.params.file_path for one in sent] == ["/a"]
+            first.end()
+            session.stream_closed(first)
+            await self.turns()
+            assert [one.params.file_path for one in session.unsent()] == ["/a", "/b"]
+            assert len(sent) == 1
+            session.stream_opened(second)
+            for _ in range(2):
+                await self.turns()
+                second.written()
+            await session.flushed()
+            assert [one.params.file_path for one in sent] == ["/a", "/a", "/b"]
+            assert session.unsent() == []
+
+        asyncio.run(main())
+
+    def test_the_end_of_an_old_stream_is_not_that_of_the_new_one(self, session: sessions.Session, sent: list[Any]):
+        """A1: a stream that another one has replaced may end late."""
+
+        async def main() -> None:
+            first, second = sessions.Stream(), sessions.Stream()
+            session.stream_opened(first)
+            session.stream_opened(second)
+            first.end()
+            assert session.stream_closed(first) is False
+            assert session.stream is second
+            session.notify(self.outcome("/a"))
+            await self.turns()
+            assert len(sent) == 1
+            second.end()
+            assert session.stream_closed(second) is True
+
+        asyncio.run(main())
 
 
 class TestEnd:
@@ -309,8 +399,9 @@ class TestEnd:
         running.focus(1, files[0])
         assert open_files(stream.take("ide/contextUpdate")) == files[:1]
 
-    def test_a_cli_may_end_its_session(self, running: Running, files: list[str]):
-        """A1: by DELETE; its diffs are orphaned and its stream ends."""
+    def test_a_cli_may_end_its_session(self, running: Running, files: list[str], monkeypatch: pytest.MonkeyPatch):
+        """A1: by DELETE; its diffs are orphaned at once and its stream ends."""
+        monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", 3600)
         cli, stream = running.listening()
         cli.open_diff(files[0], "new\n")
         number = running.diff(files[0]).review.number

@@ -113,6 +113,19 @@ def test_a_window_that_closes_rejects_its_diffs_and_ends_its_sessions_cleanly(
     assert first_stream.take("ide/diffAccepted")["filePath"] == path
 
 
+def test_a_window_that_closes_at_once_is_no_error(running: Running):
+    """E2, issue 13: its server may not have begun yet."""
+    for number in range(2, 12):
+        running.editor.windows[number] = ()
+        opened = running.editor.window(number)
+        running.do(
+            lambda companion, opened=opened: (companion.window_opened(opened), companion.window_closed(opened.id))
+        )
+        port = running.editor.ports[number]
+        until(lambda port=port: is_refused(port))
+    assert running.listening()[0].tools()
+
+
 def test_events_of_a_window_that_is_gone_are_ignored(running: Running):
     """E2: events may come late."""
     running.do(lambda companion: companion.window_closed(9))

@@ -1,0 +1,216 @@
+"""Our companion beside one with the stack of the official ones for VS Code, asked by the same client in turns.
+
+Both answer the client of Node's SDK, which the CLIs embed. Ours opens each diff in the headless editor; the other one
+only remembers it. A third server, bare asyncio with fixed answers, shows what the client itself needs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from ..editor import Editor
+
+ROUNDS = 5
+REQUESTS = 100
+NOTIFICATIONS = 100
+HERE = Path(__file__).parent
+
+
+class Program:
+    """A Node program that speaks JSON lines."""
+
+    def __init__(self, name: str, *arguments: object) -> None:
+        if not (node := os.environ.get("NODE")) or not os.environ.get("NODE_MODULES"):
+            raise RuntimeError("Run it by scripts/bench, which knows where Node and its packages are")
+        command = [node, str(HERE / name), *map(str, arguments)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.first = self.read()
+
+    def read(self) -> dict[str, Any]:
+        """The next line."""
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"A program of the benchmark ended with {self.process.wait()}")
+        return json.loads(line)
+
+    def write(self, line: str) -> None:
+        """Give it a line."""
+        assert self.process.stdin
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, line: str) -> dict[str, Any]:
+        """Its answer to a line."""
+        self.write(line)
+        return self.read()
+
+    def close(self) -> None:
+        """End it."""
+        self.process.kill()
+        self.process.wait()
+
+
+def floor() -> int:
+    """Start a server that has each answer ready; its port."""
+    tools = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("openDiff", "closeDiff")]}
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "x", "version": "0"},
+    }
+    results: dict[str, object] = {"initialize": hello, "tools/list": tools, "tools/call": {"content": []}}
+    ports: list[int] = []
+    length = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+            except asyncio.IncompleteReadError:
+                return
+            if head.startswith(b"GET"):
+                writer.write(b"HTTP/1.1 405 No\r\ncontent-length: 0\r\n\r\n")
+                continue
+            found = length.search(head)
+            message = json.loads(await reader.readexactly(int(found[1]) if found else 0))
+            if "id" not in message:
+                writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+                continue
+            body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]}).encode()
+            headers = f"content-type: application/json\r\ncontent-length: {len(body)}\r\nmcp-session-id: x\r\n\r\n"
+            writer.write(b"HTTP/1.1 200 OK\r\n" + headers.encode() + body)
+
+    async def main() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=2**24)
+        ports.append(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    threading.Thread(target=lambda: asyncio.run(main()), daemon=True).start()
+    while not ports:
+        time.sleep(0.01)
+    return ports[0]
+
+
+class Ours:
+    """The headless editor with the package."""
+
+    def __init__(self, folder: str) -> None:
+        process = psutil.Process()
+        self.editor = Editor(folder)
+        before = process.memory_info().rss
+        self.editor.start()
+        self.editor.wait(lambda: "QWEN_CODE_IDE_SERVER_PORT" in os.environ)
+        self.port = int(os.environ["QWEN_CODE_IDE_SERVER_PORT"])
+        lock = Path(os.path.expanduser("~"), ".qwen", "ide", f"{self.port}.lock")
+        self.token: str = json.loads(lock.read_text("utf-8"))["authToken"]
+        self.editor.rest(2)
+        self.memory = process.memory_info().rss - before
+
+    def beside(self, work: Callable[[], Any]) -> Any:
+        """Do something on another thread while the UI thread runs."""
+        results: list[Any] = []
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                results.append(work())
+            except BaseException as error:  # noqa: BLE001 - it is raised where the result is wanted
+                errors.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        self.editor.wait(lambda: not thread.is_alive())
+        if errors:
+            raise errors[0]
+        return results[0]
+
+    def notify(self) -> None:
+        """Send contexts, each with the time in its path."""
+        import sys  # noqa: PLC0415
+
+        package = sys.modules["QwenCompanion.companion.sublime_text.package"]
+        protocol = sys.modules["QwenCompanion.companion.protocol"]
+
+        def send(companion: Any) -> None:
+            file = protocol.File(path=f"/{time.monotonic_ns()}", timestamp=1)
+            context = protocol.IdeContext(workspace_state=protocol.WorkspaceState(open_files=[file]))
+            for window in companion._windows.values():
+                for session in window.sessions:
+                    session.notify(protocol.ContextUpdate(params=context))
+
+        for _ in range(NOTIFICATIONS):
+            package.adapter().thread.post(send)
+            time.sleep(0.005)
+
+
+def compare(ours: Ours, peer: Program, sessions: int, base: int | None) -> dict[str, list[float]]:
+    """The times of all, in turns: from "ours.list" and the like to milliseconds."""
+    ports = {"ours": (ours.port, ours.token), "peer": (peer.first["port"], "token")}
+    if base:
+        ports["floor"] = (base, "")
+    clients = {
+        name: ours.beside(lambda where=where: Program("client.mjs", *where, sessions, REQUESTS))
+        for name, where in ports.items()
+    }
+    times: dict[str, list[float]] = {}
+    for number in range(ROUNDS + 1):
+        for name, client in clients.items():
+            for what, found in ours.beside(lambda client=client: client.ask("go")).items():
+                if number:  # the first round warms up
+                    times.setdefault(f"{name}.{what}", []).extend(found)
+            if name == "floor":
+                continue
+            ours.beside(ours.notify if name == "ours" else lambda: peer.write(str(NOTIFICATIONS)))
+            ours.editor.rest(1)
+            found = ours.beside(lambda client=client: client.ask("notifications"))["notifications"]
+            if number:
+                times.setdefault(f"{name}.notification", []).extend(found)
+    for client in clients.values():
+        client.close()
+    return times
+
+
+def figures() -> dict[str, float]:
+    """The median and the 99th percentile of ours as multiples of the peer's, and the medians in ms."""
+    with tempfile.TemporaryDirectory() as folder:
+        ours = Ours(folder)
+        peer = Program("server.mjs", "token")
+        told: dict[str, float] = {}
+        base = floor()
+        for sessions in (1, 10, 100):
+            times = compare(ours, peer, sessions, base if sessions == 1 else None)
+            mark = "" if sessions == 1 else f".{sessions}_sessions"
+            for what in ("list", "diff", "large", "notification"):
+                mine, theirs = times[f"ours.{what}"], times[f"peer.{what}"]
+                told[f"peer{mark}.{what}_ratio"] = statistics.median(mine) / statistics.median(theirs)
+                told[f"peer{mark}.{what}_p99_ratio"] = percentile(mine) / percentile(theirs)
+                if sessions == 1:
+                    told[f"peer.{what}_ms"] = statistics.median(mine)
+            if sessions == 1:
+                told["peer.list_floor_ratio"] = statistics.median(times["ours.list"]) / statistics.median(
+                    times["floor.list"]
+                )
+                rss = ours.beside(lambda: peer.ask("memory"))["rss"]
+                told["peer.memory_ratio"] = ours.memory / (rss - peer.first["before"])
+        peer.close()
+        ours.editor.leave()
+    return told
+
+
+def percentile(times: list[float]) -> float:
+    """The 99th percentile."""
+    return statistics.quantiles(times, n=100)[98]

@@ -1,0 +1,80 @@
+"""Runs the mutants of `server.py`, or those whose file or text contains one of the arguments."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from server import MUTANTS, Mutant
+
+ROOT = Path(__file__).resolve().parents[2]
+NEEDED = ("companion", "headless", "tests/unit", "tests/conftest.py", "tests/listening.py", "pyproject.toml")
+LIMIT = 300
+"""Seconds for the tests of one mutant; one that makes them wait for ever is noticed too."""
+
+
+def copy_to(folder: Path) -> None:
+    """Copy what the tests need."""
+    for name in NEEDED:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+
+
+def passes(folder: Path, tests: tuple[str, ...]) -> bool:
+    """Whether these tests pass."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    if done.returncode not in (0, 1, 3):  # 3: a test took too long
+        sys.exit(f"The tests {' '.join(tests)} could not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.returncode == 0
+
+
+def is_noticed(folder: Path, mutant: Mutant) -> bool:
+    """Whether the tests notice a mutant."""
+    path = folder / "companion" / mutant.file
+    plain = path.read_text("utf-8")
+    if plain.count(mutant.old) != 1:
+        sys.exit(f"{mutant.file} must have this exactly once, has it {plain.count(mutant.old)} times: {mutant.old!r}")
+    path.write_text(plain.replace(mutant.old, mutant.new), "utf-8")
+    try:
+        return not passes(folder, mutant.tests)
+    finally:
+        path.write_text(plain, "utf-8")
+
+
+def main() -> None:
+    """Run them, and say which survive."""
+    words = sys.argv[1:]
+    chosen = [one for one in MUTANTS if not words or any(word in f"{one.file} {one.what}" for word in words)]
+    if not chosen:
+        sys.exit(f"No mutant has {' or '.join(words)} in its file or description.")
+    survivors: list[Mutant] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        copy_to(folder)
+        if not passes(folder, tuple(sorted({test for one in chosen for test in one.tests}))):
+            sys.exit("The tests fail without any mutant.")
+        for number, mutant in enumerate(chosen, 1):
+            started = time.monotonic()
+            noticed = is_noticed(folder, mutant)
+            outcome = "noticed" if noticed else f"survives, because {mutant.reason}" if mutant.reason else "SURVIVES"
+            print(f"{number:3} {time.monotonic() - started:5.1f} s {mutant.file}: {mutant.what}: {outcome}", flush=True)
+            if not noticed and not mutant.reason:
+                survivors.append(mutant)
+    print(f"{len(chosen)} mutants, {len(survivors)} of them survive without a reason.")
+    sys.exit(bool(survivors))
+
+
+main()
