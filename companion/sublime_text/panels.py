@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 import sublime
 
+from .minihtml import safe
+
 NO_ANSWER = "The companion doesn't answer. Sublime's console says why (View → Show Console)."
 
 PanelItem = tuple[str, str, Callable[[], object]]
@@ -22,7 +24,7 @@ def choose(
 ) -> None:
     """Ask in a quick panel. `annotations` go with the choices, as far as there are any."""
     items = [
-        sublime.QuickPanelItem(caption, details, annotations[at] if at < len(annotations) else "")
+        sublime.QuickPanelItem(caption, safe(details), annotations[at] if at < len(annotations) else "")
         for at, (caption, details, _) in enumerate(choices)
     ]
 
