@@ -21,6 +21,12 @@ LIMITS: Mapping[str, float] = {
     # "Grows linearly": a line of a long text costs what one of a short text does, but for what the machine adds. Growth
     # with the square would make it 10.
     "review.growth": 2,
+    # Issue 11: a key costs the same, however many diffs wait
+    "review.typing_0_ms": 2,
+    "review.typing_100_ms": 2,
+    "review.typing_300_ms": 2,
+    "review.git_ratio": 1.5,
+    "review.lines_ratio": 1,
     # Issue 4, windows; the context is the UI thread's, which never stalls for more than a frame
     "windows.each_ms": 5,
     "windows.each_mb": 1,
