@@ -264,7 +264,7 @@ class Reviews:
         return await asyncio.to_thread(marks, review.original, text) if self._is_comparable(review, text) else None
 
     async def _compare(self, review: Review, text: str, version: int) -> None:
-        found = await asyncio.to_thread(marks, review.original, text)
+        found = await asyncio.to_thread(marks, review.original, text, review.shown)
         self._editor.show_marks(review, found, version)
 
     async def _edit(self, review: Review, target: Target, text: str, version: int) -> None:

@@ -70,8 +70,8 @@ class TestSeveral(CompanionCase):
         [(items, pick)] = self.screen.panels
         shown = [(item.trigger, list(item.details), item.annotation) for item in items]
         expected = [
-            ("app.py", [str(self.file), "Qwen Code"], "+1 −1"),
-            ("b.py", [str(self.folder / "b.py"), "Qwen Code"], "+2 −0"),
+            ("app.py", [str(self.file), "Qwen Code"], "+1 −1 · viewed"),
+            ("b.py", [str(self.folder / "b.py"), "Qwen Code"], "+2 −0 · viewed"),
         ]
         self.assertEqual(shown, expected)
         pick(-1)
@@ -79,7 +79,7 @@ class TestSeveral(CompanionCase):
         pick(0)
         self.assertEqual((self.selected(), self.window.active_view()), (first, first[1]))
         pick(1)
-        self.assertEqual(self.selected(), [self.original, self.proposal])
+        self.assertEqual(self.selected(), [self.proposal])
         self.assertEqual(self.cli.outcomes, [])
 
     def test_a_pick_that_comes_too_late_shows_nothing(self) -> Steps:

@@ -194,6 +194,8 @@ class QwenCompanionPendingDiffsCommand(_WindowDiffsCommand):
 
 def _item(diff: DiffView) -> Any:
     review, counts = diff.review, diff.counts
-    annotation = f"+{counts.inserted} −{counts.deleted}" if counts else ""
+    seen = diff.attention.was_shown
+    state = "edited" if diff.is_edited else "viewed" if seen else "not viewed"
+    annotation = " · ".join([f"+{counts.inserted} −{counts.deleted}", state] if counts else [state])
     kind = (sublime.KindId.COLOR_GREENISH, "D", "Diff")
     return sublime.QuickPanelItem(review.name, [safe(review.file_path), safe(review.owner.cli)], annotation, kind)

@@ -14,6 +14,7 @@ from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_wind
 from .actions import ChangeActions
 from .kept import open_kept
 from .leftovers import clear
+from .marks import ANY_GENERATION
 from .view import NUMBER_SETTING, DiffView, Layout
 
 if TYPE_CHECKING:
@@ -66,10 +67,12 @@ class Diffs:
         code = self._focus.last_code(window)
         group = max(window.get_view_index(code)[0] if code else window.active_group(), 0)
         before, contents = FocusBefore(self._focus, window), GroupContents(window, group)
+        # A new file has nothing on the left.
+        layout: Layout = self._layout(window) if review.disk.exists else "inline"
         is_focused = focus is not None and is_visible(focus)
         beside = focus if is_focused and contents.shows(focus) else None
         is_behind = beside is not None and self.find(beside) is not None
-        diff = DiffView(window, group, review, self._layout(window), before, lambda href: self._clicked(diff, href))
+        diff = DiffView(window, group, review, layout, before, lambda href: self._clicked(diff, href))
         diff.actions = ChangeActions(diff, lambda *args: self._ask_edits(diff, *args))
         self._open[review.number] = diff
         if review.is_here:
@@ -372,7 +375,7 @@ class Diffs:
                 diff.actions.move(-1)
             case "revert" | "restore":
                 generation, _, fingerprint = of.partition(":")
-                if generation == str(diff.generation):
+                if generation in (str(diff.generation), ANY_GENERATION):
                     diff.actions.follow(what, fingerprint)
                 else:
                     diff.window.status_message("QwenCompanion: This link is out of date.")

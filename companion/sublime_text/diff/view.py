@@ -14,7 +14,7 @@ from ..windows import DIFF_SETTING, FocusBefore, GroupContents, is_visible, show
 from .attention import Attention
 from .header import Header, original_header, orphaned_header, proposal_header
 from .leftovers import let_go, remember
-from .marks import SideMarks, are_few, change_regions
+from .marks import Links, SideMarks, are_few, change_regions
 from .scroll import ScrollTogether
 from .steps import in_steps
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 Layout = Literal["side_by_side", "inline"]
 
+KEYS_STATUS = "zy_qwen_companion_keys"
+_PRIMARY = "⌘" if sublime.platform() == "osx" else "Ctrl+"
+KEYS = f"Accept {_PRIMARY}S · Reject Shift+Esc · Next change F7 · Next diff F8"
+"""In the status bar while the focus is in a diff."""
 NUMBER_SETTING = "qwen_companion.review"
 """On the views of a diff: the number of its review."""
 PATH_SETTING = "qwen_companion.file_path"
@@ -86,6 +90,11 @@ class DiffView:
         revert = act if review.is_editable else None
         self._proposal_marks = SideMarks(self.proposal, "markup.inserted", revert, marks_gaps=True)
         self._fill(self.proposal, review.shown, self._filled)
+
+    @property
+    def _is_inline(self) -> bool:
+        """Whether Sublime's inline diff is shown. A new file has nothing to compare with: its lines are marked."""
+        return self.layout == "inline" and self.review.disk.exists
 
     @property
     def views(self) -> list[sublime.View]:
@@ -159,14 +168,18 @@ class DiffView:
         """Go to the next or the previous change from the caret, and wrap around at the end."""
         starts = [region.begin() for region in change_regions(self.proposal)]
         if not starts:
+            self.window.status_message("QwenCompanion: There is no change.")
             return
         caret = self.proposal.sel()[0].b if len(self.proposal.sel()) else 0
         further = [start for start in starts if (start - caret) * step > 0]
         target = (min(further) if step > 0 else max(further)) if further else starts[0 if step > 0 else -1]
+        wrapped = "" if further else ", from the top again" if step > 0 else ", from the bottom again"
         self.proposal.sel().clear()
         self.proposal.sel().add(target)
         self.window.focus_view(self.proposal)
         self.proposal.show_at_center(target)
+        at = starts.index(target) + 1
+        self.window.status_message(f"QwenCompanion: Change {at} of {len(starts)}{wrapped}")
 
     def update_header(self) -> None:
         """What the header says has changed."""
@@ -243,6 +256,7 @@ class DiffView:
         settings.set(DIFF_SETTING, side)
         settings.set(NUMBER_SETTING, self.review.number)
         settings.set(PATH_SETTING, self.review.file_path)
+        view.set_status(KEYS_STATUS, KEYS)
         settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
         syntax = self._like.syntax() if self._like else None
         if syntax := syntax or sublime.find_syntax_for_file(self.review.file_path, self.review.shown[:1000]):
@@ -312,15 +326,15 @@ class DiffView:
         self._show_headers()
         if side_by_side and self.original and self._scroll is None:
             self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown, self._across)
-        if not side_by_side:
+        if self._is_inline:
             self._show_inline(shown=True)
         if marks is None:
             return
         self.generation += 1
-        links = [f"{self.generation}:{one}" for one in marks.fingerprints]
-        steps = self._proposal_marks.steps(marks.proposal, links, inline=not side_by_side)
+        links = Links(marks, self.generation) if self.review.is_editable else None
+        steps = self._proposal_marks.steps(marks.proposal, inline=self._is_inline, links=links)
         if side_by_side and self.original and self._is_original_filled:
-            steps += self._original_marks.steps(marks.original, [], inline=False)
+            steps += self._original_marks.steps(marks.original, inline=False)
         drawing = self._drawing = object()
         in_steps(steps, lambda: self._drawing is drawing and all(view.is_valid() for view in self.views))
 
@@ -377,7 +391,8 @@ class DiffView:
     def _across(self, side: int, y: float) -> float:
         """The vertical position on the other side that corresponds to one of the original (0) or the proposal (1)."""
         marks, original = self._marks, self.original
-        if marks is None or original is None or are_few(marks.proposal):
+        exact = self._proposal_marks.are_fillers_exact and (not original or self._original_marks.are_fillers_exact)
+        if marks is None or original is None or (exact and are_few(marks.proposal)):
             return y
         views, lines = (original, self.proposal), (marks.original.lines, marks.proposal.lines)
         here, there, ours, theirs = views[side], views[1 - side], lines[side], lines[1 - side]
