@@ -21,6 +21,12 @@ LIMITS: Mapping[str, float] = {
     # "Grows linearly": a line of a long text takes about as long as one of a short text.
     # Quadratic growth would give 10.
     "review.growth": 2,
+    # Issue 11: a key costs the same, however many diffs wait
+    "review.typing_0_ms": 2,
+    "review.typing_100_ms": 2,
+    "review.typing_300_ms": 2,
+    "review.git_ratio": 1.5,
+    "review.lines_ratio": 1,
     # Issue 4, windows. The context is read on the UI thread, which must not stall for longer than one screen refresh.
     "windows.each_ms": 5,
     "windows.each_mb": 1,

@@ -15,8 +15,10 @@ from statistics import median
 
 import sublime
 
+from companion.review.changes import changes
 from companion.settings import Settings
 from tests.sublime.cli import Cli
+from tests.unit.git import hunks, marked, real_pairs
 
 from .editor import ROOT, Editor, views
 
@@ -102,6 +104,69 @@ def marks(editor: Editor) -> float:
     return (time.perf_counter() - started) * 1000 - QUIET_MS
 
 
+def typing(editor: Editor, cli: Cli, folder: Path) -> dict[int, float]:
+    """Ms that a key in a file costs the UI thread, by the number of diffs that wait: the median of 30 keys."""
+    own = folder / "own.py"
+    own.write_text("x = 1\n")
+    view = sublime.active_window().open_file(str(own))
+    editor.wait(lambda: not view.is_loading())
+    took: dict[int, float] = {}
+    opened = 0
+    for count in (0, 100, 300):
+        while opened < count:
+            cli.call("openDiff", filePath=str(folder / f"file{opened}.py"), newContent=f"x = {opened}\n").result()
+            opened += 1
+        editor.wait(lambda count=count: len(views("proposal")) == count)
+        sublime.active_window().focus_view(view)
+        editor.rest(1)
+        keys: list[float] = []
+        for _ in range(30):
+            started = time.perf_counter()
+            view.run_command("insert", {"characters": "a"})
+            keys.append((time.perf_counter() - started) * 1000)
+            editor.rest(0.02)
+        took[count] = median(keys)
+    sublime.active_window().run_command("qwen_companion_reject_all")
+    editor.wait(lambda: not views("proposal"))
+    return took
+
+
+def git_ms(folder: Path, old: str, new: str) -> float:
+    """Ms of `git diff --no-index`: the best of three."""
+    took: list[float] = []
+    for _ in range(3):
+        started = time.perf_counter()
+        hunks(folder, old, new)
+        took.append((time.perf_counter() - started) * 1000)
+    return min(took)
+
+
+def one_line(editor: Editor, cli: Cli, file: Path) -> float:
+    """The time until a change in one line of 5 MB is shown, by that of git: the best of three."""
+    words = " ".join(f"word{number}" for number in range(480_000))
+    old, new = [words], words.replace("word240000", "another", 1)
+    ratio: list[float] = []
+    for _ in range(3):
+        file.write_text(old[0] + "\n")
+        started = time.perf_counter()
+        call = cli.call("openDiff", filePath=str(file), newContent=new + "\n")
+        editor.wait(lambda: [v for v in views("proposal") if v.size() == len(new) + 1])
+        took = (time.perf_counter() - started) * 1000
+        call.result()
+        editor.rest(0.5)
+        close(editor, cli)
+        ratio.append(took / git_ms(file.parent, old[0] + "\n", new + "\n"))
+    return min(ratio)
+
+
+def lines_ratio(folder: Path) -> float:
+    """The marked lines by those of `git diff --histogram`, the worst of the pairs of this repository's history."""
+    pairs = list(real_pairs(200))
+    return max(
+        (marked(changes(*pair)) / max(1, marked(hunks(folder, *pair, "--histogram"))) for pair in pairs), default=1
+    )
+
+
 def figures() -> dict[str, float]:
     """10,000 lines with 200 changes; 100,000 lines and each of the real files, with 1 %, 10 % and 50 % changed.
 
@@ -122,12 +187,15 @@ def figures() -> dict[str, float]:
 
         small, large = text(files, 10_000), text(files, 100_000)
         ten = [shown(editor, cli, file, small, 200)]
-        marked = marks(editor)
+        typed_ms = marks(editor)
         close(editor, cli)
         ten += [opened(small, 200) for _ in range(2)]
         hundred = [opened(large, int(100_000 * part)) for part in PARTS]
         linear = [opened(large, 2_000) for _ in range(3)]
         real = [opened(lines, max(1, int(len(lines) * part))) for lines in files for part in PARTS]
+        typed = typing(editor, cli, Path(folder))
+        ratio = one_line(editor, cli, file)
+        lines = lines_ratio(Path(folder))
         cli.close()
         editor.leave()
     print(json.dumps({"10k": ten, "100k": hundred, "2 %": linear, "files": real}), file=sys.stderr)
@@ -139,5 +207,10 @@ def figures() -> dict[str, float]:
         "review.files.shown_ms": max(took for took, _ in real),
         "review.files.stall_ms": max(stall for _, stall in real),
         "review.growth": median(took for took, _ in linear) / median(took for took, _ in ten) / 10,
-        "review.marks_ms": marked,
+        "review.marks_ms": typed_ms,
+        "review.typing_0_ms": typed[0],
+        "review.typing_100_ms": typed[100],
+        "review.typing_300_ms": typed[300],
+        "review.git_ratio": ratio,
+        "review.lines_ratio": lines,
     }

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import os
+import stat
 from dataclasses import dataclass, field
 
 from .source_text import SourceText
 
+READ_LIMIT = 64 * 1024 * 1024
+"""Bytes. A larger file is not read."""
+_TOO_LARGE = "is larger than 64 MB"
+
 Stamp = tuple[int, int, int] | None
 """What changes when a file is written: its inode, its size and its time in nanoseconds. None: there is no file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encodings:
+    """How the editor decodes a file, in Sublime's names. UTF-8 and byte order marks are recognized without them."""
+
+    own: str = ""
+    """The encoding of a view that has the file open."""
+    fallback: str = "Western (Windows 1252)"
+    """The setting `fallback_encoding`."""
 
 
 @dataclass(frozen=True)
@@ -26,33 +42,82 @@ def stamp(path: str) -> Stamp:
     """The stamp of the file at a path. It stays the same as long as the file does."""
     try:
         return _stamp(os.stat(path))
-    except OSError:
+    except (OSError, ValueError):
         return None
 
 
-def read_file(path: str) -> DiskFile:
-    """Read a file, which need not exist. Raises OSError if it can't be read."""
+class UnreadableError(OSError):
+    """What is at a path is no file that a diff can show. The text says what it is."""
+
+
+def refusal(path: str) -> str | None:
+    """Why a diff of this path can't be shown, such as "is a folder"; None if it can."""
     try:
-        with open(path, "rb") as file:
-            seen = _stamp(os.fstat(file.fileno()))
-            text, is_text = _decoded(file.read())
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None  # there is no such file, or reading it will tell
+    return _refusal(found)
+
+
+def read_file(path: str, encodings: Encodings | None = None) -> DiskFile:
+    """Read a file, which need not exist. Raises OSError if it can't be read, UnreadableError if it must not be."""
+    try:
+        # A FIFO would make `open` wait for a writer, so it is not opened at all, or without waiting.
+        if why := refusal(path):
+            raise UnreadableError(f"{path} {why}")
+        with open(path, "rb", opener=_open_at_once) as file:
+            found = os.fstat(file.fileno())
+            if why := _refusal(found):
+                raise UnreadableError(f"{path} {why}")
+            data = file.read(READ_LIMIT + 1)
     except (FileNotFoundError, NotADirectoryError):
         return DiskFile()
-    return DiskFile(SourceText(text), exists=True, is_text=is_text, stamp=seen)
+    if len(data) > READ_LIMIT:
+        raise UnreadableError(f"{path} {_TOO_LARGE}")
+    text, is_text = _decoded(data, encodings or Encodings())
+    return DiskFile(SourceText(text), exists=True, is_text=is_text, stamp=_stamp(found))
+
+
+def codec_of(encoding: str) -> str | None:
+    """The codec for an encoding as Sublime names it, such as "Western (Windows 1252)"; None for an unknown one."""
+    if not encoding.startswith("UTF-") and "(" not in encoding:
+        return None  # "Hexadecimal", "Undefined"
+    name = encoding.removesuffix(" with BOM").rpartition("(")[2].rstrip(")")
+    for spelling in (name, name.replace("Windows ", "cp"), name.replace("ISO ", "iso"), name.replace(" ", "")):
+        with contextlib.suppress(LookupError, ValueError):
+            return codecs.lookup(spelling.replace(" ", "-")).name
+    return None
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _refusal(found: os.stat_result) -> str | None:
+    if stat.S_ISDIR(found.st_mode):
+        return "is a folder"
+    if not stat.S_ISREG(found.st_mode):
+        return "is not a regular file"
+    return _TOO_LARGE if found.st_size > READ_LIMIT else None
 
 
 def _stamp(found: os.stat_result) -> Stamp:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _decoded(data: bytes) -> tuple[str, bool]:
-    """UTF-8, or UTF-16 if it has a byte order mark; otherwise Windows-1252, which is Sublime's fallback too."""
+def _decoded(data: bytes, encodings: Encodings) -> tuple[str, bool]:
+    """The text as the editor would decode it, and whether it is one."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return _lenient(data, "utf-16")
+    own, fallback = codec_of(encodings.own), codec_of(encodings.fallback) or "cp1252"
+    if own:
+        with contextlib.suppress(UnicodeDecodeError):
+            text = data.decode(own)
+            return text, "\0" not in text
     try:
         return data.decode("utf-8"), b"\0" not in data
     except UnicodeDecodeError:
-        text, is_known = _lenient(data, "cp1252")
+        text, is_known = _lenient(data, fallback)
         return text, is_known and b"\0" not in data
 
 

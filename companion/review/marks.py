@@ -13,7 +13,7 @@ from itertools import accumulate
 from ..garbage import no_collection
 from .changes import Tally, changes, fillers, lines_of, paired_lines, tally
 from .compare import Change
-from .targets import revert_fingerprint
+from .targets import restore_fingerprint, revert_fingerprint
 from .words import word_changes
 
 Points = tuple[int, int]
@@ -40,6 +40,16 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
+class Reverted:
+    """A change of the proposal that the person has undone."""
+
+    points: Points
+    """Where the proposal has the lines of the original again; empty where it has none."""
+    fingerprint: str
+    """For the link that restores it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Marks:
     """The marks of a diff."""
 
@@ -48,15 +58,22 @@ class Marks:
     tally: Tally
     fingerprints: list[str]
     """One for each change, for its link. Empty if there are more than `MAX_LINKS` changes."""
+    gone: list[Filler | None]
+    """For each change of lines that only went, its filler in the proposal."""
+    reverted: list[Reverted]
+    """The changes that the person has reverted, from the top."""
 
 
-def marks(original: str, proposal: str) -> Marks:
-    """Compare two texts whose only line endings are line feeds."""
+def marks(original: str, proposal: str, proposed: str | None = None) -> Marks:
+    """Compare two texts whose only line endings are line feeds.
+
+    `proposed` is the proposal as it came, if it may have been edited since.
+    """
     with no_collection():
-        return _marks(original, proposal)
+        return _marks(original, proposal, proposed)
 
 
-def _marks(original: str, proposal: str) -> Marks:
+def _marks(original: str, proposal: str, proposed: str | None) -> Marks:
     old, new = lines_of(original), lines_of(proposal)
     found = changes(old, new)
     old_starts, new_starts = _starts(old), _starts(new)
@@ -75,7 +92,29 @@ def _marks(original: str, proposal: str) -> Marks:
         ),
         tally(found, old, new),
         [revert_fingerprint(change, new) for change in found] if len(found) <= MAX_LINKS else [],
+        [
+            None if change.inserted else (new_starts[max(change.new_end - 1, 0)], change.deleted)
+            for change in found[: MAX_LINKS + 1]
+        ],
+        _reverted(found, new, new_starts, proposed) if proposed is not None and proposed != proposal else [],
     )
+
+
+def _reverted(found: list[Change], new: Sequence[str], starts: list[int], proposed: str) -> list[Reverted]:
+    """The differences from the proposal as it came that are no differences from the original."""
+    back = changes(new, lines_of(proposed))
+    if len(back) > MAX_LINKS:
+        return []
+    at = 0
+    reverted: list[Reverted] = []
+    for change in back:
+        while at < len(found) and found[at].new_end < change.old_start:
+            at += 1
+        is_edited = at < len(found) and found[at].new_start <= change.old_end
+        if not is_edited:
+            points = _points(starts, change.old_start, change.old_end)
+            reverted.append(Reverted(points, restore_fingerprint(change, new)))
+    return reverted
 
 
 def _starts(lines: Sequence[str]) -> list[int]:

@@ -9,6 +9,7 @@ from ..messages import Messages
 
 if TYPE_CHECKING:
     from .changes import Edit
+    from .disk import Encodings
     from .marks import Marks
     from .review import Review
 
@@ -33,8 +34,16 @@ class ReviewViews(Messages, Protocol):
         """
         ...
 
-    def review_changed_on_disk(self, review: Review) -> None:
-        """Warn that the file is no longer what the diff shows."""
+    async def encodings(self, path: str) -> Encodings:
+        """How the editor decodes a file."""
+        ...
+
+    def review_disk_changed(self, review: Review) -> None:
+        """`review.disk_state` has changed: the file differs from what the diff shows, or no longer does."""
+        ...
+
+    def reload_review(self, review: Review) -> None:
+        """Show the file again, which has been read again, and ask for the marks."""
         ...
 
     async def review_text(self, review: Review) -> str | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 import os
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from ..protocol import Notification
-from .disk import DiskFile
+from .disk import DiskFile, Encodings, Stamp
 from .source_text import SourceText
+
+COSTLY_LINES = 5_000
+"""With mixed line endings, a text of more lines is restored off the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,10 @@ class Owner(Protocol):
         ...
 
 
+DiskState = Literal["same", "changed", "deleted", "unreadable"]
+"""How the file compares with what the diff shows."""
+
+
 @dataclass(eq=False)
 class Review:
     """One proposed change. `file_path` is exactly the string that openDiff got, and is sent back unchanged."""
@@ -53,6 +60,15 @@ class Review:
     number: int = field(default_factory=itertools.count(1).__next__)
     disk: DiskFile = field(default_factory=DiskFile)
     """The file as the diff shows it."""
+    encodings: Encodings = field(default_factory=Encodings)
+    """How the editor decodes the file."""
+    disk_state: DiskState = "same"
+    seen: Stamp = None
+    """The stamp at the last look."""
+    endings: str = ""
+    """What differs besides the text, such as "LF → CRLF in 120 lines"."""
+    keeps_endings: bool = False
+    """That difference is reverted: what is accepted has the endings and the byte order mark of the file."""
     is_shown: bool = False
     """The file has been read, and the diff is on the screen or about to be."""
     orphaned: bool = False
@@ -69,6 +85,17 @@ class Review:
     def is_here(self) -> bool:
         """Whether the file is on this machine."""
         return self.request is None or self.request.is_here
+
+    def restored(self, text: str) -> str:
+        """The content for the text of the proposal's view."""
+        if self.keeps_endings and self.disk.exists:
+            return self.disk.source.restore(text, self.proposed)
+        return self.proposed.restore(text, self.disk.source)
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether `restored` takes long: a large text with mixed line endings."""
+        return len(self.proposed.endings) > COSTLY_LINES and len(set(self.proposed.endings)) > 1
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ find no open review.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
@@ -19,8 +20,8 @@ from .changes import Edit
 from .disk import DiskFile, read_file, stamp
 from .marks import Marks, marks
 from .port import NOT_EDITABLE, ReviewViews
-from .review import Owner, Request, Review
-from .source_text import SourceText
+from .review import DiskState, Owner, Request, Review
+from .source_text import SourceText, endings_change
 from .targets import Target, edits_of
 
 logger = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ class Reviews:
         self._editor = editor
         self._background = background
         self._open: dict[tuple[Owner, str], Review] = {}
+        self._looking: set[Review] = set()
 
     def __iter__(self) -> Iterator[Review]:
         return iter(list(self._open.values()))
@@ -75,14 +77,18 @@ class Reviews:
             review.owner.notify(_accepted(review, review.proposed.source))
             self._editor.dismiss_review(review)
             return
-        content = review.proposed.restore(text, review.disk.source)
-        if not content and review.proposed.source:
+        if not text and review.shown:
             self._editor.say(EMPTY_REFUSED.format(cli=review.owner.cli), review.owner.window)
         elif review.orphaned:
-            self._editor.say(f"{review.owner.cli} has disconnected and can't write {review.name}.", review.owner.window)
+            gone = f"{review.owner.cli} has disconnected and can't write {review.name}."
+            self._editor.say(gone, review.owner.window)
         else:
-            self._accept(review, content)
+            self._settle(review)
             self._editor.dismiss_review(review)
+            if text != review.shown and review.is_costly:
+                self._background(self._accept_costly(review, text))
+            else:
+                self._accept(review, review.restored(text))
 
     def reject(self, number: int) -> None:
         """The person rejects, by command or by closing the view."""
@@ -150,16 +156,63 @@ class Reviews:
         A file that already matches the proposal needs no answer: a CLI that applies changes without asking may open
         diffs nevertheless, and wait for them (peers.md §4).
         """
-        for review in self:
-            is_watched = review.is_shown and review.is_here
-            if is_watched and await asyncio.to_thread(stamp, review.file_path) != review.disk.stamp:
-                disk = await asyncio.to_thread(read_file, review.file_path)
-                if self.find(review.number) is not review or review.orphaned:
-                    continue
-                if review.is_editable and disk.exists and disk.source == review.proposed:
-                    await self._done_on_disk(review)
-                elif _differs(disk, review):
-                    self._editor.review_changed_on_disk(review)
+        watched = [review for review in self if review.is_shown and review.is_here and review not in self._looking]
+        await asyncio.gather(*map(self._look_at, watched))
+
+    async def _look_at(self, review: Review) -> None:
+        """One file that can't be read, or takes for ever, is no reason to miss another."""
+        self._looking.add(review)
+        try:
+            await self._compare_with_disk(review)
+        except Exception:
+            logger.exception("Can't look at the file of %s", review.name)
+        finally:
+            self._looking.discard(review)
+
+    async def _compare_with_disk(self, review: Review) -> None:
+        seen = await asyncio.to_thread(stamp, review.file_path)
+        if seen == review.seen:
+            return
+        state: DiskState
+        try:
+            disk = await asyncio.to_thread(read_file, review.file_path, review.encodings)
+        except OSError:
+            disk, state = None, "unreadable"
+        else:
+            state = "deleted" if review.disk.exists and not disk.exists else "changed"
+        if self.find(review.number) is not review or review.orphaned:
+            return
+        review.seen = disk.stamp if disk else seen
+        if disk and review.is_editable and disk.exists and disk.source == review.proposed:
+            await self._done_on_disk(review)
+            return
+        if disk and not _differs(disk, review):
+            state = "same"
+        if state != review.disk_state:
+            review.disk_state = state
+            self._editor.review_disk_changed(review)
+
+    def reload(self, number: int) -> None:
+        """The person wants to see the file as it is now."""
+        if review := self._editable(number):
+            self._background(self._reload(review))
+
+    async def _reload(self, review: Review) -> None:
+        try:
+            disk = await asyncio.to_thread(read_file, review.file_path, review.encodings)
+        except OSError as error:
+            self._editor.say(f"{review.name} can't be read: {error}.", review.owner.window)
+            return
+        if self.find(review.number) is review:
+            review.disk, review.disk_state, review.seen = disk, "same", disk.stamp
+            review.endings = await asyncio.to_thread(endings_change, disk.source, review.proposed)
+            self._editor.reload_review(review)
+
+    def keep_endings(self, number: int, *, keeps: bool) -> None:
+        """Revert or restore the change of line endings and of the byte order mark."""
+        if review := self._editable(number):
+            review.keeps_endings = keeps
+            self._editor.review_disk_changed(review)
 
     async def _show(self, review: Review) -> None:
         try:
@@ -169,13 +222,17 @@ class Reviews:
             if review.is_editable and review.disk.exists and review.disk.source == review.proposed:
                 await self._done_on_disk(review)
                 return
+            review.seen = review.disk.stamp
+            if review.disk.exists and review.disk.is_text and review.is_editable:
+                review.endings = await asyncio.to_thread(endings_change, review.disk.source, review.proposed)
             found = await self._marks(review, review.shown)
             if self.find(review.number) is review:
                 review.is_shown = True
                 await self._editor.show_review(review, found)
-        except Exception:
+        except Exception as error:
             logger.exception("Can't show the diff of %s", review.name)
             then = ". Answer in the chat" if review.request else " and was rejected"
+            then += f": {error}" if isinstance(error, OSError) else ""
             self._editor.say(f"The diff of {review.name} could not be shown{then}.", review.owner.window)
             if self.find(review.number) is review:
                 if review.request:
@@ -186,7 +243,9 @@ class Reviews:
     async def _before(self, review: Review) -> DiskFile:
         """The file that the diff shows."""
         if review.request is None:
-            return await asyncio.to_thread(read_file, review.file_path)
+            with contextlib.suppress(TimeoutError):  # a busy editor; the defaults do
+                review.encodings = await self._editor.encodings(review.file_path)
+            return await asyncio.to_thread(read_file, review.file_path, review.encodings)
         seen = await asyncio.to_thread(stamp, review.file_path) if review.is_here else None
         return DiskFile(SourceText(review.request.old), exists=bool(review.request.old or seen), stamp=seen)
 
@@ -202,7 +261,7 @@ class Reviews:
         return await asyncio.to_thread(marks, review.original, text) if self._is_comparable(review, text) else None
 
     async def _compare(self, review: Review, text: str, version: int) -> None:
-        found = await asyncio.to_thread(marks, review.original, text)
+        found = await asyncio.to_thread(marks, review.original, text, review.shown)
         self._editor.show_marks(review, found, version)
 
     async def _edit(self, review: Review, target: Target, text: str, version: int) -> None:
@@ -230,8 +289,11 @@ class Reviews:
         self._editor.mention(f"{review.name} already matches the proposal of {review.owner.cli}.", review.owner.window)
         await self._close_views(review, "was closed because the file already matches the proposal")
 
+    async def _accept_costly(self, review: Review, text: str) -> None:
+        self._accept(review, await asyncio.to_thread(_restored, review, text))
+
     def _accept(self, review: Review, content: str) -> None:
-        self._settle(review)
+        """Tell the owner of a review that is settled."""
         before = stamp(review.file_path)
         review.owner.notify(_accepted(review, content))
         self._background(self._await_write(review, content, before))
@@ -241,8 +303,9 @@ class Reviews:
         for _ in range(int(WRITE_LIMIT / WRITE_LOOK)):
             if await asyncio.to_thread(stamp, review.file_path) not in (None, before):
                 break
-            if (await asyncio.to_thread(read_file, review.file_path)).source.source == content:
-                break
+            with contextlib.suppress(OSError):
+                if (await asyncio.to_thread(read_file, review.file_path, review.encodings)).source.source == content:
+                    break
             await asyncio.sleep(WRITE_LOOK)
         else:
             why = f"{review.owner.cli} has not written {review.name}. The text that you accepted is kept here."
@@ -274,12 +337,17 @@ class Reviews:
         if keep:
             why = f"The diff of {review.name} {what}. Your edits are kept here: the CLI may not write them."
             self._editor.keep_text(review.owner.window, review.name, shown, why)
-        return review.proposed.restore(shown, review.disk.source)
+        return await asyncio.to_thread(_restored, review, shown)
 
 
 def _edits_of(target: Target, review: Review, text: str) -> list[Edit]:
     with no_collection():
         return edits_of(target, review.original, review.shown, text)
+
+
+def _restored(review: Review, text: str) -> str:
+    with no_collection():
+        return review.restored(text)
 
 
 def _differs(disk: DiskFile, review: Review) -> bool:

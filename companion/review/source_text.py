@@ -11,6 +11,7 @@ from .changes import changes
 from .compare import unchanged
 
 BOM = "\ufeff"
+_NAMES = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
 _ENDING = re.compile(r"\r\n|\r|\n")
 
 
@@ -25,6 +26,16 @@ class SourceText:
         """The text as a view has it: no byte order mark, and only line feeds."""
         return self.source.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n")
 
+    @cached_property
+    def endings(self) -> list[str]:
+        """The line endings, from the top."""
+        return _ENDING.findall(self.source)
+
+    @cached_property
+    def has_mark(self) -> bool:
+        """Whether it has a byte order mark."""
+        return self.source.startswith(BOM)
+
     def restore(self, edited: str, file: SourceText | None = None) -> str:
         """The text for an edited view. Unedited lines keep their endings, and the byte order mark is kept.
 
@@ -36,13 +47,38 @@ class SourceText:
             return self.source
         if file and edited == file.shown:
             return file.source
-        endings = _ENDING.findall(self.source)
-        if set(endings) - {"\n"}:
-            sources = [(shown, endings)]
-            if file and set(also := _ENDING.findall(file.source)) <= set(endings):
-                sources.insert(0, (file.shown, also))
+        if set(self.endings) - {"\n"}:
+            sources = [(shown, self.endings)]
+            if file and set(file.endings) <= set(self.endings):
+                sources.insert(0, (file.shown, file.endings))
             edited = _with_endings(sources, edited)
-        return BOM + edited if self.source.startswith(BOM) else edited
+        return BOM + edited if self.has_mark else edited
+
+
+def endings_change(old: SourceText, new: SourceText) -> str:
+    """What else differs than the text, such as "LF → CRLF in 120 lines"; empty for nothing.
+
+    Only lines with the same text on both sides count.
+    """
+    said: list[str] = []
+    if new.has_mark and not old.has_mark:
+        said.append("byte order mark added")
+    elif old.has_mark and not new.has_mark:
+        said.append("byte order mark removed")
+    if old.endings != new.endings and not (set(old.endings) == set(new.endings) and len(set(old.endings)) == 1):
+        said += [
+            f"{_NAMES[one]} → {_NAMES[other]} in {count} line{'s' * (count != 1)}"
+            for (one, other), count in _changed_endings(old, new).most_common()
+        ]
+    return ", ".join(said)
+
+
+def _changed_endings(old: SourceText, new: SourceText) -> Counter[tuple[str, str]]:
+    lines, new_lines = old.shown.split("\n"), new.shown.split("\n")
+    counts: Counter[tuple[str, str]] = Counter()
+    for at, new_at, length in unchanged(changes(lines, new_lines), lines, new_lines):
+        counts.update(zip(old.endings[at : at + length], new.endings[new_at : new_at + length], strict=False))
+    return Counter({pair: count for pair, count in counts.items() if pair[0] != pair[1]})
 
 
 def _with_endings(sources: list[tuple[str, list[str]]], edited: str) -> str:

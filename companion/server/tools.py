@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
@@ -25,6 +24,7 @@ from starlette.requests import Request
 
 from .. import __version__
 from ..protocol import CloseDiffArguments, OpenDiffArguments
+from ..review.disk import refusal
 from ..review.reviews import Reviews
 from .sessions import Session, Sessions
 
@@ -89,8 +89,8 @@ class Tools:
             match params.name:
                 case "openDiff":
                     opened = OpenDiffArguments.model_validate(arguments)
-                    if await asyncio.to_thread(os.path.isdir, opened.file_path):
-                        return _failed(f"openDiff: filePath: {opened.file_path} is a folder")
+                    if why := await asyncio.to_thread(refusal, opened.file_path):
+                        return _failed(f"openDiff: filePath: {opened.file_path} {why}")
                     if self._sessions.is_left:
                         return _failed(LEFT)
                     self._after_answer(context, session, opened)

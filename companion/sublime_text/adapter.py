@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import sublime
 
 from ..log import Log
+from ..review.disk import Encodings
 from ..server.port import OpenFile, Selection, ServedWindow, WindowState
 from ..thread import CompanionThread
 from .bridge import LIMIT, UiBridge
@@ -17,13 +18,14 @@ from .chat.chats import ChatViews
 from .check.run import EditorCheck
 from .check.scratch import CHECK_SETTING, ScratchWindow, close
 from .diff.diffs import Diffs
+from .diff.kept import open_kept
 from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.live import LiveReport
 from .status.view import Show, StatusReport, editor_facts
-from .windows import Focus, GroupContents, find_window, is_chat, is_code
+from .windows import Focus, find_window, is_chat, is_code, views_of_file
 
 if TYPE_CHECKING:
     import asyncio
@@ -257,10 +259,12 @@ class Adapter:
     def project_closed(self, window: sublime.Window) -> None:
         """The project of a window is about to close."""
         identifier = window.id()
+        self.diffs.window_closing(window, elsewhere=False)
         self.thread.post(lambda companion: companion.reviews.reject_window(identifier))
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window is about to close."""
+        self.diffs.window_closing(window, elsewhere=True)
         self.focus.forget(window)
         self.settings.forget(window)
         self.status_bar.forget(window)
@@ -301,9 +305,17 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self.diffs.apply(review, edits, version))
 
-    def review_changed_on_disk(self, review: Review) -> None:
+    async def encodings(self, path: str) -> Encodings:
         """See Editor."""
-        self._bridge.post(lambda: self.diffs.changed_on_disk(review))
+        return await self._bridge.call(lambda: _encodings(path))
+
+    def review_disk_changed(self, review: Review) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.diffs.update_header(review))
+
+    def reload_review(self, review: Review) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.diffs.reload(review))
 
     async def review_text(self, review: Review) -> str | None:
         """See Editor."""
@@ -315,7 +327,7 @@ class Adapter:
 
     def orphan_review(self, review: Review) -> None:
         """See Editor."""
-        self._bridge.post(lambda: self.diffs.orphan(review))
+        self._bridge.post(lambda: self.diffs.update_header(review))
 
     def keep_text(self, window: int, title: str, text: str, why: str) -> None:
         """See Editor."""
@@ -356,17 +368,17 @@ class Adapter:
     def _keep_text(self, window: int, title: str, text: str, why: str) -> None:
         target = find_window(window) or sublime.active_window()
         focus = self.focus.last(target)
-        before = GroupContents(target, target.active_group())
-        view = target.new_file()
-        view.set_name(f"{title} (your edits)")
-        view.set_scratch(True)
-        view.run_command("qwen_companion_edit_diff", {"edits": [[0, 0, text]]})
-        view.sel().clear()
-        view.sel().add(0)
-        before.restore()
+        open_kept(target, title, text)
         if focus and focus.is_valid():
             self.focus.give(target, focus)
         _tell(why, window, needs_action=False)
+
+
+def _encodings(path: str) -> Encodings:
+    own = [view.encoding() for view in views_of_file(path)]
+    fallback = sublime.load_settings("Preferences.sublime-settings").get("fallback_encoding")
+    default = Encodings()
+    return Encodings(own[0] if own else "", fallback if isinstance(fallback, str) else default.fallback)
 
 
 def _windows() -> list[ServedWindow]:

@@ -12,7 +12,9 @@ from .windows import DIFF_SETTING
 
 WAITING_CONTEXT = "qwen_companion.diff_waits"
 Args = dict[str, Any] | None
-_SAVES = {"save", "save_as", "prompt_save_as"}
+_SAVES = {"save", "save_as", "prompt_save_as", "save_all"}
+_CLOSES = {"close", "close_file"}
+_NOT_SAVED = "A diff is not saved as a file. Accept it to have the file written."
 _SAVED_BY_HAND = {"async": True}
 """The arguments of `save` in the editor's own keys, menu and palette."""
 
@@ -41,6 +43,11 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         """The carets have moved."""
         if adapter := package.adapter():
             adapter.touched(view)
+
+    def on_pre_close(self, view: sublime.View) -> None:
+        """A view is about to close."""
+        if adapter := package.adapter():
+            adapter.diffs.view_closing(view)
 
     def on_close(self, view: sublime.View) -> None:
         """A view was closed."""
@@ -75,11 +82,11 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> tuple[str, Args] | None:
         """In a proposal, the person's own save accepts it. A save by a package, such as an autosave, does nothing."""
         view = window.active_view()
-        return _instead_of_saving(view, command_name, args) if view else None
+        return _instead(view, command_name, args) if view else None
 
     def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
-        """The same for a save that arrives as a text command."""
-        return _instead_of_saving(view, command_name, args)
+        """The same for a command that arrives as a text command."""
+        return _instead(view, command_name, args)
 
     def on_post_text_command(self, view: sublime.View, command_name: str, args: Args) -> None:
         """A click into a view is the command `drag_select`."""
@@ -104,10 +111,16 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         package.leave()
 
 
-def _instead_of_saving(view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
-    """The command to run instead of a save in a diff: the views of a diff are never written to a file."""
-    if command_name not in _SAVES or view.settings().get(DIFF_SETTING) is None:
+def _instead(view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
+    """The command to run instead in a diff: its views are never written to a file, and are closed one by one."""
+    if view.settings().get(DIFF_SETTING) is None:
+        return None
+    if command_name in _CLOSES:
+        return "qwen_companion_close_diff_view", {}
+    if command_name not in _SAVES:
         return None
     if command_name == "save" and args == _SAVED_BY_HAND:
         return "qwen_companion_accept_diff", {"by_key": True}
-    return "noop", {}
+    if window := view.window():
+        window.status_message(f"QwenCompanion: {_NOT_SAVED}")
+    return None if command_name == "save_all" else ("noop", {})

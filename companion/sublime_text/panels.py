@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import sublime
 
+from .minihtml import safe
 from .notices import NOTICES
 
 NO_ANSWER = "The companion doesn't answer. “Qwen Companion: Show Log” may say why."
@@ -29,7 +30,7 @@ def choose(
     The panel closes when it loses the focus, unless it `stays`.
     """
     items = [
-        sublime.QuickPanelItem(caption, details, annotations[at] if at < len(annotations) else "")
+        sublime.QuickPanelItem(caption, safe(details), annotations[at] if at < len(annotations) else "")
         for at, (caption, details, _) in enumerate(choices)
     ]
 

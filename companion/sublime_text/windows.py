@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from functools import lru_cache
+
 import sublime
 
 from .editor_facts import EDITOR
@@ -53,8 +56,20 @@ def is_in_panel(view: sublime.View) -> bool:
 
 
 def views_of_file(path: str) -> list[sublime.View]:
-    """One view of a file from each window that has it open."""
-    return [view for window in sublime.windows() if (view := window.find_open_file(path))]
+    """The views that have a file open, by this path or by another one that leads to it."""
+    real = real_path(path)
+    return [
+        view
+        for window in sublime.windows()
+        for view in window.views()
+        if (name := view.file_name()) and real_path(name) == real
+    ]
+
+
+@lru_cache(maxsize=4_096)
+def real_path(path: str) -> str:
+    """The path without symbolic links, and in the spelling of the file system. Remembered: this is asked often."""
+    return os.path.normcase(os.path.realpath(path))
 
 
 class FocusBefore:

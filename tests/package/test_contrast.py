@@ -57,7 +57,8 @@ def evaluated(text: str, variables: Mapping[str, Colour]) -> Colour:
         argument = evaluated(other, variables)
         if name == "blend":
             share = float(number) / 100
-            colour = tuple(a * share + b * (1 - share) for a, b in zip(colour, argument, strict=True))
+            red, green, blue = (a * share + b * (1 - share) for a, b in zip(colour, argument, strict=True))
+            colour = red, green, blue
         else:
             assert name == "min-contrast"
             colour = with_contrast(colour, argument, float(number))

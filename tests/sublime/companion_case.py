@@ -80,6 +80,9 @@ class CompanionCase(DeferrableTestCase):
         yield from self.done(self.cli.connected)
 
     def tearDown(self) -> Steps:
+        if self.window.is_valid():
+            # What a window that closes keeps of an edited diff would open in another one.
+            self.window.run_command("qwen_companion_reject_all")
         for cli in self.clis:
             cli.close()
         # While the window is there: what is kept on account of them opens in it, and not in the next test's.

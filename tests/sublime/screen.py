@@ -63,8 +63,14 @@ class Screen:
         return [words(text) for text in self._annotations.get((view.id(), "qwen_companion.changes"), ([], None))[0]]
 
     def links(self, view: sublime.View) -> list[str]:
-        """The targets of the links in a proposal's annotations, in the order of the changes."""
+        """The targets of the links at a proposal's changes: in its annotations, then in its fillers."""
         texts = self._annotations.get((view.id(), "qwen_companion.changes"), ([], None))[0]
+        texts = [*texts, *(content for content, _ in self._of(view, "qwen_companion.fillers"))]
+        return [href for text in texts for href in _HREF.findall(text)]
+
+    def restores(self, view: sublime.View) -> list[str]:
+        """The targets of the links at changes that were reverted."""
+        texts = self._annotations.get((view.id(), "qwen_companion.reverted"), ([], None))[0]
         return [href for text in texts for href in _HREF.findall(text)]
 
     def navigate(self, view: sublime.View) -> Callable[[str], None]:

@@ -128,10 +128,18 @@ class TestDiffs(CompanionCase):
         yield lambda: not diff_views(self.window, "proposal") and kept()
         self.assertEqual(kept()[0].name(), "app.py (your edits)")
 
-    def test_a_new_file_has_an_empty_original(self) -> Steps:
+    def test_a_new_file_is_shown_as_the_proposal_alone(self) -> Steps:
+        """Issue 11 §10: the left half was empty."""
         path = self.folder / "new" / "file.py"
         yield from self.open_diff("x = 1\n", path)
-        self.assertEqual(text_of(self.original), "")
+        self.assertEqual(diff_views(self.window, "original"), [])
+        yield lambda: self.proposal.get_regions("qwen_companion.changes") == [sublime.Region(0, 6)]
+        self.assertFalse(self.proposal.settings().get("qwen_companion.inline"))
+        self.proposal.run_command("qwen_companion_toggle_diff_layout")
+        [original] = diff_views(self.window, "original")
+        self.assertEqual(text_of(original), "")
+        self.proposal.run_command("qwen_companion_toggle_diff_layout")
+        yield lambda: not original.is_valid()
         self.proposal.run_command("qwen_companion_accept_diff")
         yield lambda: self.cli.outcomes
         self.assertEqual(self.cli.outcomes[0][1], {"filePath": str(path), "content": "x = 1\n"})

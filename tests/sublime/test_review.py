@@ -306,12 +306,12 @@ class TestProposals(CompanionCase):
         """peers.md §4: claudecode.nvim #69."""
         path = self.folder / "new.py"
         yield from self.open_diff("first = 1\n", path)
-        yield lambda: "New file" in self.screen.header(self.original)
+        yield lambda: "New file" in self.screen.header(self.proposal)
         self.proposal.run_command("qwen_companion_reject_diff")
         yield from self.closed()
         self.assertFalse(path.exists())
         yield from self.open_diff("second = 2\n", path)
-        self.assertEqual((text_of(self.original), text_of(self.proposal)), ("", "second = 2\n"))
+        self.assertEqual(text_of(self.proposal), "second = 2\n")
         self.proposal.run_command("qwen_companion_accept_diff")
         yield from self.closed()
         path.write_text("second = 2\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import patch
 
 import sublime
@@ -82,6 +83,8 @@ class TestMoving(ChangesCase):
             self.command("next_change")
             seen.append(self.row())
         self.assertEqual(seen, [*ROWS, ROWS[0]])
+        self.assertTrue(self.screen.said("Change 3 of 3"))
+        self.assertTrue(self.screen.said("Change 1 of 3, from the top again"))
         self.assertEqual(self.window.active_view(), self.proposal)
 
     def test_previous_goes_up_and_from_the_first_change_to_the_last(self) -> Steps:
@@ -135,12 +138,62 @@ class TestReverting(ChangesCase):
     def test_the_link_at_a_change_reverts_it(self) -> Steps:
         """Issue 3: each change has an annotation with a link."""
         yield from self.open_changes()
-        self.assertEqual(self.screen.annotations(self.proposal), ["↩ revert"] * 3)
+        self.assertEqual(self.screen.annotations(self.proposal), ["↩ revert", "↩ revert", ""])
+        fillers = self.screen.phantoms(self.proposal, "qwen_companion.fillers")
+        self.assertEqual(fillers, ["↩ restore 2 lines"])
         self.screen.click(self.proposal, self.screen.links(self.proposal)[1])
         yield from self.becomes(without(1))
         yield lambda: len(self.screen.annotations(self.proposal)) == 2
+        self.screen.click(self.proposal, self.screen.links(self.proposal)[-1])
+        yield lambda: text_of(self.proposal).count("\n") == len(LINES)
+        self.proposal.run_command("undo")
         yield from self.accepted()
         self.assertEqual(self.content, without(1))
+
+    def test_a_reverted_change_stays_visible_with_a_link_that_restores_it(self) -> Steps:
+        """Issue 11 §10."""
+        yield from self.open_changes()
+        for change, row in enumerate(ROWS):
+            self.put_caret(row)
+            self.command("revert_change")
+            yield from self.becomes(without(change))
+            yield lambda: len(self.screen.restores(self.proposal)) == 1
+            [region] = self.proposal.get_regions("qwen_companion.reverted")
+            self.assertEqual(self.proposal.rowcol(region.begin())[0], row)
+            self.screen.click(self.proposal, self.screen.restores(self.proposal)[0])
+            yield from self.becomes(PROPOSAL)
+            yield lambda: self.screen.restores(self.proposal) == []
+            yield lambda: self.rows() == ROWS
+
+    def test_what_the_person_types_is_no_reverted_change(self) -> Steps:
+        """Issue 11 §10."""
+        yield from self.open_changes()
+        self.put_caret(60)
+        self.proposal.run_command("insert", {"characters": "typed"})
+        yield lambda: len(self.rows()) == 4
+        yield 100
+        self.assertEqual(self.screen.restores(self.proposal), [])
+
+    def test_an_edit_leaves_the_fillers_that_stay_the_same(self) -> Steps:
+        """Issue 9 §5: each phantom that is changed moves the text (the editor's issue 5894)."""
+        yield from self.open_changes()
+        changed: list[str] = []
+        add, erase = sublime.View.add_phantom, sublime.View.erase_phantom_by_id
+
+        def added(view: sublime.View, key: str, *args: Any) -> int:
+            changed.append(key)
+            return add(view, key, *args)
+
+        def erased(view: sublime.View, number: int) -> None:
+            changed.append("erased")
+            erase(view, number)
+
+        with patch.multiple(sublime.View, add_phantom=added, erase_phantom_by_id=erased):
+            self.put_caret(60)
+            self.proposal.run_command("insert", {"characters": "one\ntwo\n"})
+            yield lambda: len(self.rows()) == 4
+            yield 100
+        self.assertEqual([key for key in changed if key == "qwen_companion.fillers"], ["qwen_companion.fillers"])
 
     def test_a_reverted_change_can_be_restored(self) -> Steps:
         """Issue 3: restore brings back what was proposed."""
@@ -438,6 +491,7 @@ class TestInline(ChangesCase):
         """Issue 3: the setting chooses, the command toggles the one diff."""
         yield from self.open_changes()
         self.command("toggle_diff_layout")
+        (self.folder / "b.py").write_text("x = 0\n")
         yield from self.open_diff("x = 1\n", self.folder / "b.py")
         self.assertEqual(len(diff_views(self.window, "original")), 1)
 

@@ -70,8 +70,8 @@ class TestSeveral(CompanionCase):
         [(items, pick)] = self.screen.panels
         shown = [(item.trigger, list(item.details), item.annotation) for item in items]
         expected = [
-            ("app.py", [str(self.file), "Qwen Code"], "+1 −1"),
-            ("b.py", [str(self.folder / "b.py"), "Qwen Code"], "+2 −0"),
+            ("app.py", [str(self.file), "Qwen Code"], "+1 −1 · viewed"),
+            ("b.py", [str(self.folder / "b.py"), "Qwen Code"], "+2 −0 · viewed"),
         ]
         self.assertEqual(shown, expected)
         pick(-1)
@@ -79,7 +79,7 @@ class TestSeveral(CompanionCase):
         pick(0)
         self.assertEqual((self.selected(), self.window.active_view()), (first, first[1]))
         pick(1)
-        self.assertEqual(self.selected(), [self.original, self.proposal])
+        self.assertEqual(self.selected(), [self.proposal])
         self.assertEqual(self.cli.outcomes, [])
 
     def test_a_pick_that_comes_too_late_shows_nothing(self) -> Steps:
@@ -218,7 +218,7 @@ class TestAfterwards(CompanionCase):
         yield lambda: self.screen.said("Rejected the change of app.py")
 
     def test_an_accepted_text_that_the_cli_does_not_write_is_kept(self) -> Steps:
-        """Issue 3: said, and offered in a scratch view."""
+        """Issue 3: said, and offered in a tab that the editor asks about before it goes."""
         self.set_limit("review.reviews", "WRITE_LIMIT", 0.5)
         yield from self.open_diff(PROPOSAL)
         self.proposal.run_command("append", {"characters": "# mine\n"})
@@ -226,7 +226,7 @@ class TestAfterwards(CompanionCase):
         yield from self.closed()
         kept = lambda: [view for view in self.window.views() if text_of(view) == PROPOSAL + "# mine\n"]  # noqa: E731
         yield kept
-        self.assertTrue(kept()[0].is_scratch())
+        self.assertFalse(kept()[0].is_scratch())
         self.assertIsNone(kept()[0].file_name())
         self.assertTrue(self.screen.said("Qwen Code has not written app.py"))
         self.assertEqual((self.file.read_text(), self.window.active_view()), (FILE, self.view))

@@ -47,7 +47,7 @@ class TestUnseen(CompanionCase):
         self.file.write_text(PROPOSAL)
         yield 50
         self.assertEqual(self.window.active_view(), self.proposal)
-        self.assertEqual(self.selected(), [self.original, self.proposal])
+        self.assertEqual(self.selected(), [self.proposal])
 
     def test_keys_and_saves_wait_until_the_diff_has_been_there_for_a_moment(self) -> Steps:
         """Issue 11 §1: gone to, and on the screen for a second."""

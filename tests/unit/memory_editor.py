@@ -10,6 +10,7 @@ from companion.chat.transcript.render import Render
 from companion.editor import WindowStatus
 from companion.libraries.guard import Trouble
 from companion.review.changes import Edit
+from companion.review.disk import Encodings
 from companion.review.marks import Marks
 from companion.review.review import Review
 from companion.server.port import OpenFile, Selection, ServedWindow, WindowState
@@ -25,7 +26,8 @@ class Diff:
     marks: Marks | None
     version: int = 0
     """How often the person has edited the text."""
-    changed_on_disk: bool = False
+    disk_states: list[str] = field(default_factory=list)
+    """What was said of the file on disk, the latest last."""
 
 
 @dataclass
@@ -114,9 +116,16 @@ class MemoryEditor:
                 diff.text = edit.apply(diff.text)
             diff.version += 1
 
-    def review_changed_on_disk(self, review: Review) -> None:
+    async def encodings(self, path: str) -> Encodings:
+        return Encodings()
+
+    def review_disk_changed(self, review: Review) -> None:
         if diff := self.diffs.get(review.number):
-            diff.changed_on_disk = True
+            diff.disk_states.append(review.disk_state)
+
+    def reload_review(self, review: Review) -> None:
+        if diff := self.diffs.get(review.number):
+            diff.original = review.original
 
     async def review_text(self, review: Review) -> str | None:
         diff = self.diffs.get(review.number)

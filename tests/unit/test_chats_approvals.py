@@ -235,13 +235,13 @@ def test_a_file_that_is_as_proposed_already_is_nobodys_answer(asked: Asked, proj
         [diff] = await room.diff()
         assert diff.original == "old\n"
         await room.reviews.look()
-        assert not diff.changed_on_disk
+        assert diff.disk_states == []
         path.write_bytes(b"old\r\n")  # the daemon says nothing of the ends of the lines
         await room.reviews.look()
-        assert not diff.changed_on_disk
+        assert diff.disk_states == []
         path.write_text("new\n\n")
         await room.reviews.look()
-        assert diff.changed_on_disk
+        assert diff.disk_states == ["changed"]
         assert votes(room) == []
 
     asked(test)
@@ -263,7 +263,7 @@ def test_for_another_machine_no_file_is_read(asked: Asked, project: Path, monkey
         await room.reviews.look()
         path.write_text("changed\n")
         await room.reviews.look()
-        assert not diff.changed_on_disk
+        assert diff.disk_states == []
 
     asked(test)
 

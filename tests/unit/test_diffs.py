@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from companion.companion import Companion
 from companion.review import reviews as review_module
 from companion.review import targets as targets_module
 from companion.review.compare import Change
+from companion.review.source_text import SourceText
 from companion.review.targets import Target
 from companion.settings import Settings
 
@@ -243,6 +246,7 @@ ABSOLUTE = os.path.abspath("a.txt")
         ("openDiff", {"filePath": ABSOLUTE, "newContent": 7}, "newContent"),
         ("openDiff", {"filePath": ABSOLUTE, "newContent": ["secret"]}, "newContent"),
         ("openDiff", {"filePath": os.path.dirname(ABSOLUTE), "newContent": "secret"}, "folder"),
+        ("openDiff", {"filePath": os.devnull, "newContent": "secret"}, "not a regular file"),
         ("closeDiff", {}, "filePath"),
         ("closeDiff", {"filePath": 7}, "filePath"),
         ("closeDiff", {"filePath": None}, "filePath"),
@@ -376,6 +380,10 @@ class TestWritten:
         assert text == "new\n"
 
 
+def keep_endings(number: int, keeps: bool, companion: Companion) -> None:
+    companion.reviews.keep_endings(number, keeps=keeps)
+
+
 class TestOnDisk:
     """The file may change while its diff is open."""
 
@@ -405,7 +413,7 @@ class TestOnDisk:
         cli.open_diff(path, "new\n")
         diff = running.diff(path)
         Path(path).write_text("other\n")
-        until(lambda: diff.changed_on_disk)
+        until(lambda: diff.disk_states == ["changed"])
 
     def test_a_file_that_is_only_touched_is_not(self, running: Running, cli: Cli, stream: Stream, path: str):
         """D1."""
@@ -416,8 +424,98 @@ class TestOnDisk:
         cli.open_diff(other, "x\n")
         later = running.diff(other)
         Path(other).write_text("y\n")
-        until(lambda: later.changed_on_disk)
-        assert not diff.changed_on_disk
+        until(lambda: later.disk_states)
+        assert diff.disk_states == []
+
+    def test_the_warning_ends_with_its_cause_and_names_a_deleted_file(self, running: Running, cli: Cli, path: str):
+        """Issue 11 §6: "changed on disk" stayed for ever."""
+        cli.open_diff(path, "new\n")
+        diff = running.diff(path)
+        Path(path).write_text("other\n")
+        until(lambda: diff.disk_states == ["changed"])
+        Path(path).unlink()
+        until(lambda: diff.disk_states == ["changed", "deleted"])
+        os.mkdir(path)
+        until(lambda: diff.disk_states[2:] == ["unreadable"])
+        os.rmdir(path)
+        Path(path).write_bytes(b"old\r\n")
+        until(lambda: diff.disk_states[-1] == "same")
+
+    def test_the_file_can_be_read_again(self, running: Running, cli: Cli, stream: Stream, path: str):
+        """Issue 11 §6: the warning offers it."""
+        cli.open_diff(path, "new\n")
+        diff = running.diff(path)
+        Path(path).write_text("other\n")
+        until(lambda: diff.disk_states == ["changed"])
+        running.do(lambda companion: companion.reviews.reload(diff.review.number))
+        until(lambda: diff.original == "other\n")
+        assert diff.review.disk_state == "same"
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFO")
+    def test_a_file_that_becomes_unreadable_leaves_the_other_diffs_alone(
+        self, running: Running, cli: Cli, stream: Stream, project: Path, path: str
+    ):
+        """Issue 11 §4: `look` died of it every 2 s, and every other diff was blind."""
+        bad = str(project / "bad.txt")
+        cli.open_diff(bad, "x\n")
+        first = running.diff(bad)
+        os.mkfifo(bad)
+        until(lambda: first.disk_states == ["unreadable"])
+        cli.open_diff(path, "new\n")
+        running.diff(path)
+        Path(path).write_text("new\n")
+        assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "new\n"}
+
+    def test_the_change_of_line_endings_can_be_reverted(self, running: Running, cli: Cli, stream: Stream, path: str):
+        """Issue 11 §6: a change of the endings or of the mark alone is a change."""
+        Path(path).write_bytes(b"a\r\nb\r\n")
+        for keeps, text, content in (
+            (False, "a\nb\n", "\ufeffa\nb\n"),
+            (True, "a\nb\n", "a\r\nb\r\n"),
+            (True, "a\nB\n", "a\r\nB\r\n"),
+        ):
+            cli.open_diff(path, "\ufeffa\nb\n")
+            review = running.diff(path).review
+            assert review.endings == "byte order mark added, CRLF → LF in 2 lines"
+            keep = partial(keep_endings, review.number, keeps)
+            running.do(keep)
+            running.accept(path, text)
+            assert stream.take("ide/diffAccepted")["content"] == content
+            Path(path).write_bytes(b"a\r\nb\r\n")
+
+    def test_an_accepted_text_is_kept_though_its_file_cannot_be_read(
+        self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
+    ):
+        """Issue 11 §4: the text was lost."""
+        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.2)
+        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
+        monkeypatch.setattr(review_module, "stamp", lambda _: None)
+        cli.open_diff(path, "new\n")
+        running.diff(path)
+        Path(path).unlink()
+        os.mkdir(path)
+        running.accept(path, "mine\n")
+        assert [text for _, _, text, _ in until(lambda: running.editor.kept)] == ["mine\n"]
+
+    def test_a_large_text_with_mixed_endings_is_restored_off_the_loop(
+        self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, stream: Stream, path: str
+    ):
+        """Issue 11 §8: an accept of 100,000 lines held the loop for 572 ms."""
+        threads: list[str] = []
+        restore = SourceText.restore
+
+        def watched(self: SourceText, *args: Any) -> str:
+            threads.append(threading.current_thread().name)
+            return restore(self, *args)
+
+        monkeypatch.setattr(SourceText, "restore", watched)
+        text = "".join(f"line {number}" + ("\r\n" if number % 3 else "\n") for number in range(10_000))
+        cli.open_diff(path, text)
+        running.accept(path, running.diff(path).text + "mine\n")
+        assert stream.take("ide/diffAccepted")["content"] == text + "mine\r\n"
+        loop = running.do(lambda _: threading.current_thread().name)
+        assert threads
+        assert loop not in threads
 
 
 class TestChanges:

@@ -5,7 +5,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from companion.review.source_text import SourceText
+from companion.review.source_text import SourceText, endings_change
 
 BOM = "\ufeff"
 ODD = [
@@ -123,3 +123,15 @@ def test_an_empty_text_can_be_filled():
     """D3: a new file is proposed empty, and the person writes."""
     assert SourceText("").restore("a\nb\n") == "a\nb\n"
     assert SourceText(BOM).restore("a\n") == BOM + "a\n"
+
+
+def test_a_change_of_line_endings_or_of_the_mark_is_described():
+    """Issue 11 §6."""
+    described = lambda old, new: endings_change(SourceText(old), SourceText(new))  # noqa: E731
+    assert described("a\nb\n", "a\r\nb\r\n") == "LF → CRLF in 2 lines"
+    assert described("a\r\nb\nc\n", "a\nb\nc\r\nd") == "CRLF → LF in 1 line, LF → CRLF in 1 line"
+    assert described("a\n", BOM + "a\n") == "byte order mark added"
+    assert described(BOM + "a\r\n", "a\r") == "byte order mark removed, CRLF → CR in 1 line"
+    assert described("a\r\nb\r\n", "a\r\nB\nc\r\n") == ""
+    assert described("a\nb", "x\r\ny") == ""
+    assert described("a\nb\n", "a\nb\n") == described("", "a\r\n") == ""

@@ -8,6 +8,7 @@ import sublime
 import sublime_plugin
 
 from .. import package
+from ..minihtml import safe
 
 if TYPE_CHECKING:
     from .diffs import Diffs
@@ -111,6 +112,32 @@ class QwenCompanionToggleDiffLayoutCommand(_DiffCommand):
         diff.toggle_layout()
 
 
+class QwenCompanionCloseDiffViewCommand(sublime_plugin.TextCommand):
+    """Close one view of a diff, and not all views that are selected beside it."""
+
+    def run(self, edit: sublime.Edit) -> None:
+        """Without its original, the diff is inline; without its proposal, it is rejected."""
+        self.view.close()
+
+    def is_visible(self) -> bool:
+        """It is not shown in menus."""
+        return False
+
+
+class QwenCompanionReopenRejectedCommand(sublime_plugin.WindowCommand):
+    """Open the text of a diff that was rejected in this run."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is one."""
+        adapter = package.adapter()
+        return adapter is not None and adapter.diffs.has_rejected
+
+    def run(self) -> None:
+        """Open the only one, or choose from a list."""
+        if adapter := package.adapter():
+            adapter.diffs.reopen(self.window)
+
+
 class _WindowDiffsCommand(sublime_plugin.WindowCommand):
     """A command on all diffs of a window."""
 
@@ -167,6 +194,8 @@ class QwenCompanionPendingDiffsCommand(_WindowDiffsCommand):
 
 def _item(diff: DiffView) -> Any:
     review, counts = diff.review, diff.counts
-    annotation = f"+{counts.inserted} −{counts.deleted}" if counts else ""
+    seen = diff.attention.was_shown
+    state = "edited" if diff.is_edited else "viewed" if seen else "not viewed"
+    annotation = " · ".join([f"+{counts.inserted} −{counts.deleted}", state] if counts else [state])
     kind = (sublime.KindId.COLOR_GREENISH, "D", "Diff")
-    return sublime.QuickPanelItem(review.name, [review.file_path, review.owner.cli], annotation, kind)
+    return sublime.QuickPanelItem(review.name, [safe(review.file_path), safe(review.owner.cli)], annotation, kind)

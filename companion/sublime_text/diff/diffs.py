@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sublime
 
 from ...review.port import NOT_EDITABLE
-from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_window, is_visible
+from ..minihtml import safe
+from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_window, is_visible, real_path
 from .actions import ChangeActions
+from .kept import open_kept
 from .leftovers import clear
-from .view import DiffView, Layout
+from .marks import ANY_GENERATION
+from .view import NUMBER_SETTING, DiffView, Layout
 
 if TYPE_CHECKING:
     from ...review.changes import Edit
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
 
 GO_KEY = "F8"
 """The key of Go to Diff."""
+REJECTED_KEPT = 20
+"""The number of rejected texts that can be reopened."""
 QUIET = 150
 """Milliseconds without an edit before the changes are marked again."""
 
@@ -42,6 +48,10 @@ class Diffs:
         self._tell = tell
         self._layout = layout
         self._open: dict[int, DiffView] = {}
+        self._by_file: dict[str, list[DiffView]] = {}
+        """The diffs of each file, by its real path."""
+        self._rejected: deque[tuple[str, str, sublime.Syntax | None]] = deque(maxlen=REJECTED_KEPT)
+        """The texts that were rejected in this run, the latest last: name, text, syntax."""
 
     def open(self, review: Review, marks: Marks | None) -> None:
         """Show a review in its session's window.
@@ -57,12 +67,16 @@ class Diffs:
         code = self._focus.last_code(window)
         group = max(window.get_view_index(code)[0] if code else window.active_group(), 0)
         before, contents = self._focus.before(window, focus), GroupContents(window, group)
+        # A new file has nothing on the left.
+        layout: Layout = self._layout(window) if review.disk.exists else "inline"
         is_focused = focus is not None and is_visible(focus)
         beside = focus if is_focused and contents.shows(focus) else None
         is_behind = beside is not None and self.find(beside) is not None
-        diff = DiffView(window, group, review, self._layout(window), before, lambda href: self._clicked(diff, href))
+        diff = DiffView(window, group, review, layout, before, lambda href: self._clicked(diff, href))
         diff.actions = ChangeActions(diff, lambda *args: self._ask_edits(diff, *args))
         self._open[review.number] = diff
+        if review.is_here:
+            self._by_file.setdefault(real_path(review.file_path), []).append(diff)
         diff.show_marks(marks)
         if is_behind:
             contents.restore()
@@ -95,6 +109,9 @@ class Diffs:
         diff = self._open.pop(review.number, None)
         if diff is None:
             return
+        diff.is_kept = True
+        if diff in (same := self._by_file.get(real_path(review.file_path), [])):
+            same.remove(diff)
         window = diff.window
         focus = self._focus.last(window) if window.is_valid() else None
         was_in_diff = focus in diff.views
@@ -118,19 +135,23 @@ class Diffs:
             diff.show(view if view and is_visible(view) and diff.window.get_view_index(view)[0] == diff.group else None)
             after.restore()
 
-    def changed_on_disk(self, review: Review) -> None:
-        """The file differs from what the diff shows."""
+    def update_header(self, review: Review) -> None:
+        """Something has changed that the header of a diff says."""
         if diff := self._open.get(review.number):
-            diff.warn_changed_on_disk()
+            diff.update_header()
 
-    def orphan(self, review: Review) -> None:
-        """Nobody waits for this review."""
+    def reload(self, review: Review) -> None:
+        """The file on disk was read again."""
         if diff := self._open.get(review.number):
-            diff.orphan()
+            diff.reload()
+            self._compare_now(diff)
 
     def find(self, view: sublime.View) -> DiffView | None:
         """The diff that a view belongs to."""
-        return next((diff for diff in self._open.values() if view in (diff.original, diff.proposal)), None)
+        if not self._open or view.settings().get(DIFF_SETTING) is None:
+            return None
+        number: Any = view.settings().get(NUMBER_SETTING)
+        return self._open.get(number)
 
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
         """The diffs of a window, in the order of their opening."""
@@ -152,7 +173,7 @@ class Diffs:
     def reject(self, diff: DiffView, *, by_key: bool = False) -> None:
         """The person rejects."""
         if self._may_answer(diff, by_key=by_key):
-            self._reject(diff)
+            self._reject_deliberately(diff)
 
     def accept_all(self, window: sublime.Window) -> None:
         """Accept every diff of a window, after a question if the person has not seen all of them."""
@@ -169,7 +190,7 @@ class Diffs:
     def reject_all(self, window: sublime.Window) -> None:
         """Reject every diff of a window."""
         for diff in self.in_window(window):
-            self._reject(diff)
+            self._reject_deliberately(diff)
 
     def show(self, diff: DiffView) -> None:
         """Go to a diff: show it and focus its proposal."""
@@ -192,6 +213,7 @@ class Diffs:
         if not self._open or window.active_view() != view:
             return
         for diff in self.in_window(window):
+            diff.wake()
             if view in diff.views:
                 diff.attention.shown()
                 diff.attention.focused()
@@ -217,14 +239,50 @@ class Diffs:
         if diff and view == diff.proposal:
             version = view.change_count()
             sublime.set_timeout(lambda: self._compare(diff, version), QUIET)
-        for other in self._open.values() if view.file_name() else ():
-            other.file_edited(view)
+        elif self._by_file and (name := view.file_name()):
+            for other in self._by_file.get(real_path(name), ()):
+                other.file_edited(view)
+
+    def view_closing(self, view: sublime.View) -> None:
+        """A view is about to close. Closing the proposal rejects it, and keeps what the person has edited."""
+        diff = self.find(view)
+        if diff and view == diff.proposal and diff.is_edited:
+            self._keep(diff, diff.window)
 
     def view_closed(self, view: sublime.View) -> None:
-        """A view was closed. Closing the proposal rejects it."""
-        diff = self.find(view)
-        if diff and view == diff.proposal:
-            self._reject(diff)
+        """A view was closed. Without its original, a diff is inline."""
+        for diff in list(self._open.values()):
+            if view == diff.proposal:
+                self._reject(diff)
+            elif view == diff.original:
+                diff.go_inline()
+
+    def window_closing(self, window: sublime.Window, *, elsewhere: bool) -> None:
+        """A window or its project is about to close: keep what the person has edited in its diffs."""
+        for diff in self.in_window(window):
+            if diff.is_edited:
+                others = [other for other in sublime.windows() if other != window] if elsewhere else [window]
+                self._keep(diff, others[0] if others else window)
+
+    def reopen(self, window: sublime.Window) -> None:
+        """Open the text of a diff that was rejected."""
+        kept = list(reversed(self._rejected))
+
+        def picked(index: int) -> None:
+            if index >= 0:
+                open_kept(window, *kept[index], takes_focus=True)
+
+        if len(kept) == 1:
+            picked(0)
+        else:
+            details = [safe(text[:200].strip().partition("\n")[0]) for _, text, _ in kept]
+            items = [sublime.QuickPanelItem(one[0], detail) for one, detail in zip(kept, details, strict=True)]
+            window.show_quick_panel(items, picked)
+
+    @property
+    def has_rejected(self) -> bool:
+        """Whether there is a rejected text to reopen."""
+        return bool(self._rejected)
 
     def clear_leftovers(self, window: sublime.Window) -> list[str]:
         """Sublime has restored a window's views. Close those of old diffs; the result names the tabs that were kept."""
@@ -235,15 +293,41 @@ class Diffs:
     def close_all(self) -> None:
         """The package is unloaded: close its diffs, except those that the person has edited."""
         for diff in self._open.values():
-            if diff.text() in (None, diff.review.shown):
-                diff.close()
-            else:
+            if diff.is_edited:
                 diff.release()
+                why = f"The diff of {diff.review.name} has ended. Your edits are kept in its tab."
+                diff.window.status_message(f"QwenCompanion: {why}")
+            else:
+                diff.close()
         self._open.clear()
+        self._by_file.clear()
 
     def _compare(self, diff: DiffView, version: int) -> None:
         if diff.needs_marks(version) and (text := diff.text()) is not None:
             self._tell(lambda reviews: reviews.compare(diff.review.number, text, version))
+
+    def _compare_now(self, diff: DiffView) -> None:
+        if (text := diff.text()) is not None:
+            version = diff.proposal.change_count()
+            self._tell(lambda reviews: reviews.compare(diff.review.number, text, version))
+
+    def _keep(self, diff: DiffView, window: sublime.Window) -> None:
+        """Keep the text of a diff that closes without an answer."""
+        text, name, syntax = diff.text(), diff.review.name, diff.proposal.syntax()
+        if text is None or diff.is_kept:
+            return
+        diff.is_kept = True
+
+        def keep() -> None:
+            target = window
+            if not target.is_valid():  # the last one has closed
+                sublime.run_command("new_window")
+                target = sublime.active_window()
+            open_kept(target, name, text, syntax)
+            why = f"The diff of {name} was closed without an answer. Your edits are kept in a tab."
+            target.status_message(f"QwenCompanion: {why}")
+
+        sublime.set_timeout(keep)
 
     def _ask_edits(self, diff: DiffView, target: Target, text: str, version: int) -> None:
         self._tell(lambda reviews: reviews.edit(diff.review.number, target, text, version))
@@ -266,6 +350,12 @@ class Diffs:
     def _accept(self, diff: DiffView, text: str) -> None:
         self._tell(lambda reviews: reviews.accept(diff.review.number, text))
 
+    def _reject_deliberately(self, diff: DiffView) -> None:
+        if (text := diff.text()) is not None:
+            self._rejected.append((diff.review.name, text, diff.proposal.syntax()))
+            diff.is_kept = True
+        self._reject(diff)
+
     def _reject(self, diff: DiffView) -> None:
         self._tell(lambda reviews: reviews.reject(diff.review.number))
 
@@ -287,12 +377,22 @@ class Diffs:
                 diff.actions.move(-1)
             case "revert" | "restore":
                 generation, _, fingerprint = of.partition(":")
-                if generation == str(diff.generation):
+                if generation in (str(diff.generation), ANY_GENERATION):
                     diff.actions.follow(what, fingerprint)
                 else:
                     diff.window.status_message("QwenCompanion: This link is out of date.")
+            case "endings":
+                self._keep_endings(diff, keeps=of == "revert")
+            case "reload":
+                self._tell(lambda reviews: reviews.reload(diff.review.number))
             case _:
                 pass
+
+    def _keep_endings(self, diff: DiffView, *, keeps: bool) -> None:
+        def keep(reviews: Reviews) -> None:
+            reviews.keep_endings(diff.review.number, keeps=keeps)
+
+        self._tell(keep)
 
 
 def _is_of_diff(view: sublime.View) -> bool:

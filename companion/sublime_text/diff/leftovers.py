@@ -37,6 +37,7 @@ def clear(view: sublime.View) -> bool:
 def let_go(view: sublime.View) -> None:
     """Turn a view of a diff into an ordinary one."""
     view.set_read_only(False)
+    view.set_scratch(False)  # so that the editor asks before the text goes
     for name in (DIFF_SETTING, SHOWN_SETTING):
         view.settings().erase(name)
 

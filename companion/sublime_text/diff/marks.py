@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,17 +13,23 @@ from ...review.marks import MAX_LINKS
 from ..style import LINK_COLOUR
 
 if TYPE_CHECKING:
-    from ...review.marks import Filler, Points, Side
+    from ...review.marks import Filler, Marks, Points, Side
 
 CHANGES = "qwen_companion.changes"
 """Key of the regions of the changes. If there are many, further keys have the suffixes .1, .2 and so on."""
 AT_ONCE = 4_000
 """The number of regions that are added at once."""
+FILLERS_AT_ONCE = 100
+"""The number of fillers that are changed at once."""
+ANY_GENERATION = "any"
+"""In the links of fillers: a filler is never left over, and stays if it is the same in the next drawing."""
 WORDS = "qwen_companion.words"
 FILLERS = "qwen_companion.fillers"
 
 MAX_DECORATED = MAX_LINKS
 """With more changes than this there are no fillers and links: thousands of phantoms make an editor slow."""
+
+REVERTED = "qwen_companion.reverted"
 
 _FILLER = (
     "<body><style>"
@@ -30,7 +37,8 @@ _FILLER = (
     "html.dark {{ --filler: color(var(--background) blend(white 95%)); }}"
     "body {{ margin: 0; }}"
     "div {{ padding-top: {above}px; line-height: {line}px; background-color: var(--filler); }}"
-    "</style><div>&nbsp;</div></body>"
+    "a {{ text-decoration: none; }}"
+    "</style><div>{content}</div></body>"
 )
 _LINK = f'<a style="color: {LINK_COLOUR}" href="{{href}}">{{text}}</a>'
 _LINES = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.DRAW_EMPTY
@@ -61,30 +69,33 @@ class SideMarks:
         self._scope = scope
         self._clicked = clicked
         self._marks_gaps = marks_gaps
-        self._fillers: list[int] = []
+        self._fillers: dict[int, str] = {}
+        """The phantoms and what they show."""
+        self.are_fillers_exact = True
+        """The fillers are as high as the lines that they stand for."""
 
-    def steps(self, side: Side, links: Sequence[str], *, inline: bool) -> list[Callable[[], None]]:
+    def steps(self, side: Side, *, inline: bool, links: Links | None = None) -> list[Callable[[], None]]:
         """The steps that draw the marks. Each is short, so that the UI thread stays responsive.
-
-        `links` names the changes for their links.
 
         In an inline diff, Sublime draws the lines itself and needs no fillers.
         """
         few = are_few(side)
         lines = side.lines if self._marks_gaps else [points for points in side.lines if points[0] < points[1]]
         parts = [lines[at : at + AT_ONCE] for at in range(0, len(lines), AT_ONCE)] or [[]]
+        texts = links.of_changes(in_fillers=not inline) if links and few else []
         steps: list[Callable[[], None]] = [
-            lambda at=at, part=part: self._draw_lines(_key(at), part, links if few else (), inline=inline)
+            lambda at=at, part=part: self._draw_lines(_key(at), part, texts, inline=inline)
             for at, part in enumerate(parts)
         ]
         words = [] if inline else side.words
-        fillers = side.fillers if few and not inline else []
+        fillers = self._contents(side, links) if few and not inline else []
         return [
             *steps,
             lambda: self._erase_lines(len(parts)),
             lambda: self._view.add_regions(WORDS, _regions(words), self._scope, flags=_OUTLINED),
-            self._erase_fillers,
-            *(lambda at=at: self._add_fillers(fillers[at : at + 100]) for at in range(0, len(fillers), 100)),
+            lambda: self._draw_reverted(links),
+            *self._filler_steps(fillers),
+            lambda: self._measure(side),
         ]
 
     def clear(self) -> None:
@@ -97,35 +108,126 @@ class SideMarks:
         with no_collection():
             self._add_lines(key, lines, links, _NOT_DRAWN if inline else _LINES)
 
-    def _add_lines(self, key: str, lines: Sequence[Points], names: Sequence[str], flags: sublime.RegionFlags) -> None:
+    def _add_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], flags: sublime.RegionFlags) -> None:
         if self._clicked:
-            links = [_LINK.format(href=f"revert:{name}", text="↩ revert") for name in names]
             color = self._view.style_for_scope(self._scope).get("foreground", "")
-            self._view.add_regions(key, _regions(lines), self._scope, "", flags, links, color, self._clicked)
+            self._view.add_regions(key, _regions(lines), self._scope, "", flags, list(links), color, self._clicked)
         else:
-            self._view.add_regions(key, _regions(lines), self._scope, flags=flags)
+            # A region may not fill its row to the end in the editor; the icon marks it all the same.
+            self._view.add_regions(key, _regions(lines), self._scope, "dot", flags)
+
+    def _draw_reverted(self, links: Links | None) -> None:
+        if self._clicked:
+            regions, texts = (_regions(links.places), links.of_reverted()) if links else ([], [])
+            self._view.add_regions(REVERTED, regions, "comment", "circle", _NOT_DRAWN, texts, "", self._clicked)
 
     def _erase_lines(self, start: int) -> None:
         while self._view.get_regions(_key(start)):
             self._view.erase_regions(_key(start))
             start += 1
 
-    def _erase_fillers(self) -> None:
-        for phantom in self._fillers:
-            self._view.erase_phantom_by_id(phantom)
-        self._fillers.clear()
-
-    def _add_fillers(self, fillers: Sequence[Filler]) -> None:
+    def _contents(self, side: Side, links: Links | None) -> list[tuple[int, str]]:
+        """Where there are fillers, and what they show."""
         height = self._view.line_height()
-        self._fillers += [
-            self._view.add_phantom(
-                FILLERS,
-                sublime.Region(point),
-                _FILLER.format(above=(lines - 1) * height, line=height),
-                sublime.PhantomLayout.BLOCK,
-            )
-            for point, lines in fillers
+        named = deque(links.in_fillers() if links else ())
+        found: list[tuple[int, str]] = []
+        for point, lines in side.fillers:
+            content = named.popleft()[1] if named and named[0][0] == (point, lines) else "&nbsp;"
+            found.append((point, _FILLER.format(above=(lines - 1) * height, line=height, content=content)))
+        return found
+
+    def _filler_steps(self, fillers: Sequence[tuple[int, str]]) -> list[Callable[[], None]]:
+        """Only the fillers that differ are changed, a few at once, since each moves the text below it."""
+        there: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
+        for region, phantom in zip(self._view.query_phantoms(list(self._fillers)), self._fillers, strict=True):
+            there[region.a, self._fillers[phantom]].append(phantom)
+        new: list[tuple[int, str]] = []
+        for filler in fillers:
+            if same := there.get(filler):
+                same.pop()
+            else:
+                new.append(filler)
+        old = [phantom for phantoms in there.values() for phantom in phantoms]
+        if len(old) + len(new) <= FILLERS_AT_ONCE:
+            return [lambda: self._holding_the_caret(lambda: self._change_fillers(old, new))] if old or new else []
+        return [
+            lambda: self._change_fillers(old, []),
+            *(
+                lambda at=at: self._change_fillers([], new[at : at + FILLERS_AT_ONCE])
+                for at in range(0, len(new), FILLERS_AT_ONCE)
+            ),
         ]
+
+    def _change_fillers(self, old: Sequence[int], new: Sequence[tuple[int, str]]) -> None:
+        for phantom in old:
+            self._view.erase_phantom_by_id(phantom)
+            del self._fillers[phantom]
+        for point, content in new:
+            phantom = self._view.add_phantom(
+                FILLERS, sublime.Region(point), content, sublime.PhantomLayout.BLOCK, self._clicked
+            )
+            self._fillers[phantom] = content
+
+    def _erase_fillers(self) -> None:
+        self._change_fillers(list(self._fillers), [])
+
+    def _holding_the_caret(self, change: Callable[[], None]) -> None:
+        """Keep the caret's line where it is on the screen: phantoms above it move it (the editor's issue 5894)."""
+        view = self._view
+        carets = [region.b for region in view.sel() if view.visible_region().contains(region.b)]
+        before = view.text_to_layout(carets[0])[1] if carets else 0
+        change()
+        if carets and (moved := view.text_to_layout(carets[0])[1] - before):
+            x, y = view.viewport_position()
+            view.set_viewport_position((x, y + moved), animate=False)
+
+    def _measure(self, side: Side) -> None:
+        """Whether a filler is as high as its lines, to a pixel."""
+        if not self._fillers or not side.fillers:
+            return
+        point, lines = side.fillers[0]
+        row = self._view.rowcol(point)[0]
+        after = self._view.text_point(row + 1, 0)
+        if self._view.rowcol(after)[0] == row + 1:
+            found = self._view.text_to_layout(after)[1] - self._view.text_to_layout(point)[1]
+            self.are_fillers_exact = abs(found - (lines + 1) * self._view.line_height()) <= 1
+
+
+class Links:
+    """The links of a proposal's changes."""
+
+    def __init__(self, marks: Marks, generation: int) -> None:
+        self._marks = marks
+        self._generation = generation
+
+    @property
+    def places(self) -> list[Points]:
+        """Where changes were reverted."""
+        return [one.points for one in self._marks.reverted]
+
+    def of_changes(self, *, in_fillers: bool) -> list[str]:
+        """The annotation of each change. What only went has its link in a filler, if there are fillers."""
+        return [
+            "" if gone and in_fillers else _revert(str(self._generation), name, gone)
+            for name, gone in zip(self._marks.fingerprints, self._marks.gone, strict=False)
+        ]
+
+    def of_reverted(self) -> list[str]:
+        """The annotation of each change that was reverted."""
+        return [
+            _LINK.format(href=f"restore:{self._generation}:{one.fingerprint}", text="restore")
+            for one in self._marks.reverted
+        ]
+
+    def in_fillers(self) -> list[tuple[Filler, str]]:
+        """The fillers of lines that only went, from the top, and their links."""
+        pairs = zip(self._marks.fingerprints, self._marks.gone, strict=False)
+        return [(gone, _revert(ANY_GENERATION, name, gone)) for name, gone in pairs if gone]
+
+
+def _revert(generation: str, name: str, gone: Filler | None) -> str:
+    text = f"↩ restore {gone[1]} line{'s' * (gone[1] != 1)}" if gone else "↩ revert"
+    return _LINK.format(href=f"revert:{generation}:{name}", text=text)
 
 
 def change_regions(view: sublime.View) -> list[sublime.Region]:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import sublime
 
 INTERVAL = 25
 """Milliseconds between two polls while the diff is on the screen."""
-HIDDEN_INTERVAL = 250
-"""Milliseconds between two polls while it is not."""
+IDLE_INTERVAL = 100
+"""Milliseconds between two polls if nothing has moved for a while."""
+IDLE_POLLS = 80
+"""Polls without a movement after which there are fewer."""
+ECHO = 0.25
+"""Seconds within which a side gets where it was sent, if the editor is slow to say so."""
+
+Position = tuple[float, float]
 
 
 class ScrollTogether:
-    """Keeps two views level until one of them is closed.
+    """Keeps two views level until one of them is closed. It polls only while they are on the screen.
 
     `across` maps a vertical position of the first (0) or the second (1) view to the corresponding one of the other.
     """
@@ -29,26 +36,53 @@ class ScrollTogether:
         self._is_shown = is_shown
         self._across = across
         self._seen = self._positions()
+        self._late: dict[int, float] = {}
+        """When a side was sent to a position that the editor has not confirmed yet."""
         self._wanted = True
-        self._look_later()
+        self._is_polling = False
+        self._idle = 0
+        self.wake()
+
+    def wake(self) -> None:
+        """The views may be on the screen again."""
+        if self._wanted and not self._is_polling and self._is_shown():
+            self._is_polling = True
+            self._idle = 0
+            sublime.set_timeout(self._poll, INTERVAL)
 
     def close(self) -> None:
         """Stop."""
         self._wanted = False
 
-    def _look_later(self) -> None:
-        sublime.set_timeout(self._look, INTERVAL if self._is_shown() else HIDDEN_INTERVAL)
-
-    def _look(self) -> None:
-        if not self._wanted or not all(view.is_valid() for view in self._views):
+    def _poll(self) -> None:
+        self._is_polling = False
+        if not self._wanted or not all(view.is_valid() for view in self._views) or not self._is_shown():
             return
+        self._is_polling = True
         now = self._positions()
-        moved = next((i for i in range(2) if now[i] != self._seen[i]), None)
-        if moved is not None and (level := self._across(moved, now[moved])) != now[1 - moved]:
-            other = self._views[1 - moved]
-            other.set_viewport_position((other.viewport_position()[0], level), animate=False)
+        moved = [side for side in (0, 1) if now[side] != self._seen[side] and not self._is_echo(side)]
+        if moved:
+            self._follow(self._focused() if len(moved) == 2 else moved[0], now)
         self._seen = self._positions()
-        self._look_later()
+        self._idle = 0 if moved else self._idle + 1
+        sublime.set_timeout(self._poll, INTERVAL if self._idle < IDLE_POLLS else IDLE_INTERVAL)
 
-    def _positions(self) -> tuple[float, float]:
-        return self._views[0].viewport_position()[1], self._views[1].viewport_position()[1]
+    def _follow(self, side: int, now: tuple[Position, Position]) -> None:
+        x, y = now[side]
+        level = x, self._across(side, y)
+        if level != now[1 - side]:
+            other = self._views[1 - side]
+            other.set_viewport_position(level, animate=False)
+            if other.viewport_position() == now[1 - side]:
+                self._late[1 - side] = time.monotonic()
+
+    def _is_echo(self, side: int) -> bool:
+        """Whether a side has only got, late, where it was sent."""
+        return self._focused() != side and time.monotonic() - self._late.pop(side, 0.0) < ECHO
+
+    def _focused(self) -> int:
+        window = self._views[0].window()
+        return 0 if window and window.active_view() == self._views[0] else 1
+
+    def _positions(self) -> tuple[Position, Position]:
+        return self._views[0].viewport_position(), self._views[1].viewport_position()

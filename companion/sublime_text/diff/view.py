@@ -14,7 +14,7 @@ from ..windows import DIFF_SETTING, FocusBefore, GroupContents, is_visible, show
 from .attention import Attention
 from .header import Header, original_header, orphaned_header, proposal_header
 from .leftovers import let_go, remember
-from .marks import SideMarks, are_few, change_regions
+from .marks import Links, SideMarks, are_few, change_regions
 from .scroll import ScrollTogether
 from .steps import in_steps
 
@@ -26,8 +26,15 @@ if TYPE_CHECKING:
 
 Layout = Literal["side_by_side", "inline"]
 
+KEYS_STATUS = "zy_qwen_companion_keys"
+_PRIMARY = "⌘" if sublime.platform() == "osx" else "Ctrl+"
+KEYS = f"Accept {_PRIMARY}S · Reject Shift+Esc · Next change F7 · Next diff F8"
+"""In the status bar while the focus is in a diff."""
+NUMBER_SETTING = "qwen_companion.review"
+"""On the views of a diff: the number of its review."""
 PATH_SETTING = "qwen_companion.file_path"
 """On the views of a diff: the path exactly as the CLI sent it."""
+_DISK_WARNINGS = {"changed": "changed on disk", "deleted": "deleted on disk", "unreadable": "can't be read now"}
 CHUNK = 500_000
 """The number of characters that are inserted into a view at once."""
 
@@ -55,6 +62,8 @@ class DiffView:
         self.actions: ChangeActions
         """Set by the owner of the diff."""
         self.attention = Attention()
+        self.is_kept = False
+        """What the person has edited has been kept in a tab."""
         self.generation = 0
         """Counts the drawings of the links, so that one of an older drawing can be told."""
         self._act = act
@@ -64,11 +73,14 @@ class DiffView:
         self._like = next((view for view in own if view.window() == window), next(iter(own), None))
         self._marks: Marks | None = None
         self._is_filled = False
+        self._is_edited_early = False
+        """The person has edited the proposal before all of it was there."""
         self._filled_version: int | None = None
         self._is_original_filled = False
         self._drawing: object = None
-        self._warned: list[str] = []
-        self._is_changed_on_disk = False
+        self._was_dirty = False
+        self._is_exact = True
+        """The view of the proposal holds the very text; the editor may change characters such as NUL."""
         self._scroll: ScrollTogether | None = None
         self.original: sublime.View | None = None
         if layout == "side_by_side":
@@ -78,6 +90,11 @@ class DiffView:
         revert = act if review.is_editable else None
         self._proposal_marks = SideMarks(self.proposal, "markup.inserted", revert, marks_gaps=True)
         self._fill(self.proposal, review.shown, self._filled)
+
+    @property
+    def _is_inline(self) -> bool:
+        """Whether Sublime's inline diff is shown. A new file has nothing to compare with: its lines are marked."""
+        return self.layout == "inline" and self.review.disk.exists
 
     @property
     def views(self) -> list[sublime.View]:
@@ -99,12 +116,25 @@ class DiffView:
         views = [*([beside] if beside else []), *self.views]
         show_in_group(self.window, self.group, [sheet for view in views if (sheet := view.sheet())])
         self.attention.shown()
+        self.wake()
+
+    def wake(self) -> None:
+        """The diff may be on the screen again."""
+        if self._scroll:
+            self._scroll.wake()
 
     def text(self) -> str | None:
         """The current text of the proposal, or None if its view is closed."""
         if not self.proposal.is_valid():
             return None
-        return self.proposal.substr(sublime.Region(0, self.proposal.size())) if self._is_filled else self.review.shown
+        if not self._is_filled or not self._is_exact:
+            return self.review.shown
+        return self.proposal.substr(sublime.Region(0, self.proposal.size()))
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the person has edited the proposal."""
+        return self.text() not in (None, self.review.shown)
 
     def needs_marks(self, version: int) -> bool:
         """Whether the marks of this version of the proposal are still to be computed."""
@@ -138,28 +168,34 @@ class DiffView:
         """Go to the next or the previous change from the caret, and wrap around at the end."""
         starts = [region.begin() for region in change_regions(self.proposal)]
         if not starts:
+            self.window.status_message("QwenCompanion: There is no change.")
             return
         caret = self.proposal.sel()[0].b if len(self.proposal.sel()) else 0
         further = [start for start in starts if (start - caret) * step > 0]
         target = (min(further) if step > 0 else max(further)) if further else starts[0 if step > 0 else -1]
+        wrapped = "" if further else ", from the top again" if step > 0 else ", from the bottom again"
         self.proposal.sel().clear()
         self.proposal.sel().add(target)
         self.window.focus_view(self.proposal)
         self.proposal.show_at_center(target)
+        at = starts.index(target) + 1
+        self.window.status_message(f"QwenCompanion: Change {at} of {len(starts)}{wrapped}")
 
-    def warn_changed_on_disk(self) -> None:
-        """The file has changed since the diff was opened."""
-        self._is_changed_on_disk = True
+    def update_header(self) -> None:
+        """What the header says has changed."""
+        self._show_headers()
+
+    def reload(self) -> None:
+        """The file on disk has been read again: show it."""
+        if self.original and self.original.is_valid():
+            self._fill_original(self.original)
+        self.proposal.set_reference_document(self.review.original)
         self._show_headers()
 
     def file_edited(self, view: sublime.View) -> None:
-        """A view of a file was edited. If it is the file of this diff, update the warnings."""
-        if self._is_filled and view in self._views_of_file() and self._warned != self._warnings():
+        """A view of the diff's file was edited: there may be something to warn of, or no longer."""
+        if self._is_filled and view.is_dirty() != self._was_dirty:
             self._show_headers()
-
-    def orphan(self) -> None:
-        """Say that nobody waits for the outcome."""
-        self._show_headers()
 
     def toggle_layout(self) -> None:
         """Switch between side by side and inline. The proposal's view, text and undo history stay."""
@@ -179,6 +215,11 @@ class DiffView:
         self._draw()
         self.show()
         self.window.focus_view(self.proposal)
+
+    def go_inline(self) -> None:
+        """The original was closed: show the diff inline."""
+        if self.layout == "side_by_side" and self.proposal.is_valid():
+            self.toggle_layout()
 
     def take_over(self, closing: DiffView) -> None:
         """Another diff is about to close. If this one covers it, this one takes over what to restore later."""
@@ -213,7 +254,9 @@ class DiffView:
         view.set_scratch(True)
         settings = view.settings()
         settings.set(DIFF_SETTING, side)
+        settings.set(NUMBER_SETTING, self.review.number)
         settings.set(PATH_SETTING, self.review.file_path)
+        view.set_status(KEYS_STATUS, KEYS)
         settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
         syntax = self._like.syntax() if self._like else None
         if syntax := syntax or sublime.find_syntax_for_file(self.review.file_path, self.review.shown[:1000]):
@@ -226,21 +269,32 @@ class DiffView:
         view = self._new_view("original", f"{self.review.name} (on disk)")
         self._original_header = Header(view, self._act)
         self._original_marks = SideMarks(view, "markup.deleted")
+        self._fill_original(view)
+        return view
+
+    def _fill_original(self, view: sublime.View) -> None:
         self._is_original_filled = False
 
         def filled() -> None:
             view.set_read_only(True)
             self._is_original_filled = True
-            if self.original == view:  # it may be filled later than the proposal
+            if self.original in (None, view):  # it may be filled later than the proposal
                 self._draw()
 
+        view.set_read_only(False)
+        view.run_command("qwen_companion_edit_diff", {"edits": [[0, view.size(), ""]]})
         self._fill(view, self.review.original, filled)
-        return view
 
     def _fill(self, view: sublime.View, text: str, then: Callable[[], None]) -> None:
+        seen = view.change_count()
+
         def insert(start: int) -> None:
+            nonlocal seen
+            if view.change_count() != seen:
+                self._is_edited_early = True
             edit = [view.size(), view.size(), text[start : start + CHUNK]]
             view.run_command("qwen_companion_edit_diff", {"edits": [edit]})
+            seen = view.change_count()
 
         def finish() -> None:
             if self._like is None and view.settings().get("detect_indentation"):
@@ -256,10 +310,12 @@ class DiffView:
         in_steps([*steps, lambda: (insert(last), finish())], view.is_valid)
 
     def _filled(self) -> None:
-        self._is_filled = True
-        if self.proposal.size() == len(self.review.shown):  # otherwise the person has edited it already
+        if not self._is_edited_early:
             self._filled_version = self.proposal.change_count()
-        self.proposal.set_read_only(not self.review.is_editable)
+            shown = self.proposal.substr(sublime.Region(0, self.proposal.size()))
+            self._is_exact = shown == self.review.shown
+        self._is_filled = True
+        self.proposal.set_read_only(not self.review.is_editable or not self._is_exact)
         self.proposal.set_reference_document(self.review.original)
         self._draw()
 
@@ -270,15 +326,15 @@ class DiffView:
         self._show_headers()
         if side_by_side and self.original and self._scroll is None:
             self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown, self._across)
-        if not side_by_side:
+        if self._is_inline:
             self._show_inline(shown=True)
         if marks is None:
             return
         self.generation += 1
-        links = [f"{self.generation}:{one}" for one in marks.fingerprints]
-        steps = self._proposal_marks.steps(marks.proposal, links, inline=not side_by_side)
+        links = Links(marks, self.generation) if self.review.is_editable else None
+        steps = self._proposal_marks.steps(marks.proposal, inline=self._is_inline, links=links)
         if side_by_side and self.original and self._is_original_filled:
-            steps += self._original_marks.steps(marks.original, [], inline=False)
+            steps += self._original_marks.steps(marks.original, inline=False)
         drawing = self._drawing = object()
         in_steps(steps, lambda: self._drawing is drawing and all(view.is_valid() for view in self.views))
 
@@ -292,24 +348,22 @@ class DiffView:
             self.proposal.sel().add_all(carets)
 
     def _show_headers(self) -> None:
-        content = proposal_header(
-            self.review.owner.cli,
-            self.counts,
-            self._note(),
-            is_editable=self.review.is_editable,
-        )
-        if self.review.orphaned:
-            content = orphaned_header(self.review.owner.cli)
-        warnings = self._warned = self._warnings()
-        title = "Current file" if self.review.disk.exists else "New file"
+        review = self.review
+        content = orphaned_header(review.owner.cli) if review.orphaned else ""
+        content = content or proposal_header(review, self.counts, self._note())
+        reloads = review.disk_state in ("changed", "deleted") and review.is_editable
+        title = "Current file" if review.disk.exists else "New file"
         if self.original and self.original.is_valid():
-            self._original_header.show(original_header(title, warnings))
+            self._original_header.show(original_header(title, self._warnings(), offers_reload=reloads))
             self._proposal_header.show(content)
         else:
-            title = "" if self.review.disk.exists else title
-            self._proposal_header.show(f"{content} {original_header(title, warnings)}")
+            title = "" if review.disk.exists else title
+            warned = original_header(title, self._warnings(), offers_reload=reloads)
+            self._proposal_header.show(f"{content} {warned}")
 
     def _note(self) -> str:
+        if not self._is_exact:
+            return "The editor can't show this text exactly, so it can't be edited."
         if self._marks is None:
             return "Too large or not a text: changes are not marked."
         if are_few(self._marks.proposal):
@@ -321,13 +375,14 @@ class DiffView:
 
     def _warnings(self) -> list[str]:
         warnings: list[str] = []
-        if any(view.is_dirty() for view in self._views_of_file()):
+        self._was_dirty = any(view.is_dirty() for view in self._views_of_file())
+        if self._was_dirty:
             warnings.append("open with unsaved edits")
         folders = self.window.folders() if self.review.is_here else []
         if folders and not any(_is_below(self.review.file_path, folder) for folder in folders):
             warnings.append("outside this window's folders")
-        if self._is_changed_on_disk:
-            warnings.append("changed on disk")
+        if self.review.disk_state != "same":
+            warnings.append(_DISK_WARNINGS[self.review.disk_state])
         return warnings
 
     def _views_of_file(self) -> list[sublime.View]:
@@ -336,7 +391,8 @@ class DiffView:
     def _across(self, side: int, y: float) -> float:
         """The vertical position on the other side that corresponds to one of the original (0) or the proposal (1)."""
         marks, original = self._marks, self.original
-        if marks is None or original is None or are_few(marks.proposal):
+        exact = self._proposal_marks.are_fillers_exact and (not original or self._original_marks.are_fillers_exact)
+        if marks is None or original is None or (exact and are_few(marks.proposal)):
             return y
         views, lines = (original, self.proposal), (marks.original.lines, marks.proposal.lines)
         here, there, ours, theirs = views[side], views[1 - side], lines[side], lines[1 - side]

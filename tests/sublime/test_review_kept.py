@@ -1,0 +1,218 @@
+"""No edit is lost, and the header says what is so (issue 11 §5 and §6)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
+
+FILE = 'def greet(name):\n    print("hi")\n'
+PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
+MINE = PROPOSAL + "# mine\n"
+
+
+class TestKept(CompanionCase):
+    """Text that would be lost."""
+
+    def open_edited(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        self.proposal.assign_syntax("scope:source.json")
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+
+    def kept(self, window: sublime.Window | None = None) -> list[sublime.View]:
+        views = (window or self.window).views()
+        return [view for view in views if text_of(view) == MINE and view.name() == "app.py (your edits)"]
+
+    def test_an_edited_proposal_whose_tab_is_closed_is_kept(self) -> Steps:
+        """Issue 11 §5: with its syntax; not scratch, so the editor asks before it goes; and nothing is selected."""
+        yield from self.open_edited()
+        self.proposal.close()
+        yield lambda: self.kept() and self.cli.outcomes
+        [view] = self.kept()
+        syntax = view.syntax()
+        self.assertEqual((view.is_scratch(), syntax and syntax.scope), (False, "source.json"))
+        self.assertEqual(list(view.sel()), [sublime.Region(0)])
+        yield lambda: self.screen.said("app.py", "edits are kept")
+        self.assertEqual([method for method, _ in self.cli.outcomes], ["ide/diffRejected"])
+        self.assertEqual(self.window.active_view(), self.view)
+
+    def test_an_unedited_proposal_leaves_nothing(self) -> Steps:
+        """Issue 11 §5."""
+        yield from self.open_diff(PROPOSAL)
+        self.proposal.close()
+        yield from self.closed()
+        yield 100
+        self.assertEqual(self.window.views(), [self.view])
+
+    def test_an_edited_proposal_of_a_project_that_closes_is_kept(self) -> Steps:
+        """Issue 11 §5."""
+        yield from self.open_edited()
+        loaded("sublime_text.listeners").QwenCompanionListener().on_pre_close_project(self.window)
+        yield lambda: self.cli.outcomes and self.kept()
+        yield from self.closed()
+        self.assertEqual(len(self.kept()), 1)
+
+    def test_an_edited_proposal_of_a_window_that_closes_is_kept_in_another(self) -> Steps:
+        """Issue 11 §5."""
+        before = {window.id() for window in sublime.windows()}
+        old = {view.id() for window in sublime.windows() for view in window.views()}
+        sublime.run_command("new_window")
+        yield lambda: {window.id() for window in sublime.windows()} - before
+        try:
+            yield from self.open_edited()
+            self.window.run_command("close_window")
+            found = lambda: [v for w in sublime.windows() for v in self.kept(w) if v.id() not in old]  # noqa: E731
+            yield lambda: found() and self.cli.outcomes
+            self.assertEqual(len(found()), 1)
+        finally:
+            for window in sublime.windows():
+                for view in self.kept(window):
+                    if view.id() not in old:
+                        view.set_scratch(True)
+                        view.close()
+                if window.id() not in before:
+                    window.run_command("close_window")
+
+    def test_a_rejected_text_can_be_reopened(self) -> Steps:
+        """Issue 11 §5: a deliberate reject leaves no tab."""
+        yield from self.open_edited()
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
+        yield 100
+        self.assertEqual(self.kept(), [])
+        self.window.run_command("qwen_companion_reopen_rejected")
+        if self.screen.panels:  # texts of other tests
+            self.screen.panels[-1][1](0)
+        yield lambda: len(self.kept()) == 1
+
+    def test_saves_in_a_proposal_are_answered(self) -> Steps:
+        """Issue 11 §5: they were swallowed."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.proposal)
+        listener = loaded("sublime_text.listeners").QwenCompanionListener()
+        said = lambda: [text for text in self.screen.messages if "not saved as a file" in text]  # noqa: E731
+        self.window.run_command("save")
+        self.assertEqual(len(said()), 1)
+        for name, instead in (("save_as", ("noop", {})), ("prompt_save_as", ("noop", {})), ("save_all", None)):
+            before = len(said())
+            self.assertEqual(listener.on_text_command(self.proposal, name, None), instead)
+            self.assertEqual(len(said()), before + 1)
+        self.assertEqual(self.cli.outcomes, [])
+
+    def test_closing_the_left_side_closes_one_tab_and_the_diff_goes_inline(self) -> Steps:
+        """Issue 9 §5: Ctrl+W closes every selected tab (the editor's issue 4643)."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.original)
+        listener = loaded("sublime_text.listeners").QwenCompanionListener()
+        for name in ("close", "close_file"):
+            told = listener.on_window_command(self.window, name, None)
+            self.assertEqual(told, ("qwen_companion_close_diff_view", {}))
+        self.original.run_command("qwen_companion_close_diff_view")
+        yield lambda: not diff_views(self.window, "original")
+        yield 100
+        self.assertEqual((self.cli.outcomes, self.proposal.is_valid()), ([], True))
+        yield lambda: self.proposal.settings().get("qwen_companion.inline")
+        self.proposal.run_command("qwen_companion_toggle_diff_layout")
+        yield lambda: diff_views(self.window, "original")
+
+    def test_a_text_that_the_view_changes_is_sent_as_it_came(self) -> Steps:
+        """Issue 9 §5: NUL (the editor's issues 393 and 1939)."""
+        insert = sublime.View.insert
+
+        def without_nul(view: sublime.View, edit: sublime.Edit, point: int, text: str) -> int:
+            return insert(view, edit, point, text.replace("\0", " "))
+
+        with patch.object(sublime.View, "insert", without_nul):
+            yield from self.open_diff("a\0b\n")
+            yield lambda: "can't show this text exactly" in self.screen.header(self.proposal)
+        self.assertTrue(self.proposal.is_read_only())
+        yield from self.accepted()
+        self.assertEqual(self.content, "a\0b\n")
+
+
+class TestHeader(CompanionCase):
+    """What differs besides the text, and what is so on disk."""
+
+    def test_a_change_of_line_endings_alone_is_shown_and_can_be_reverted(self) -> Steps:
+        """Issue 11 §6."""
+        yield from self.open_diff(FILE.replace("\n", "\r\n"))
+        yield lambda: "LF → CRLF in 2 lines" in self.screen.header(self.proposal)
+        self.screen.click(self.proposal, "endings:revert")
+        yield lambda: "not LF → CRLF in 2 lines" in self.screen.header(self.proposal)
+        self.screen.click(self.proposal, "endings:restore")
+        yield lambda: "↩ revert" in self.screen.header(self.proposal)
+        self.screen.click(self.proposal, "endings:revert")
+        yield lambda: "not LF" in self.screen.header(self.proposal)
+        yield from self.accepted()
+        self.assertEqual(self.content, FILE)
+
+    def test_the_file_that_has_changed_can_be_reloaded(self) -> Steps:
+        """Issue 11 §6: the warning goes when it is no longer true."""
+        self.set_limit("companion", "TICK", 0.1)
+        yield from self.open_diff(PROPOSAL)
+        yield lambda: self.screen.header(self.original)
+        self.file.unlink()
+        yield lambda: "deleted on disk" in self.screen.header(self.original)
+        self.file.write_text(FILE)
+        yield lambda: "⚠" not in self.screen.header(self.original)
+        self.file.write_text("x = 1\n" + FILE)
+        yield lambda: "changed on disk reload" in self.screen.header(self.original)
+        self.screen.click(self.original, "reload")
+        yield lambda: text_of(self.original) == "x = 1\n" + FILE
+        yield lambda: "⚠" not in self.screen.header(self.original)
+        yield lambda: "+1 −2 in 2 changes" in self.screen.header(self.proposal)
+        self.assertTrue(self.original.is_read_only())
+
+    def test_a_file_that_is_open_by_another_path_is_the_same_file(self) -> Steps:
+        """Issue 11 §6: symbolic links and real paths (macOS's `/tmp`, linked projects)."""
+        link = Path(f"{self.folder}-link")
+        try:
+            link.symlink_to(self.folder, target_is_directory=True)
+        except OSError:
+            return self.skipTest("links can't be made here")
+        self.addCleanup(link.unlink)
+        self.view.settings().set("tab_size", 3)
+        self.view.run_command("append", {"characters": "# unsaved\n"})
+        yield from self.open_diff(PROPOSAL, link / "app.py")
+        yield lambda: "unsaved edits" in self.screen.header(self.original)
+        self.assertEqual(self.proposal.settings().get("tab_size"), 3)
+        self.view.run_command("undo")
+        yield lambda: "unsaved edits" not in self.screen.header(self.original)
+
+    def test_the_encoding_is_that_of_the_files_view(self) -> Steps:
+        """Issue 11 §6."""
+        path = self.folder / "russian.txt"
+        path.write_bytes("привет\n".encode("cp1251"))
+        with patch.object(sublime.View, "encoding", lambda _: "Cyrillic (Windows 1251)"):
+            yield from self.open_view("russian.txt")
+            yield from self.open_diff("пока\n", path)
+        self.assertEqual(text_of(self.original), "привет\n")
+
+    def test_hostile_text_stays_text(self) -> Steps:
+        """Issue 11 §7: a file named `<b>&<a href='subl:…'>x` became a link."""
+        name = "<b>&<a href='subl:exit'>x"
+        yield from self.open_diff(PROPOSAL, self.folder / name)
+        self.window.run_command("qwen_companion_pending_diffs")
+        [(items, _)] = self.screen.panels
+        self.assertEqual(items[0].trigger, name)
+        details: Any = items[0].details
+        [path, _] = details
+        self.assertNotIn("<", path)
+        self.assertIn("&lt;b&gt;&amp;&lt;a href=", path)
+        loaded("sublime_text.panels").choose(self.window, [("caption", name, lambda: None)], "")
+        self.assertNotIn("<", self.screen.panels[-1][0][0].details)
+        header = loaded("sublime_text.diff.header")
+        review = loaded("review.review").Review
+        owner = type("Owner", (), {"cli": name, "window": 1})()
+        made = review(owner, name, loaded("review.source_text").SourceText(""), endings=name)
+        for content in (
+            header.proposal_header(made, None, name),
+            header.orphaned_header(name),
+            header.original_header(name, [name]),
+        ):
+            self.assertNotIn("<b>", content)
+            self.assertNotIn("subl:exit'>", content)
