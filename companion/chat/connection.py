@@ -306,6 +306,7 @@ async def _follow(
     client: Client, session: Session, stream: EventStream, conversation: Conversation, backoff: _Backoff
 ) -> None:
     measuring = asyncio.create_task(_measure(client, session, conversation))
+    choosing: asyncio.Task[None] | None = None
     try:
         is_measured = False
         async for envelope in stream.envelopes:
@@ -316,6 +317,11 @@ async def _follow(
                 raise _StaleError
             if envelope.id is not None:
                 backoff.reset()
+            if isinstance(envelope.event, events.TurnCompleted) and conversation.asked(envelope.prompt).startswith("/"):
+                # A command may have switched the model or the mode, of which no event tells.
+                if choosing:
+                    choosing.cancel()
+                choosing = asyncio.create_task(_choose(client, session, conversation))
             is_measured |= isinstance(envelope.event, agent.UsageUpdate)
             # 0.21.2 doesn't tell by itself.
             if isinstance(envelope.event, events.TurnCompleted) and not is_measured:
@@ -323,6 +329,15 @@ async def _follow(
                 measuring = asyncio.create_task(_measure(client, session, conversation))
     finally:
         measuring.cancel()
+        if choosing:
+            choosing.cancel()
+
+
+async def _choose(client: Client, session: Session, conversation: Conversation) -> None:
+    """Ask for the models and the modes."""
+    with contextlib.suppress(DaemonError):
+        if client.has("session_context"):
+            conversation.set_choices(await client.choices(session))
 
 
 async def _measure(client: Client, session: Session, conversation: Conversation) -> None:

@@ -121,6 +121,11 @@ class Conversation:
         """Whether a prompt has a turn, waits for one, or is over without one."""
         return prompt in self._turns or prompt in self._queue or prompt in self._over
 
+    def asked(self, prompt: str | None) -> str:
+        """The text of a prompt that has a turn; empty if there is none."""
+        turn = self._turns.get(prompt or "")
+        return turn.asked if turn else ""
+
     def look(self) -> Snapshot:
         """A snapshot with the turns that have changed since the last one."""
         changed = tuple(turn.show() for turn in self._turns.values() if turn.key in self._dirty)

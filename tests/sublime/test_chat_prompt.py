@@ -205,6 +205,40 @@ class TestMentions(ChatCase):
         self.assertEqual(self.sent.pictures, ("/p.png", "/q.png"))
 
 
+class TestSlashCommands(ChatCase):
+    """Issue 12: what harms in a session of the daemon is translated, or not offered."""
+
+    def test_clear_and_its_other_names_begin_a_new_chat(self) -> Steps:
+        for text in ("/clear", "/new ", "/reset now"):
+            self.chats.calls.clear()
+            self.type(text)
+            self.window.run_command("qwen_companion_chat_send")
+            yield from self.told("begin")
+            self.assertEqual(self.chats.of("send"), [])
+            self.assertEqual(self.prompt, "")
+
+    def test_model_alone_asks_which(self) -> Steps:
+        models = (self.view_values.Choice("a", "A"), self.view_values.Choice("b", "B"))
+        self.show(model="a", models=models)
+        self.type("/model")
+        self.window.run_command("qwen_companion_chat_send")
+        yield lambda: self.screen.panels
+        self.screen.pick("B")
+        yield from self.told("switch_model")
+        for text in ("/model b", "/clearly", "say /clear"):
+            self.chats.calls.clear()
+            self.type(text)
+            self.window.run_command("qwen_companion_chat_send")
+            yield from self.told("send")
+
+    def test_commands_without_a_use_are_not_offered(self) -> Steps:
+        self.show(commands=tuple(self.view_values.Command(name, "", "") for name in ("bug", "docs", "init")))
+        self.type("/")
+        found = self.listener().on_query_completions(self.view, "", [self.view.sel()[0].b])
+        self.assertEqual([item.trigger for item in found.completions], ["/init"])
+        yield 1
+
+
 class TestCompletions(ChatCase):
     def complete(self) -> Any:
         return self.listener().on_query_completions(self.view, "", [self.view.sel()[0].b])

@@ -301,6 +301,27 @@ def test_a_slow_view_gets_few_looks_and_the_reader_goes_on():
     chatting(test)
 
 
+def test_the_model_that_a_command_has_switched_to_is_asked_for():
+    """Issue 12: the daemon sends no event after `/model …`."""
+
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        stream = await person.stream()
+        await person.state("live")
+        daemon.routes["GET /session/s/context"] = 200, {"state": {"models": {"currentModelId": "other"}}}
+        for number, text in ((1, "Hello"), (4, "/model other")):
+            content = {"type": "text", "text": text}
+            update = {"sessionUpdate": "user_message_chunk", "content": content}
+            stream.send("session_update", number, text, update=update)
+            stream.say(number + 1, "x", text)
+            stream.send("turn_complete", number + 2, text, stopReason="end_turn")
+            if number == 1:
+                await until(lambda: len(person.conversation.turns) == 1 and person.conversation.status.last == "done")
+                assert person.conversation.status.model == "m"
+        await until(lambda: person.conversation.status.model == "other")
+
+    chatting(test)
+
+
 def test_a_daemon_without_a_context_tells_nothing_of_models():
     async def test(daemon: FakeDaemon) -> None:
         daemon.capabilities("/w")

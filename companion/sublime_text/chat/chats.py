@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import sublime
 
 from ...chat.mentions import mentions
 from ...chat.prompt import Draft
+from ...chat.slash import translated
 from ..panels import NO_ANSWER, say
 from ..windows import Focus, is_chat, is_visible
 from . import html
@@ -128,9 +129,20 @@ class ChatViews:
             return
         if text is None:
             chat.sent()
+        if instead := translated(draft.text):
+            self._do_instead(chat, instead)
+            return
         window, status = chat.window.id(), chat.render.status if chat.render else None
         in_turn = mid_turn and status is not None and status.running is not None
         self._tell(lambda chats: chats.send(window, draft, mid_turn=in_turn))
+
+    def _do_instead(self, chat: ChatView, what: Literal["new", "model", "mode"]) -> None:
+        """Do what a slash command is for."""
+        if what == "new":
+            window = chat.window.id()
+            self._tell(lambda chats: chats.begin(window))
+        else:
+            chat.window.run_command(f"qwen_companion_chat_{what}")
 
     def cancel(self, chat: ChatView) -> None:
         """End the turn that runs."""

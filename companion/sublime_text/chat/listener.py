@@ -9,6 +9,7 @@ import sublime
 import sublime_plugin
 
 from ...chat.mentions import mention, open_mention
+from ...chat.slash import offered
 from .. import package
 from ..panels import say
 from ..windows import CHAT_SETTING, is_chat
@@ -201,7 +202,7 @@ def _completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.Compl
     Without completions of ours there are none at all: Enter would insert a word instead of sending the prompt.
     """
     if open_command(before) is not None:
-        commands = chat.render.status.commands if chat.render else ()
+        commands = offered(chat.render.status.commands) if chat.render else []
         items = [
             _completion(f"/{command.name}", f"/{command.name} ", command.hint, _COMMAND, command.description)
             for command in commands
