@@ -26,6 +26,7 @@ from ..daemon.errors import (
     NotConnectedError,
     SessionGoneError,
     StreamLostError,
+    TroubleError,
 )
 from ..daemon.locality import where
 from ..daemon.process import launch
@@ -37,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 BACKOFF = (0.2, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds before each try; the last one repeats."""
+MAX_ASKED = 60.0
+"""Seconds that a daemon may ask to wait."""
 LEAVE_LIMIT = 0.5
 """Seconds to detach from a session."""
 
@@ -74,8 +77,8 @@ class _Backoff:
 
     def after(self, error: DaemonError) -> float:
         """Seconds before the next try after an error."""
-        asked = error.retry_after if isinstance(error, BusyError) else None
-        return max(self.next(), asked or 0)
+        asked = error.retry_after if isinstance(error, BusyError | TroubleError) else None
+        return max(self.next(), min(asked or 0, MAX_ASKED))
 
 
 @dataclass(slots=True)
@@ -104,6 +107,8 @@ class Connection:
         """Whether the session is left to the next instance, so that nobody detaches from it."""
         self._settings = settings
         self._attachment: _Attachment | None = None
+        self._known: set[str] = set()
+        """The addresses at which a daemon has answered."""
         self._broken = ""
         self._again = asyncio.Event()
 
@@ -203,9 +208,11 @@ class Connection:
             raise BrokenError(why)
         if attachment and attachment.client:
             return attachment.client, attachment
-        client = Client(await self._address(conversation))
+        address = await self._address(conversation)
+        client = Client(address, is_known=address.url in self._known)
         try:
             folder = await client.connect(self.folder)
+            self._known.add(address.url)
             is_private = self.private.is_at(client.address)
             self.locality = where(client.address, client.capabilities, folder, is_private=is_private)
             if attachment is None or not self.session:

@@ -86,6 +86,8 @@ class Conversation:
         self._queue: dict[str, Queued] = {}
         self._open: dict[str, Permission] = {}
         self._is_rewound = False
+        self._noted: set[str] = set()
+        """What couldn't be read, and was told."""
         self._over: dict[str, None] = {}
         """The latest prompts that are over, those without a turn included."""
 
@@ -180,6 +182,7 @@ class Conversation:
         self._turns.clear()
         self._queue.clear()
         self._open.clear()
+        self._noted.clear()
         self._status = replace(self._status, plan=(), suggestion="")
         for envelope in history.envelopes:
             self._take(envelope)
@@ -296,7 +299,10 @@ class Conversation:
         logger.debug("Unknown %s with %s", unknown.kind, ", ".join(unknown.keys))
 
     def _unsupported(self, envelope: Envelope, unsupported: agent.Unsupported) -> None:
-        self._changing(envelope).note(f"Unsupported: {unsupported.what}.")
+        # One notice of a kind is enough, however many events can't be read.
+        if unsupported.what not in self._noted:
+            self._noted.add(unsupported.what)
+            self._changing(envelope).note(f"Unsupported: {unsupported.what}.")
 
     def _recording_degraded(self, envelope: Envelope, _event: events.RecordingDegraded) -> None:
         self._changing(envelope).note("Qwen Code can't write this conversation to disk: it can't be resumed later.")

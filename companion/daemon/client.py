@@ -52,11 +52,12 @@ Block = Mapping[str, Any]
 class Client:
     """Asks one daemon. Use it with `async with`, or close it."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, is_known: bool = False) -> None:
+        """`is_known`: whether a daemon has answered at the address before."""
         self.address = address
         self.capabilities: Capabilities | None = None
         """What the daemon can do, once `connect` has asked."""
-        self._transport = Transport(address)
+        self._transport = Transport(address, is_known=is_known)
 
     async def __aenter__(self) -> Self:
         return self

@@ -264,7 +264,7 @@ def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch)
             daemon.routes["GET /x"] = 200, {"x": "x" * 1024 * 1024}
             assert len((await client.page("/x"))["x"]) == 1024 * 1024
             daemon.routes["GET /x"] = 200, b"[" * 100_000
-            with pytest.raises(errors.NotADaemonError):
+            with pytest.raises(errors.TroubleError):
                 await client.page("/x")
 
     faked(test)
@@ -296,7 +296,10 @@ def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch)
         (500, {}, errors.RefusedError, "doesn't say why"),
         (500, {"error": "x" * 999}, errors.RefusedError, "x…"),
         (500, {"error": f"bad {TOKEN}"}, errors.RefusedError, "bad …"),
-        (500, b"oops", errors.NotADaemonError, "is not `qwen serve`"),
+        (500, b"oops", errors.TroubleError, "\\(500\\)"),
+        (502, b"<html>Bad Gateway</html>", errors.TroubleError, "\\(502\\)"),
+        (502, {"error": "upstream"}, errors.BusyError, "upstream"),
+        (202, b"<html>Sign in</html>", errors.TroubleError, "\\(200\\)"),
     ],
 )
 def test_refusals_say_what_to_do(status: int, body: Any, kind: type[DaemonError], words: str):
