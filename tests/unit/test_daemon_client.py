@@ -427,6 +427,53 @@ def test_lists_are_read_to_their_end():
     faked(test)
 
 
+QUALIFIED = ["workspace_qualified_rest_core", "workspace_session_export"]
+
+
+@pytest.mark.parametrize("features", [QUALIFIED, []])
+def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_routes(features: list[str]):
+    """Issue 12: `@` files, checks and export are the session's own."""
+
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.capabilities("/first", "/w", features=[*FEATURES, *features])
+        daemon.routes |= {
+            "GET /stat": (200, {"type": "file"}),
+            "GET /glob": (200, {"matches": ["primary.py"]}),
+            "GET /workspace/mcp": (200, {"servers": "primary"}),
+            "GET /session/s/export": (200, b"primary"),
+            "POST /sessions/delete": (200, {"removed": ["primary"]}),
+            "DELETE /session/s": (404, {"error": "x", "code": "session_not_found"}),
+            "GET /workspaces/%2Fw/stat": (200, {"type": "file"}),
+            "GET /workspaces/%2Fw/glob": (200, {"matches": ["own.py"]}),
+            "GET /workspaces/%2Fw/mcp": (200, {"servers": "own"}),
+            "GET /workspaces/%2Fw/session/s/export": (200, b"own"),
+            "POST /workspaces/%2Fw/sessions/delete": (200, {"removed": ["s"]}),
+        }
+        async with Client(daemon.address) as client:
+            await client.connect("/w")
+            assert await client.is_file("own.py") == bool(features)
+            asks = (
+                lambda: client.glob("*", 5),
+                lambda: client.page("/workspace/mcp"),
+                lambda: client.export(SESSION, "md"),
+                lambda: client.delete(SESSION),
+            )
+            if features:
+                assert [await ask() for ask in asks] == [["own.py"], {"servers": "own"}, "own", None]
+                with pytest.raises(errors.DaemonError):
+                    await client.page("/workspace/env")
+            else:
+                for ask in asks:
+                    with pytest.raises(errors.MissingFeatureError):
+                        await ask()
+            unqualified = ("GET /stat", "GET /glob", "GET /workspace/", "GET /session/s/export", "POST /sessions")
+            assert [route for route in unqualified if daemon.asked(route)] == []
+            await client.connect("/first")
+            assert await client.glob("*", 5) == ["primary.py"]
+
+    faked(test)
+
+
 def test_a_session_is_deleted_whether_it_runs_or_not():
     async def test(daemon: FakeDaemon) -> None:
         daemon.routes["DELETE /session/s"] = 404, {"error": "x", "code": "session_not_found"}
