@@ -28,6 +28,7 @@ from ..daemon.errors import (
     StreamLostError,
     TroubleError,
 )
+from ..daemon.here import is_here
 from ..daemon.locality import where
 from ..daemon.process import launch
 from ..daemon.process.private import CONNECTING, PrivateDaemon
@@ -103,6 +104,8 @@ class Connection:
         self.locality = Locality()
         self.own_clients: set[str] = set()
         """The client ids that the daemon has given us so far: a new one at each attach."""
+        self.here: set[str] = set()
+        """The addresses of which the person has said that they are on this computer."""
         self.stays = False
         """Whether the session is left to the next instance, so that nobody detaches from it."""
         self._settings = settings
@@ -130,6 +133,12 @@ class Connection:
         self.private.may_restart = True
         self._attachment = None
         self._broken = ""
+
+    def confirm_here(self) -> None:
+        """The person says that the daemon is on this computer."""
+        if self._attachment and self._attachment.client:
+            self.here.add(self._attachment.client.address.url)
+            self._again.set()
 
     def again(self) -> None:
         """Start over now: settings, private daemon, connection."""
@@ -213,8 +222,7 @@ class Connection:
         try:
             folder = await client.connect(self.folder)
             self._known.add(address.url)
-            is_private = self.private.is_at(client.address)
-            self.locality = where(client.address, client.capabilities, folder, is_private=is_private)
+            await self._locate(client, folder)
             if attachment is None or not self.session:
                 known = self.session
                 session = Session.known(known, folder) if known else await client.create(folder, scope="thread")
@@ -228,6 +236,12 @@ class Connection:
         self._attachment = attachment
         backoff.reset()
         return client, attachment
+
+    async def _locate(self, client: Client, folder: str) -> None:
+        address, is_private = client.address, self.private.is_at(client.address)
+        known_here = is_private or (address.is_loopback and address.url in self.here)
+        shown_here = known_here or await is_here(client, self.folder)
+        self.locality = where(address, client.capabilities, folder, is_here=shown_here, is_private=is_private)
 
     async def _address(self, conversation: Conversation) -> Address:
         """The daemon to use; a private one is started if none runs, and ended if it isn't wanted."""

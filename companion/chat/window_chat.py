@@ -190,6 +190,10 @@ class WindowChat:
             self._conversation.set_connection(ConnectionStatus("connecting"))
             self._connection.again()
 
+    def confirm_here(self) -> None:
+        """The person says that the daemon is on this computer, whose files are then used for diffs and links."""
+        self._connection.confirm_here()
+
     def configured(self, *, is_changed: bool) -> None:
         """The chat's settings were read. They apply at the next connection; a chat that is switched off ends now."""
         if not self._settings().enabled:
@@ -221,6 +225,7 @@ class WindowChat:
             "folder": self._connection.folder,
             "session": self._connection.session,
             "clients": sorted(self._connection.own_clients),
+            "here": sorted(self._connection.here),
             "daemon": self._connection.private.hand_over(),
             "unsent": [plain(draft) for draft in unsent],
         }
@@ -229,6 +234,7 @@ class WindowChat:
         """Take what the instance before this one has left. The chat is shown once it is opened."""
         self._connection.folder, self._connection.session = left["folder"], left["session"]
         self._connection.own_clients.update(left["clients"])
+        self._connection.here.update(left["here"])
         self._connection.private.daemon = handed_over(left)
         self._inherited = [from_plain(draft) for draft in left["unsent"]]
 

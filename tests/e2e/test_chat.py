@@ -38,7 +38,7 @@ def plugin_loaded():
 
 
 def patch():
-    from QwenCompanion.companion.sublime_text.chats import ChatViews
+    from QwenCompanion.companion.sublime_text.chat.chats import ChatViews
 
     show = ChatViews.show
 

@@ -216,7 +216,7 @@ class TestBar(ChatCase):
             self.chats.calls.clear()
             self.show(self.message("half"), state=state, last=state)
             self.assertIn(words, self.bar())
-            self.screen.click(self.view, "continue")
+            self.screen.click(self.view, "go_on")
             yield from self.told("go_on")
         self.chats.calls.clear()
         self.window.run_command("qwen_companion_chat_continue")

@@ -575,6 +575,26 @@ def test_what_cant_be_sent_comes_back(project: Path, monkeypatch: pytest.MonkeyP
     attached(project, test)
 
 
+def test_a_daemon_that_is_perhaps_elsewhere_is_believed_to_be_here_once_the_person_says_so(project: Path):
+    """Issue 12: until then no file of this computer is used for its diffs and links."""
+
+    async def test(daemon: FakeDaemon) -> None:
+        async with chatting(daemon, str(project), is_here=False) as room:
+            room.chats.open(1, room.folder)
+            await room.live()
+            where = room.render.locality
+            assert (where.is_local, where.is_known) == (False, False)
+            assert f"at 127.0.0.1:{daemon.port}, perhaps elsewhere" in room.editor.chats[1]
+            assert not room.chats._windows[1].is_local
+            room.chats.confirm_here(1)
+            await until(lambda: room.render.locality.is_local)
+            assert "on this computer" in room.editor.chats[1]
+            left = await room.chats.stop(hand_over=True)
+            assert left[1]["here"] == [daemon.address.url]
+
+    faked(test)
+
+
 def echo(stream: Stream, number: int, text: str, prompt: str = "p") -> None:
     """The daemon says what it was asked."""
     content = {"type": "text", "text": text}

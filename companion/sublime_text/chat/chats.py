@@ -210,19 +210,12 @@ class ChatViews:
 
     def _clicked(self, chat: ChatView, href: str) -> None:
         what, _, of = href.partition(":")
+        window = chat.window.id()
         match what:
-            case "cancel":
-                self.cancel(chat)
-            case "continue":
-                self.go_on(chat)
-            case "reconnect":
-                self.reconnect(chat)
-            case "dequeue":
-                window = chat.window.id()
-                self._tell(lambda chats: chats.dequeue(window, of))
-            case "unsend":
-                window = chat.window.id()
-                self._tell(lambda chats: chats.unsend(window, of))
+            case "cancel" | "reconnect" | "go_on" | "confirm_here":
+                self._tell(lambda chats: getattr(chats, what)(window))
+            case "dequeue" | "unsend":
+                self._tell(lambda chats: getattr(chats, what)(window, of))
             case "detach":
                 chat.detach(int(of))
             case "vote" | "answer":
@@ -273,6 +266,8 @@ def open_link(chat: ChatView, link: Link) -> None:
     is_elsewhere = path.startswith(("//", "\\\\")) and not path.startswith(folder)
     if is_elsewhere:
         say(chat.window, f"{path} is on another computer.")
+    elif not where.is_known:
+        say(chat.window, f"It is not known whether {link.path} is on this computer. If so, say it above the prompt.")
     elif not where.is_local:
         say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
     elif not os.path.isfile(path):
