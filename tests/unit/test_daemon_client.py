@@ -201,7 +201,8 @@ async def speaking(head: str, part: bytes, pause: float, act: Callable[[Client],
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal said
-        with contextlib.suppress(OSError):
+        # Up to Python 3.11, asyncio logs a callback's task that was cancelled as an error.
+        with contextlib.suppress(OSError, asyncio.CancelledError):
             await reader.readuntil(b"\r\n\r\n")
             writer.write(f"HTTP/1.1 {head}\r\n".encode())
             while True:
@@ -209,6 +210,7 @@ async def speaking(head: str, part: bytes, pause: float, act: Callable[[Client],
                 await writer.drain()
                 said += len(part)
                 await asyncio.sleep(pause)
+        writer.transport.abort()
 
     server = await asyncio.start_server(speak, "127.0.0.1", 0)
     async with server, Client(Address(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")) as client:
