@@ -22,6 +22,7 @@ from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatReconnectCommand,
     QwenCompanionChatSendCommand,
     QwenCompanionChatTypeCommand,
+    QwenCompanionChatUndoCommand,
 )
 from .companion.sublime_text.chat.listener import (  # noqa: E402
     QwenCompanionChatCompleteCommand,
@@ -85,6 +86,7 @@ __all__ = (
     "QwenCompanionChatSendCommand",
     "QwenCompanionChatSessionsCommand",
     "QwenCompanionChatTypeCommand",
+    "QwenCompanionChatUndoCommand",
     "QwenCompanionCopyEnvironmentCommand",
     "QwenCompanionCopyReportCommand",
     "QwenCompanionDaemonCommand",

@@ -205,6 +205,46 @@ class TestMentions(ChatCase):
         self.assertEqual(self.sent.pictures, ("/p.png", "/q.png"))
 
 
+class TestUndo(ChatCase):
+    def test_undo_and_redo_change_the_prompt_alone_while_text_streams(self) -> Steps:
+        """Issue 12."""
+        for text in ("first", " second", " third"):
+            self.type(text)
+            self.show(self.message(f"Answer before{text}"))
+        self.view.run_command("undo")
+        self.assertEqual(self.prompt, "first second")
+        self.show(self.message("Answer, and more"))
+        shown = self.shown
+        self.view.run_command("undo")
+        self.assertEqual(self.prompt, "first")
+        self.view.run_command("redo")
+        self.assertEqual(self.prompt, "first second")
+        self.assertEqual([region.to_tuple() for region in self.view.sel()], [(self.view.size(),) * 2])
+        for _ in range(5):
+            self.view.run_command("undo")
+        self.assertEqual((self.prompt, self.shown), ("", shown))
+        self.type("new")
+        self.view.run_command("redo")
+        self.assertEqual(self.prompt, "new")
+        yield 1
+
+    def test_what_was_sent_is_not_brought_back(self) -> Steps:
+        self.type("sent")
+        self.window.run_command("qwen_companion_chat_send")
+        yield from self.told("send")
+        self.view.run_command("undo")
+        self.assertEqual(self.prompt, "")
+
+    def test_letters_of_a_word_are_one_step(self) -> Steps:
+        for letter in "one two":
+            self.type(letter)
+        self.view.run_command("undo")
+        self.assertEqual(self.prompt, "one")
+        self.view.run_command("undo")
+        self.assertEqual(self.prompt, "")
+        yield 1
+
+
 class TestSlashCommands(ChatCase):
     """Issue 12: what harms in a session of the daemon is translated, or not offered."""
 

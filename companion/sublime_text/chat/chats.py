@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
@@ -259,9 +260,13 @@ def open_link(chat: ChatView, link: Link) -> None:
     """Open a file that the chat names, at its line; say where it is if it isn't here."""
     if chat.render is None:
         return
+    if link.is_web:
+        if sublime.ok_cancel_dialog(f"Open this page in your browser?\n\n{link.path}", "Open", "Qwen Companion"):
+            webbrowser.open(link.path)
+        return
     where = chat.render.locality
     folder = where.folder or chat.folder
-    path = os.path.join(folder, link.path)
+    path = os.path.join(folder, os.path.expanduser(link.path) if where.is_local else link.path)
     # Looking for a file on another computer would send it the person's credentials.
     is_elsewhere = path.startswith(("//", "\\\\")) and not path.startswith(folder)
     if is_elsewhere:
@@ -284,7 +289,7 @@ def show_link(chat: ChatView, point: int) -> None:
         return
     where = chat.render.locality
     place = f"{link.path}:{link.line}" if link.line else link.path
-    if where.is_local:
+    if where.is_local or link.is_web:
         content = html.popup(f"Open {place}", "open")
     else:
         content = html.popup(f"{place} is on {where.host or 'another computer'}, in {where.folder}")

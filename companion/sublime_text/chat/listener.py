@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .view import ChatView
 
 Args = dict[str, Any] | None
+_STEPS = {"undo": -1, "soft_undo": -1, "redo": 1, "soft_redo": 1, "redo_or_repeat": 1}
 _INPUT = {"insert", "paste", "paste_and_indent", "insert_snippet"}
 _OF_LINES = {
     "indent",
@@ -75,6 +76,10 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
             chat.text.to_prompt()
         elif command_name in ("left_delete", "delete_word", "run_macro_file"):
             return _deletion(chat, command_name, args or {})
+        elif command_name in _STEPS:
+            return (
+                ("qwen_companion_chat_undo", {"by": _STEPS[command_name]}) if chat.text.is_in_prompt else ("noop", {})
+            )
         elif command_name == "move_to" and (args or {}).get("to") in ("bol", "hardbol") and _on_first_line(chat):
             return "qwen_companion_chat_home", {"extend": bool((args or {}).get("extend"))}
         elif command_name in _OF_LINES and _on_first_line(chat):
