@@ -81,7 +81,7 @@ class Conversation:
         self._revision = 0
         self._looked = 0
         self._turns: dict[str, TurnBuilder] = {}
-        self._dirty: set[str] = set()
+        self._dirty: dict[str, None] = {}
         self._status = Status()
         self._queue: dict[str, Queued] = {}
         self._open: dict[str, Permission] = {}
@@ -130,14 +130,14 @@ class Conversation:
 
     def look(self) -> Snapshot:
         """A snapshot with the turns that have changed since the last one."""
-        changed = tuple(turn.show() for turn in self._turns.values() if turn.key in self._dirty)
+        changed = tuple(self._turns[key].show() for key in self._dirty if key in self._turns)
         self._dirty.clear()
         self._looked = self._revision
         return Snapshot(self._revision, tuple(self._turns), changed, self.status)
 
     def look_at_all(self) -> Snapshot:
         """A snapshot with every turn."""
-        self._dirty.update(self._turns)
+        self._dirty = dict.fromkeys(self._turns)
         return self.look()
 
     # Changing
@@ -189,7 +189,7 @@ class Conversation:
         self.cursor = history.cursor
         self._end_as_seen(before, is_running=history.is_running)
         self._queue.update({queued.id: queued for queued in history.queue})
-        self._dirty.update(self._turns)
+        self._dirty = dict.fromkeys(self._turns)
         self.rebuilds += 1
         self._changed()
 
@@ -424,7 +424,7 @@ class Conversation:
         self._changed()
 
     def _touch(self, turn: TurnBuilder) -> None:
-        self._dirty.add(turn.key)
+        self._dirty[turn.key] = None
         self._changed()
 
     def _set(self, **changes: Any) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import logging
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -400,6 +401,30 @@ def test_arguments_that_are_nested_deeply_harm_nothing(project: Path, depth: int
         await until(lambda: "Still here." in room.editor.chats[1])
         assert ("nested too deeply" in room.editor.chats[1]) or depth > 1000
         assert room.connection.state == "live"
+
+    attached(project, test)
+
+
+def test_the_text_of_a_long_conversation_is_made_beside_the_loop(project: Path, monkeypatch: pytest.MonkeyPatch):
+    """Issue 12: 3,000 turns held the loop up for 2.2 s."""
+    monkeypatch.setattr(window_chat, "MANY", 2)
+    threads: list[bool] = []
+    update = window_chat.Transcript.update
+
+    def watched(*arguments: Any) -> Any:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return update(*arguments)
+
+    monkeypatch.setattr(window_chat.Transcript, "update", watched)
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        assert all(threads)
+        for number in range(1, 10):
+            stream.say(number, f"answer {number}", f"p{number}")
+        await until(lambda: "answer 9" in room.editor.chats[1])
+        assert not all(threads)
 
     attached(project, test)
 
