@@ -23,6 +23,7 @@ from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatReconnectCommand,
     QwenCompanionChatSendCommand,
     QwenCompanionChatTypeCommand,
+    QwenCompanionChatUndoCommand,
 )
 from .companion.sublime_text.chat.listener import (  # noqa: E402
     QwenCompanionChatCompleteCommand,
@@ -102,6 +103,7 @@ __all__ = (
     "QwenCompanionChatSendCommand",
     "QwenCompanionChatSessionsCommand",
     "QwenCompanionChatTypeCommand",
+    "QwenCompanionChatUndoCommand",
     "QwenCompanionCheckEditCommand",
     "QwenCompanionCheckEditorCommand",
     "QwenCompanionCheckListener",

@@ -14,12 +14,17 @@ from typing import IO, Any
 
 import sublime
 
+from companion.chat.transcript.transcript import Transcript
+from companion.conversation.conversation import Conversation
+from companion.conversation.events import read_envelope
+from companion.conversation.snapshot import Locality
 from tests.unit.fake_daemon import TOKEN
 
 from .daemon import piece
 from .editor import ROOT, Editor
 
 ANSWERS = 15
+FRAMES = 100
 CHUNKS = 10_000
 PAUSE = 0.002
 """Seconds between two pieces. That makes 500 a second, more than any model sends."""
@@ -63,7 +68,7 @@ class Chat:
         window.run_command("qwen_companion_chat")
         self.editor.wait(lambda: [view for view in window.views() if view.settings().get("qwen_companion.chat")])
         self.view = next(view for view in window.views() if view.settings().get("qwen_companion.chat"))
-        self.editor.wait(lambda: "this computer" in self.text)
+        self.editor.wait(lambda: "Files, commands and keys" in self.text)
 
     @property
     def text(self) -> str:
@@ -117,8 +122,45 @@ def long_answer(chat: Chat, held: Held) -> float:
     return took
 
 
+def conversation(turns: int) -> Conversation:
+    """One of so many turns, each with a thought, an answer with a code block, and a tool call."""
+    made = Conversation()
+    made.begin("e")
+    number = 0
+    for turn in range(turns):
+        updates: list[dict[str, Any]] = [
+            {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+            for kind, text in (
+                ("user_message_chunk", "Do it"),
+                ("agent_thought_chunk", "Hm. " * 20),
+                ("agent_message_chunk", "See `src/a.py:3`.\n```py\nx = 1\n```\nDone with it. " * 2),
+            )
+        ]
+        updates.append({"sessionUpdate": "tool_call", "toolCallId": f"t{turn}", "title": "Read", "kind": "read"})
+        events = [{"type": "session_update", "data": {"update": update}} for update in updates]
+        for event in (*events, {"type": "turn_complete", "data": {"stopReason": "end_turn"}}):
+            number += 1
+            made.apply(read_envelope({"id": number, "promptId": f"p{turn}", **event}))
+    return made
+
+
+def frame(turns: int) -> float:
+    """The median ms of a frame for a piece of an answer behind so many turns."""
+    made, transcript, took = conversation(turns), Transcript(), list[float]()
+    transcript.update(made.look_at_all(), Locality())
+    update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "word "}}
+    for _ in range(FRAMES):
+        made.apply(read_envelope({"type": "session_update", "promptId": "last", "data": {"update": update}}))
+        begun = time.perf_counter()
+        transcript.update(made.look(), Locality())
+        took.append((time.perf_counter() - begun) * 1000)
+    return statistics.median(took)
+
+
 def figures() -> dict[str, float]:
-    """The median of 15 first pieces, and one answer of 10,000 pieces."""
+    """The median of 15 first pieces; one answer of 10,000; frames in chats of several lengths."""
+    frames = {f"chat.frame_ms.{turns}": frame(turns) for turns in (10, 200)}
+    frames["chat.frame_ms.3000"] = frame(3000)
     with tempfile.TemporaryDirectory() as folder:
         editor = Editor(folder)
         chat = Chat(editor, folder)
@@ -132,4 +174,4 @@ def figures() -> dict[str, float]:
         finally:
             chat.close()
         editor.leave()
-    return {"chat.first_chunk_ms": statistics.median(first), "chat.10k_chunks_ui_ms": ten}
+    return {"chat.first_chunk_ms": statistics.median(first), "chat.10k_chunks_ui_ms": ten} | frames

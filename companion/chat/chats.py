@@ -154,6 +154,11 @@ class Chats:
         if chat := self._windows.get(window):
             chat.reconnect()
 
+    def confirm_here(self, window: int) -> None:
+        """The person says that the daemon is on this computer."""
+        if chat := self._windows.get(window):
+            chat.confirm_here()
+
     def begin(self, window: int) -> None:
         """Begin a new conversation in the window's chat."""
         if chat := self._windows.get(window):

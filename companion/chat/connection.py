@@ -27,7 +27,9 @@ from ..daemon.errors import (
     NotConnectedError,
     SessionGoneError,
     StreamLostError,
+    TroubleError,
 )
+from ..daemon.here import is_here
 from ..daemon.locality import where
 from ..daemon.process import launch
 from ..daemon.process.private import CONNECTING, PrivateDaemon
@@ -40,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 BACKOFF = (0.2, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds before each try; the last one repeats."""
+MAX_ASKED = 60.0
+"""Seconds that a daemon may ask to wait."""
 LEAVE_LIMIT = 0.5
 """Seconds to detach from a session."""
 
@@ -77,8 +81,8 @@ class _Backoff:
 
     def after(self, error: DaemonError) -> float:
         """Seconds before the next try after an error."""
-        asked = error.retry_after if isinstance(error, BusyError) else None
-        return max(self.next(), asked or 0)
+        asked = error.retry_after if isinstance(error, BusyError | TroubleError) else None
+        return max(self.next(), min(asked or 0, MAX_ASKED))
 
 
 @dataclass(slots=True)
@@ -103,10 +107,14 @@ class Connection:
         self.locality = Locality()
         self.own_clients: set[str] = set()
         """The client ids that the daemon has given us so far: a new one at each attach."""
+        self.here: set[str] = set()
+        """The addresses of which the person has said that they are on this computer."""
         self.stays = False
         """Whether the session is left to the next instance, so that nobody detaches from it."""
         self._settings = settings
         self._attachment: _Attachment | None = None
+        self._known: set[str] = set()
+        """The addresses at which a daemon has answered."""
         self._broken = ""
         self._again = asyncio.Event()
 
@@ -128,6 +136,12 @@ class Connection:
         self.private.may_restart = True
         self._attachment = None
         self._broken = ""
+
+    def confirm_here(self) -> None:
+        """The person says that the daemon is on this computer."""
+        if self._attachment and self._attachment.client:
+            self.here.add(self._attachment.client.address.url)
+            self._again.set()
 
     def again(self) -> None:
         """Start over now: settings, private daemon, connection."""
@@ -207,11 +221,12 @@ class Connection:
         if attachment and attachment.client:
             return attachment.client, attachment
         await load()
-        client = Client(await self._address(conversation))
+        address = await self._address(conversation)
+        client = Client(address, is_known=address.url in self._known)
         try:
             folder = await client.connect(self.folder)
-            is_private = self.private.is_at(client.address)
-            self.locality = where(client.address, client.capabilities, folder, is_private=is_private)
+            self._known.add(address.url)
+            await self._locate(client, folder)
             if attachment is None or not self.session:
                 known = self.session
                 session = Session.known(known, folder) if known else await client.create(folder, scope="thread")
@@ -225,6 +240,12 @@ class Connection:
         self._attachment = attachment
         backoff.reset()
         return client, attachment
+
+    async def _locate(self, client: Client, folder: str) -> None:
+        address, is_private = client.address, self.private.is_at(client.address)
+        known_here = is_private or (address.is_loopback and address.url in self.here)
+        shown_here = known_here or await is_here(client, self.folder)
+        self.locality = where(address, client.capabilities, folder, is_here=shown_here, is_private=is_private)
 
     async def _address(self, conversation: Conversation) -> Address:
         """The daemon to use; a private one is started if none runs, and ended if it isn't wanted."""
@@ -310,6 +331,7 @@ async def _follow(
     client: Client, session: Session, stream: EventStream, conversation: Conversation, backoff: _Backoff
 ) -> None:
     measuring = asyncio.create_task(_measure(client, session, conversation))
+    choosing: asyncio.Task[None] | None = None
     try:
         is_measured = False
         async for envelope in stream.envelopes:
@@ -320,6 +342,11 @@ async def _follow(
                 raise _StaleError
             if envelope.id is not None:
                 backoff.reset()
+            if isinstance(envelope.event, events.TurnCompleted) and conversation.asked(envelope.prompt).startswith("/"):
+                # A command may have switched the model or the mode, of which no event tells.
+                if choosing:
+                    choosing.cancel()
+                choosing = asyncio.create_task(_choose(client, session, conversation))
             is_measured |= isinstance(envelope.event, agent.UsageUpdate)
             # 0.21.2 doesn't tell by itself.
             if isinstance(envelope.event, events.TurnCompleted) and not is_measured:
@@ -327,6 +354,15 @@ async def _follow(
                 measuring = asyncio.create_task(_measure(client, session, conversation))
     finally:
         measuring.cancel()
+        if choosing:
+            choosing.cancel()
+
+
+async def _choose(client: Client, session: Session, conversation: Conversation) -> None:
+    """Ask for the models and the modes."""
+    with contextlib.suppress(DaemonError):
+        if client.has("session_context"):
+            conversation.set_choices(await client.choices(session))
 
 
 async def _measure(client: Client, session: Session, conversation: Conversation) -> None:

@@ -24,6 +24,7 @@ from .outbox import Outbox, from_plain, plain
 from .permissions import Approvals
 from .port import ChatScreen
 from .prompt import ChatFolder, Draft
+from .transcript.render import Render
 from .transcript.transcript import Transcript
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,8 @@ SEND_LIMIT = 60.0
 """Seconds that a prompt waits for the connection."""
 QUICK_STOP_LIMIT = 1.0
 """Seconds that a private daemon has to end by itself while the editor waits."""
+MANY = 50
+"""Turns whose text takes long to make: about 0.2 ms each."""
 FRAMES_PER_SECOND = 30
 """Snapshots that a screen gets at most."""
 
@@ -190,6 +193,10 @@ class WindowChat:
             self._conversation.set_connection(ConnectionStatus("connecting"))
             self._connection.again()
 
+    def confirm_here(self) -> None:
+        """The person says that the daemon is on this computer, whose files are then used for diffs and links."""
+        self._connection.confirm_here()
+
     def configured(self, *, is_changed: bool) -> None:
         """The chat's settings were read. They apply at the next connection; a chat that is switched off ends now."""
         if not self._settings().enabled:
@@ -221,6 +228,7 @@ class WindowChat:
             "folder": self._connection.folder,
             "session": self._connection.session,
             "clients": sorted(self._connection.own_clients),
+            "here": sorted(self._connection.here),
             "daemon": self._connection.private.hand_over(),
             "unsent": [plain(draft) for draft in unsent],
         }
@@ -229,6 +237,7 @@ class WindowChat:
         """Take what the instance before this one has left. The chat is shown once it is opened."""
         self._connection.folder, self._connection.session = left["folder"], left["session"]
         self._connection.own_clients.update(left["clients"])
+        self._connection.here.update(left["here"])
         self._connection.private.daemon = handed_over(left)
         self._inherited = [from_plain(draft) for draft in left["unsent"]]
 
@@ -310,9 +319,7 @@ class WindowChat:
         while True:
             try:
                 self._outbox.shown()
-                render = transcript.update(
-                    snapshot, self._connection.locality, self._connection.session, self._outbox.unsent
-                )
+                render = await self._render(transcript, snapshot)
                 return await self._editor.show_chat(self._window, render)
             except TimeoutError:
                 # It may have been shown or not.
@@ -328,6 +335,13 @@ class WindowChat:
                 has_failed = True
             transcript.reset()
             snapshot = conversation.look_at_all()
+
+    async def _render(self, transcript: Transcript, snapshot: Snapshot) -> Render:
+        """The text of a snapshot; that of many turns is made on another thread, so that the loop isn't held up."""
+        about = snapshot, self._connection.locality, self._connection.session, self._outbox.unsent
+        if len(snapshot.changed) > MANY:
+            return await asyncio.to_thread(transcript.update, *about)
+        return transcript.update(*about)
 
     def _look_after(self, snapshot: Snapshot) -> None:
         """What follows from a look besides that it is shown."""

@@ -81,11 +81,13 @@ class Conversation:
         self._revision = 0
         self._looked = 0
         self._turns: dict[str, TurnBuilder] = {}
-        self._dirty: set[str] = set()
+        self._dirty: dict[str, None] = {}
         self._status = Status()
         self._queue: dict[str, Queued] = {}
         self._open: dict[str, Permission] = {}
         self._is_rewound = False
+        self._noted: set[str] = set()
+        """What couldn't be read, and was told."""
         self._over: dict[str, None] = {}
         """The latest prompts that are over, those without a turn included."""
 
@@ -121,16 +123,21 @@ class Conversation:
         """Whether a prompt has a turn, waits for one, or is over without one."""
         return prompt in self._turns or prompt in self._queue or prompt in self._over
 
+    def asked(self, prompt: str | None) -> str:
+        """The text of a prompt that has a turn; empty if there is none."""
+        turn = self._turns.get(prompt or "")
+        return turn.asked if turn else ""
+
     def look(self) -> Snapshot:
         """A snapshot with the turns that have changed since the last one."""
-        changed = tuple(turn.show() for turn in self._turns.values() if turn.key in self._dirty)
+        changed = tuple(self._turns[key].show() for key in self._dirty if key in self._turns)
         self._dirty.clear()
         self._looked = self._revision
         return Snapshot(self._revision, tuple(self._turns), changed, self.status)
 
     def look_at_all(self) -> Snapshot:
         """A snapshot with every turn."""
-        self._dirty.update(self._turns)
+        self._dirty = dict.fromkeys(self._turns)
         return self.look()
 
     # Changing
@@ -175,13 +182,14 @@ class Conversation:
         self._turns.clear()
         self._queue.clear()
         self._open.clear()
+        self._noted.clear()
         self._status = replace(self._status, plan=(), suggestion="")
         for envelope in history.envelopes:
             self._take(envelope)
         self.cursor = history.cursor
         self._end_as_seen(before, is_running=history.is_running)
         self._queue.update({queued.id: queued for queued in history.queue})
-        self._dirty.update(self._turns)
+        self._dirty = dict.fromkeys(self._turns)
         self.rebuilds += 1
         self._changed()
 
@@ -291,7 +299,10 @@ class Conversation:
         logger.debug("Unknown %s with %s", unknown.kind, ", ".join(unknown.keys))
 
     def _unsupported(self, envelope: Envelope, unsupported: agent.Unsupported) -> None:
-        self._changing(envelope).note(f"Unsupported: {unsupported.what}.")
+        # One notice of a kind is enough, however many events can't be read.
+        if unsupported.what not in self._noted:
+            self._noted.add(unsupported.what)
+            self._changing(envelope).note(f"Unsupported: {unsupported.what}.")
 
     def _recording_degraded(self, envelope: Envelope, _event: events.RecordingDegraded) -> None:
         self._changing(envelope).note("Qwen Code can't write this conversation to disk: it can't be resumed later.")
@@ -413,7 +424,7 @@ class Conversation:
         self._changed()
 
     def _touch(self, turn: TurnBuilder) -> None:
-        self._dirty.add(turn.key)
+        self._dirty[turn.key] = None
         self._changed()
 
     def _set(self, **changes: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
@@ -277,6 +278,11 @@ _UNSUPPORTED: Mapping[str, str] = {
 }
 
 
+_ID = re.compile(r'"id":\s*(\d{1,15})\s*[,}]')
+_HEAD = 200
+"""Characters of an event that can't be read in which its id is looked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Envelope:
     """One event with what the daemon says about it."""
@@ -297,7 +303,8 @@ def read_envelope(data: str | Mapping[str, Any]) -> Envelope:
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, Mapping):
-        return Envelope(Unsupported(what="an event that can't be read"))
+        found = _ID.search(data, 0, _HEAD) if isinstance(data, str) else None
+        return Envelope(Unsupported(what="an event that can't be read"), int(found[1]) if found else None)
     envelope = cast("Mapping[str, Any]", fields)
     inner = envelope.get("data")
     about = cast("Mapping[str, Any]", inner if isinstance(inner, dict) else {})

@@ -261,7 +261,9 @@ class Locality:
     version: str = ""
     """Qwen Code's."""
     is_local: bool = True
-    """Whether the daemon's files are this machine's, as far as can be known."""
+    """Whether the daemon's files are known to be this machine's."""
+    is_known: bool = True
+    """Whether it is known at all where the daemon is."""
     is_private: bool = False
     """Whether the daemon is one of our own, which ends with the window."""
     warning: str = ""

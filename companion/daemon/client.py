@@ -43,6 +43,8 @@ BOOT_LIMIT = 10.0
 MAX_QUEUED = 2048
 """Events that the daemon may hold for us; its own choice is 256."""
 
+_QUALIFIED = "workspace_qualified_rest_core"
+"""The feature of routes that name their folder."""
 _MID_TURN = "session_mid_turn_message_mutation"
 _QUEUES = {"pending-prompts": "session_prompt", "mid-turn-messages": _MID_TURN}
 """The routes of what waits, each with the feature that it comes with."""
@@ -66,13 +68,16 @@ async def load() -> None:
 class Client:
     """Asks one daemon. Use it with `async with`, or close it."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, is_known: bool = False) -> None:
+        """`is_known`: whether a daemon has answered at the address before."""
         self.address = address
+        self.folder = ""
+        """The one that it works in for us, if that isn't the daemon's primary one, as the daemon calls it."""
         self.capabilities: Capabilities | None = None
         """What the daemon can do, once `connect` has asked."""
         from .transport import Transport  # noqa: PLC0415 - a companion without a chat does without its library
 
-        self._transport = Transport(address)
+        self._transport = Transport(address, is_known=is_known)
 
     async def __aenter__(self) -> Self:
         return self
@@ -110,6 +115,7 @@ class Client:
         if found is None:
             raise WorkspaceMismatchError(folder, capabilities.folders)
         self.capabilities = capabilities
+        self.folder = found if found != capabilities.workspace_cwd else ""
         self._transport.is_known = True
         return found
 
@@ -118,20 +124,28 @@ class Client:
         return self.capabilities is None or feature in self.capabilities.features
 
     async def page(self, route: str) -> Mapping[str, Any]:
-        """What a route of the workspace says, for example `/workspace/env`: for the page on locality (F6)."""
+        """What a route of the workspace says, for example `/workspace/env`: for the page on locality (F6).
+
+        Raises:
+            DaemonError: the daemon refuses, or has the route for its primary folder alone.
+        """
+        if self.folder and route.startswith("/workspace/"):
+            route = self._own(route.removeprefix("/workspace"), _QUALIFIED)
         return await self._transport.json("GET", route)
 
     async def is_file(self, path: str) -> bool:
         """Whether the daemon's folder has a file; `path` is relative to it or absolute."""
         try:
-            answer = await self._transport.json("GET", f"/stat?path={quote(path, safe='')}")
+            route = self._own(f"/stat?path={quote(path, safe='')}", _QUALIFIED)
+            answer = await self._transport.json("GET", route)
         except (MissingFeatureError, RefusedError):
             return False
         return answer.get("type") == "file"
 
     async def glob(self, pattern: str, limit: int) -> list[str]:
         """The files and folders that match a pattern, relative to the daemon's folder."""
-        answer = await self._transport.json("GET", f"/glob?pattern={quote(pattern, safe='')}&maxResults={limit}")
+        route = self._own(f"/glob?pattern={quote(pattern, safe='')}&maxResults={limit}", _QUALIFIED)
+        answer = await self._transport.json("GET", route)
         return [match for match in cast("list[object]", answer.get("matches") or []) if isinstance(match, str)]
 
     # Sessions
@@ -177,14 +191,15 @@ class Client:
         """Delete a session and its history."""
         with contextlib.suppress(SessionGoneError):
             await self._transport.json("DELETE", _path(session), session=session)
-        answer = await self._transport.json("POST", "/sessions/delete", {"sessionIds": [session.id]})
+        route = self._own("/sessions/delete", _QUALIFIED)
+        answer = await self._transport.json("POST", route, {"sessionIds": [session.id]})
         if errors := answers.objects(answer.get("errors")):
             raise RefusedError(200, str(errors[0].get("error") or "the session can't be deleted"))
 
     async def export(self, session: Session, form: Literal["html", "md", "json", "jsonl"]) -> str:
         """A session's whole conversation as a text."""
         self._need("session_export")
-        route = f"{_path(session, 'export')}?format={form}"
+        route = self._own(f"{_path(session, 'export')}?format={form}", "workspace_session_export")
         return (await self._transport.send("GET", route, session=session, limit=SESSION_LIMIT)).decode(
             "utf-8", "replace"
         )
@@ -294,6 +309,17 @@ class Client:
         if not self.has("session_context_usage"):
             return None
         return answers.window(await self._transport.json("GET", _path(session, "context-usage"), session=session))
+
+    def _own(self, route: str, feature: str) -> str:
+        """A route for our folder: the daemon takes it for its primary one where none is named.
+
+        Raises:
+            MissingFeatureError: the folder isn't the primary one, and this daemon has the route for no other.
+        """
+        if not self.folder:
+            return route
+        self._need(feature)
+        return f"/workspaces/{quote(self.folder, safe='')}{route}"
 
     def _need(self, feature: str) -> None:
         if not self.has(feature):

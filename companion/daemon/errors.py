@@ -148,11 +148,23 @@ class AlreadyAnsweredError(DaemonError):
         super().__init__("This question has been answered already.")
 
 
+class TroubleError(DaemonError):
+    """A daemon that is known answers something else, for example because a proxy before it can't reach it."""
+
+    final = False
+
+    def __init__(self, status: int, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        """Seconds that it asks to wait."""
+        super().__init__(f"The daemon doesn't answer as it should ({status}).")
+
+
 class RefusedError(DaemonError):
     """Any other answer that is no success."""
 
     def __init__(self, status: int, reason: str, code: str | None = None) -> None:
         self.status = status
+        self.final = status < 500
         self.code = code
         super().__init__(f"The daemon refuses ({status}): {reason}.")
 
@@ -164,6 +176,24 @@ class NoQwenError(DaemonError):
 
     def __init__(self, program: str) -> None:
         super().__init__(f"“{program}” is not on the PATH of Sublime Text.")
+
+
+class QwenTooOldError(DaemonError):
+    """This Qwen Code has no `serve`, or one that is too old."""
+
+    remedy = "Update it: npm install -g @qwen-code/qwen-code@latest."
+
+    def __init__(self, version: str) -> None:
+        super().__init__(f"Qwen Code {version} is too old for a chat, which needs 0.21.2 or later.")
+
+
+class NoNodeError(DaemonError):
+    """There is no Node.js to run Qwen Code."""
+
+    remedy = "Install Node.js 22 or later, or add its folder to that PATH."
+
+    def __init__(self) -> None:
+        super().__init__("Qwen Code needs Node.js, which is not on the PATH of Sublime Text.")
 
 
 class NodeTooOldError(DaemonError):

@@ -20,14 +20,19 @@ NOT_TOLD = "Not told by this daemon."
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 
 
-def where(address: Address, capabilities: Capabilities | None, folder: str, *, is_private: bool) -> Locality:
-    """The daemon's locality; `folder` as the daemon calls it."""
-    host = urlsplit(address.url).hostname or ""
+def where(
+    address: Address, capabilities: Capabilities | None, folder: str, *, is_here: bool, is_private: bool = False
+) -> Locality:
+    """The daemon's locality; `folder` as the daemon calls it. `is_here`: whether it is shown to be on this computer."""
+    parts = urlsplit(address.url)
+    is_known = is_here or not address.is_loopback
+    host = (parts.hostname or "") if is_known else f"{parts.netloc}, perhaps elsewhere"
     return Locality(
-        host="this computer" if address.is_loopback else host,
+        host="this computer" if is_here else host,
         folder=folder,
         version=capabilities.version if capabilities else "",
-        is_local=address.is_loopback,
+        is_local=is_here,
+        is_known=is_known,
         is_private=is_private,
         warning=address.warning or "",
     )
@@ -50,6 +55,9 @@ def text(locality: Locality, url: str, told: Mapping[str, Mapping[str, Any]]) ->
     """The page, from each route's answer; an empty one stands for a route that the daemon doesn't have."""
     kind = "a private one of this window, which ends with it" if locality.is_private else "one that was there before"
     same = "" if locality.is_local else " Nothing of this computer is available to it."
+    if not locality.is_known:
+        same = " It is not shown that they are this computer's."
+    owner = locality.host if locality.is_known else "the machine on which it runs"
     lines = [
         "# The chat's daemon",
         "",
@@ -59,7 +67,7 @@ def text(locality: Locality, url: str, told: Mapping[str, Mapping[str, Any]]) ->
         f"- Qwen Code: {locality.version or NOT_TOLD}",
         f"- Daemon: {kind}",
         "",
-        f"Files, commands, MCP servers, skills and keys are those of {locality.host}, as the daemon sees them.{same}",
+        f"Files, commands, MCP servers, skills and keys are those of {owner}, as the daemon sees them.{same}",
         "What you have open here and not saved goes to it only with a prompt that names it.",
     ]
     if locality.warning:

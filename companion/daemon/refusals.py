@@ -17,6 +17,7 @@ from .errors import (
     QueueFullError,
     RefusedError,
     SessionGoneError,
+    TroubleError,
     UnauthorizedError,
     UntrustedWorkspaceError,
     WorkspaceMismatchError,
@@ -33,7 +34,7 @@ def refusal(status: int, headers: Mapping[str, str], content: bytes, address: Ad
         # Express's page for an unknown path, or the page of another server.
         if known and status == HTTPStatus.NOT_FOUND:
             return MissingFeatureError("route for it")
-        return NotADaemonError(address.url)
+        return TroubleError(status, _seconds(headers.get("retry-after"))) if known else NotADaemonError(address.url)
     body = body or {}
     return _by_code(body) or _by_status(status, headers, body, address)
 
@@ -45,7 +46,12 @@ def _by_status(status: int, headers: Mapping[str, str], body: Mapping[str, Any],
             return UnauthorizedError(had_token=address.token is not None)
         case HTTPStatus.FORBIDDEN:
             return ForbiddenError(reason)
-        case HTTPStatus.TOO_MANY_REQUESTS | HTTPStatus.SERVICE_UNAVAILABLE | HTTPStatus.GATEWAY_TIMEOUT:
+        case (
+            HTTPStatus.TOO_MANY_REQUESTS
+            | HTTPStatus.BAD_GATEWAY
+            | HTTPStatus.SERVICE_UNAVAILABLE
+            | HTTPStatus.GATEWAY_TIMEOUT
+        ):
             return BusyError(reason, _seconds(headers.get("retry-after")))
         # 0.21.2 doesn't give it a code; a vote that comes too late names its request, too.
         case HTTPStatus.NOT_FOUND if code is None and "sessionId" in body and "requestId" not in body:

@@ -18,7 +18,15 @@ import httpx2
 from ..conversation.events import Envelope, read_envelope
 from .address import Address
 from .answers import Session
-from .errors import DaemonError, NotADaemonError, RefusedError, StreamLostError, UnreachableError, UnsendableError
+from .errors import (
+    DaemonError,
+    NotADaemonError,
+    RefusedError,
+    StreamLostError,
+    TroubleError,
+    UnreachableError,
+    UnsendableError,
+)
 from .refusals import refusal
 from .sse import Decoder, EventTooLargeError
 
@@ -50,8 +58,8 @@ class EventStream:
 class Transport:
     """Sends requests to one daemon. Must be closed."""
 
-    def __init__(self, address: Address) -> None:
-        self.is_known = False
+    def __init__(self, address: Address, *, is_known: bool = False) -> None:
+        self.is_known = is_known
         """Whether the address has answered as a daemon."""
         self._address = address
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
@@ -109,6 +117,8 @@ class Transport:
         try:
             answer: object = json.loads(content)
         except (ValueError, RecursionError):
+            if self.is_known:
+                raise TroubleError(HTTPStatus.OK) from None
             raise NotADaemonError(self._address.url) from None
         return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
 

@@ -78,8 +78,8 @@ class Chatting:
 
     @property
     def text(self) -> str:
-        """The transcript."""
-        return self.view["text"].rpartition(MARK)[0]
+        """The transcript, as it looks: the chat's own lines have a no-break space behind their sign."""
+        return self.view["text"].rpartition(MARK)[0].replace("\u00a0", " ")
 
     @property
     def prompt(self) -> str:

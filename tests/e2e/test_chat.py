@@ -99,7 +99,7 @@ def test_a_tool_call_is_one_line_that_unfolds(room: Room, chat: Chatting):
     chat.wait_text(script.done, "✓ Read greet.py")
     [details] = [text for text in chat.folded() if "greet" in text or "file_path" in text or "print" in text]
     view = chat.view
-    point = view["text"].index("✓ Read")
+    point = view["text"].index("✓\u00a0Read")
     chat.editor.do("select", view=view["id"], regions=[[point, point]])
     chat.press("enter")
     assert details not in chat.folded()

@@ -205,6 +205,80 @@ class TestMentions(ChatCase):
         self.assertEqual(self.sent.pictures, ("/p.png", "/q.png"))
 
 
+class TestUndo(ChatCase):
+    def test_undo_and_redo_change_the_prompt_alone_while_text_streams(self) -> Steps:
+        """Issue 12."""
+        for text in ("first", " second", " third"):
+            self.type(text)
+            self.show(self.message(f"Answer before{text}"))
+        self.view.run_command("undo")
+        self.assertEqual(self.prompt, "first second")
+        self.show(self.message("Answer, and more"))
+        shown = self.shown
+        self.view.run_command("undo")
+        self.assertEqual(self.prompt, "first")
+        self.view.run_command("redo")
+        self.assertEqual(self.prompt, "first second")
+        self.assertEqual([region.to_tuple() for region in self.view.sel()], [(self.view.size(),) * 2])
+        for _ in range(5):
+            self.view.run_command("undo")
+        self.assertEqual((self.prompt, self.shown), ("", shown))
+        self.type("new")
+        self.view.run_command("redo")
+        self.assertEqual(self.prompt, "new")
+        yield 1
+
+    def test_what_was_sent_is_not_brought_back(self) -> Steps:
+        self.type("sent")
+        self.window.run_command("qwen_companion_chat_send")
+        yield from self.told("send")
+        self.view.run_command("undo")
+        self.assertEqual(self.prompt, "")
+
+    def test_letters_of_a_word_are_one_step(self) -> Steps:
+        for letter in "one two":
+            self.type(letter)
+        self.view.run_command("undo")
+        self.assertEqual(self.prompt, "one")
+        self.view.run_command("undo")
+        self.assertEqual(self.prompt, "")
+        yield 1
+
+
+class TestSlashCommands(ChatCase):
+    """Issue 12: what harms in a session of the daemon is translated, or not offered."""
+
+    def test_clear_and_its_other_names_begin_a_new_chat(self) -> Steps:
+        for text in ("/clear", "/new ", "/reset now"):
+            self.chats.calls.clear()
+            self.type(text)
+            self.window.run_command("qwen_companion_chat_send")
+            yield from self.told("begin")
+            self.assertEqual(self.chats.of("send"), [])
+            self.assertEqual(self.prompt, "")
+
+    def test_model_alone_asks_which(self) -> Steps:
+        models = (self.view_values.Choice("a", "A"), self.view_values.Choice("b", "B"))
+        self.show(model="a", models=models)
+        self.type("/model")
+        self.window.run_command("qwen_companion_chat_send")
+        yield lambda: self.screen.panels
+        self.screen.pick("B")
+        yield from self.told("switch_model")
+        for text in ("/model b", "/clearly", "say /clear"):
+            self.chats.calls.clear()
+            self.type(text)
+            self.window.run_command("qwen_companion_chat_send")
+            yield from self.told("send")
+
+    def test_commands_without_a_use_are_not_offered(self) -> Steps:
+        self.show(commands=tuple(self.view_values.Command(name, "", "") for name in ("bug", "docs", "init")))
+        self.type("/")
+        found = self.listener().on_query_completions(self.view, "", [self.view.sel()[0].b])
+        self.assertEqual([item.trigger for item in found.completions], ["/init"])
+        yield 1
+
+
 class TestCompletions(ChatCase):
     def complete(self) -> Any:
         return self.listener().on_query_completions(self.view, "", [self.view.sel()[0].b])

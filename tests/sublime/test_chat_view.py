@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import sublime
 
@@ -133,6 +134,33 @@ class TestLinks(ChatCase):
         self.assertTrue(self.screen.said("app.py", "build-7", "/srv/app"))
         self.assertEqual(self.window.active_view(), self.view)
 
+    def test_a_web_address_is_opened_after_a_question(self) -> Steps:
+        """Issue 12."""
+        asked: list[str] = []
+        opened: list[str] = []
+        self.show(self.message("See https://a.example/x?y#z."), state="done")
+        self.put_caret(self.shown.index("https") + 1)
+        yield from self.settled()
+        for answer in (False, True):
+            with (
+                patch.object(
+                    sublime, "ok_cancel_dialog", lambda words, *_, answer=answer: asked.append(words) or answer
+                ),
+                patch("webbrowser.open", opened.append),
+            ):
+                self.press("enter")
+        self.assertEqual(len(asked), 2)
+        self.assertIn("https://a.example/x?y#z", asked[0])
+        self.assertEqual(opened, ["https://a.example/x?y#z"])
+
+    def test_a_home_folder_is_found(self) -> Steps:
+        with patch.dict("os.environ", {"HOME": str(self.folder), "USERPROFILE": str(self.folder)}):
+            self.show(self.message("See ~/app.py:2."), state="done")
+            self.put_caret(self.shown.index("~") + 1)
+            yield from self.settled()
+            self.press("enter")
+            yield from self.opened()
+
     def test_a_file_that_is_not_there_is_said_to_be_missing(self) -> Steps:
         self.file.unlink()
         self.put_caret(self.link.start + 1)
@@ -216,7 +244,7 @@ class TestBar(ChatCase):
             self.chats.calls.clear()
             self.show(self.message("half"), state=state, last=state)
             self.assertIn(words, self.bar())
-            self.screen.click(self.view, "continue")
+            self.screen.click(self.view, "go_on")
             yield from self.told("go_on")
         self.chats.calls.clear()
         self.window.run_command("qwen_companion_chat_continue")

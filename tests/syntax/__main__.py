@@ -65,14 +65,15 @@ def transcript(*items: Item) -> tuple[str, list[tuple[int, int]]]:
     snapshot = Snapshot(1, ("k1", "k2"), turns, STATUS)
     chat = Transcript()
     render = chat.update(snapshot, Locality("this computer", "/w", "1"))
-    return chat.text, [(code.start, code.end) for code in render.codes]
+    # A block in a quote is for Markdown's own syntax to see.
+    return chat.text, [(code.start, code.end) for code in render.codes if not code.depth]
 
 
 def leaves_open(text: str) -> bool:
     """Whether a code block at the end of an answer is open, which has no buttons."""
     scanner = Scanner("")
     scanner.feed(f"{presentable(text)}\n")
-    return scanner._fence is not None
+    return scanner._fence is not None and not scanner._fence.depth
 
 
 def message(random: random.Random) -> str:

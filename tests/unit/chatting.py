@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncGenerator, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import AsyncMock, patch
 
 from companion.chat.chats import Chats
 from companion.chat.transcript.render import Render
@@ -91,7 +92,7 @@ class Room:
 
 
 @contextlib.asynccontextmanager
-async def chatting(daemon: FakeDaemon, folder: str, **settings: Any) -> AsyncGenerator[Room]:
+async def chatting(daemon: FakeDaemon, folder: str, *, is_here: bool = True, **settings: Any) -> AsyncGenerator[Room]:
     """A room whose chats are attached to a daemon. Fails if a task of theirs is left at the end."""
     daemon.capabilities(real(folder))
     session = {"sessionId": "s", "workspaceCwd": real(folder), "clientId": "c"}
@@ -106,7 +107,8 @@ async def chatting(daemon: FakeDaemon, folder: str, **settings: Any) -> AsyncGen
     room.configure(**settings)
     before = asyncio.all_tasks()
     try:
-        yield room
+        with patch("companion.chat.connection.is_here", AsyncMock(return_value=is_here)):
+            yield room
     finally:
         await room.chats.stop(hand_over=False)
         await asyncio.sleep(0)

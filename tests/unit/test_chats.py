@@ -6,6 +6,7 @@ import asyncio
 import base64
 import logging
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -404,6 +405,30 @@ def test_arguments_that_are_nested_deeply_harm_nothing(project: Path, depth: int
     attached(project, test)
 
 
+def test_the_text_of_a_long_conversation_is_made_beside_the_loop(project: Path, monkeypatch: pytest.MonkeyPatch):
+    """Issue 12: 3,000 turns held the loop up for 2.2 s."""
+    monkeypatch.setattr(window_chat, "MANY", 2)
+    threads: list[bool] = []
+    update = window_chat.Transcript.update
+
+    def watched(*arguments: Any) -> Any:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return update(*arguments)
+
+    monkeypatch.setattr(window_chat.Transcript, "update", watched)
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        assert all(threads)
+        for number in range(1, 10):
+            stream.say(number, f"answer {number}", f"p{number}")
+        await until(lambda: "answer 9" in room.editor.chats[1])
+        assert not all(threads)
+
+    attached(project, test)
+
+
 def test_a_busy_editor_gets_the_whole_text_anew(project: Path):
     async def test(room: Room) -> None:
         room.chats.open(1, room.folder)
@@ -573,6 +598,26 @@ def test_what_cant_be_sent_comes_back(project: Path, monkeypatch: pytest.MonkeyP
         assert prompts(room) == []
 
     attached(project, test)
+
+
+def test_a_daemon_that_is_perhaps_elsewhere_is_believed_to_be_here_once_the_person_says_so(project: Path):
+    """Issue 12: until then no file of this computer is used for its diffs and links."""
+
+    async def test(daemon: FakeDaemon) -> None:
+        async with chatting(daemon, str(project), is_here=False) as room:
+            room.chats.open(1, room.folder)
+            await room.live()
+            where = room.render.locality
+            assert (where.is_local, where.is_known) == (False, False)
+            assert f"at 127.0.0.1:{daemon.port}, perhaps elsewhere" in room.editor.chats[1]
+            assert not room.chats._windows[1].is_local
+            room.chats.confirm_here(1)
+            await until(lambda: room.render.locality.is_local)
+            assert "on this computer" in room.editor.chats[1]
+            left = await room.chats.stop(hand_over=True)
+            assert left[1]["here"] == [daemon.address.url]
+
+    faked(test)
 
 
 def echo(stream: Stream, number: int, text: str, prompt: str = "p") -> None:

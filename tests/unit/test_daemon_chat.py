@@ -247,6 +247,48 @@ def test_what_only_a_person_can_mend_is_not_tried_again():
     chatting(test)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (500, {"error": "Internal"}),
+        (502, b"<html>"),
+        (503, b"busy"),
+        (504, {"error": "x"}),
+        (200, b"<html>Sign in</html>"),
+    ],
+)
+def test_a_daemon_that_is_known_is_tried_again_whatever_answers_in_its_place(answer: tuple[int, Any]):
+    """Issue 12: it is said not to be `qwen serve` only where it never was one."""
+
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        stream = await person.stream()
+        known = daemon.routes["GET /capabilities"]
+        if answer[0] != 200:
+            daemon.routes["GET /events"] = answer
+            stream.cut()
+            assert "not `qwen serve`" not in await person.state("waiting")
+            del daemon.routes["GET /events"]
+            await person.stream()
+        daemon.routes["GET /capabilities"] = answer
+        person.reconnect()
+        assert "not `qwen serve`" not in await person.state("waiting")
+        daemon.routes["GET /capabilities"] = known
+        await person.stream()
+        await person.state("live")
+
+    chatting(test)
+
+
+def test_a_daemon_asks_to_wait_for_a_minute_at_most():
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        stream = await person.stream()
+        daemon.routes["GET /events"] = 503, b"<html>", {"Retry-After": "3600"}
+        stream.cut()
+        await until(lambda: person.conversation.status.connection.retry_in == 60)
+
+    chatting(test)
+
+
 def test_a_busy_daemon_says_when_to_try_again():
     async def test(daemon: FakeDaemon, person: Person) -> None:
         stream = await person.stream()
@@ -297,6 +339,27 @@ def test_a_slow_view_gets_few_looks_and_the_reader_goes_on():
         await until(lambda: views and views[-1].changed and views[-1].changed[0].items[0] == Message("answer", whole))
         assert len(views) < 20
         looking.cancel()
+
+    chatting(test)
+
+
+def test_the_model_that_a_command_has_switched_to_is_asked_for():
+    """Issue 12: the daemon sends no event after `/model …`."""
+
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        stream = await person.stream()
+        await person.state("live")
+        daemon.routes["GET /session/s/context"] = 200, {"state": {"models": {"currentModelId": "other"}}}
+        for number, text in ((1, "Hello"), (4, "/model other")):
+            content = {"type": "text", "text": text}
+            update = {"sessionUpdate": "user_message_chunk", "content": content}
+            stream.send("session_update", number, text, update=update)
+            stream.say(number + 1, "x", text)
+            stream.send("turn_complete", number + 2, text, stopReason="end_turn")
+            if number == 1:
+                await until(lambda: len(person.conversation.turns) == 1 and person.conversation.status.last == "done")
+                assert person.conversation.status.model == "m"
+        await until(lambda: person.conversation.status.model == "other")
 
     chatting(test)
 

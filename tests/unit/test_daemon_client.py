@@ -201,7 +201,8 @@ async def speaking(head: str, part: bytes, pause: float, act: Callable[[Client],
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal said
-        with contextlib.suppress(OSError):
+        # Up to Python 3.11, asyncio logs a callback's task that was cancelled as an error.
+        with contextlib.suppress(OSError, asyncio.CancelledError):
             await reader.readuntil(b"\r\n\r\n")
             writer.write(f"HTTP/1.1 {head}\r\n".encode())
             while True:
@@ -209,6 +210,7 @@ async def speaking(head: str, part: bytes, pause: float, act: Callable[[Client],
                 await writer.drain()
                 said += len(part)
                 await asyncio.sleep(pause)
+        writer.transport.abort()
 
     server = await asyncio.start_server(speak, "127.0.0.1", 0)
     async with server, Client(Address(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")) as client:
@@ -264,7 +266,7 @@ def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch)
             daemon.routes["GET /x"] = 200, {"x": "x" * 1024 * 1024}
             assert len((await client.page("/x"))["x"]) == 1024 * 1024
             daemon.routes["GET /x"] = 200, b"[" * 100_000
-            with pytest.raises(errors.NotADaemonError):
+            with pytest.raises(errors.TroubleError):
                 await client.page("/x")
 
     faked(test)
@@ -296,7 +298,10 @@ def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch)
         (500, {}, errors.RefusedError, "doesn't say why"),
         (500, {"error": "x" * 999}, errors.RefusedError, "x…"),
         (500, {"error": f"bad {TOKEN}"}, errors.RefusedError, "bad …"),
-        (500, b"oops", errors.NotADaemonError, "is not `qwen serve`"),
+        (500, b"oops", errors.TroubleError, "\\(500\\)"),
+        (502, b"<html>Bad Gateway</html>", errors.TroubleError, "\\(502\\)"),
+        (502, {"error": "upstream"}, errors.BusyError, "upstream"),
+        (202, b"<html>Sign in</html>", errors.TroubleError, "\\(200\\)"),
     ],
 )
 def test_refusals_say_what_to_do(status: int, body: Any, kind: type[DaemonError], words: str):
@@ -420,6 +425,53 @@ def test_lists_are_read_to_their_end():
         daemon.routes["GET /workspace/%2Fw/sessions"] = sessions
         async with Client(daemon.address) as client:
             assert [each.id for each in await client.sessions("/w")] == ["1", "2"]
+
+    faked(test)
+
+
+QUALIFIED = ["workspace_qualified_rest_core", "workspace_session_export"]
+
+
+@pytest.mark.parametrize("features", [QUALIFIED, []])
+def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_routes(features: list[str]):
+    """Issue 12: `@` files, checks and export are the session's own."""
+
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.capabilities("/first", "/w", features=[*FEATURES, *features])
+        daemon.routes |= {
+            "GET /stat": (200, {"type": "file"}),
+            "GET /glob": (200, {"matches": ["primary.py"]}),
+            "GET /workspace/mcp": (200, {"servers": "primary"}),
+            "GET /session/s/export": (200, b"primary"),
+            "POST /sessions/delete": (200, {"removed": ["primary"]}),
+            "DELETE /session/s": (404, {"error": "x", "code": "session_not_found"}),
+            "GET /workspaces/%2Fw/stat": (200, {"type": "file"}),
+            "GET /workspaces/%2Fw/glob": (200, {"matches": ["own.py"]}),
+            "GET /workspaces/%2Fw/mcp": (200, {"servers": "own"}),
+            "GET /workspaces/%2Fw/session/s/export": (200, b"own"),
+            "POST /workspaces/%2Fw/sessions/delete": (200, {"removed": ["s"]}),
+        }
+        async with Client(daemon.address) as client:
+            await client.connect("/w")
+            assert await client.is_file("own.py") == bool(features)
+            asks = (
+                lambda: client.glob("*", 5),
+                lambda: client.page("/workspace/mcp"),
+                lambda: client.export(SESSION, "md"),
+                lambda: client.delete(SESSION),
+            )
+            if features:
+                assert [await ask() for ask in asks] == [["own.py"], {"servers": "own"}, "own", None]
+                with pytest.raises(errors.DaemonError):
+                    await client.page("/workspace/env")
+            else:
+                for ask in asks:
+                    with pytest.raises(errors.MissingFeatureError):
+                        await ask()
+            unqualified = ("GET /stat", "GET /glob", "GET /workspace/", "GET /session/s/export", "POST /sessions")
+            assert [route for route in unqualified if daemon.asked(route)] == []
+            await client.connect("/first")
+            assert await client.glob("*", 5) == ["primary.py"]
 
     faked(test)
 

@@ -329,6 +329,13 @@ def test_messages_of_their_own_do_not_mix_with_the_answer_that_streams():
     assert long == Message("answer", "x" * 301, is_aside=True)
 
 
+def test_events_that_can_not_be_read_have_one_notice():
+    """Issue 12."""
+    conversation = told([say("a"), read_envelope("{"), read_envelope("["), say("b"), read_envelope("{")])
+    notices = [item for turn in conversation.turns for item in turn.items if isinstance(item, Notice)]
+    assert notices == [Notice("Unsupported: an event that can't be read.")]
+
+
 def test_a_turn_that_is_being_cancelled():
     conversation = told([say("x"), event("prompt_cancelled")])
     assert conversation.turns[0].cancelling

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from companion.conversation.snapshot import Locality
+from companion.daemon import here
 from companion.daemon.address import Address, Token
 from companion.daemon.answers import Capabilities
 from companion.daemon.client import Client
+from companion.daemon.here import is_here
 from companion.daemon.locality import NOT_TOLD, ROUTES, page, text, where
 
-from .fake_daemon import TOKEN, FakeDaemon, faked
+from .fake_daemon import TOKEN, FakeDaemon, Request, faked
 
 KEY = "sk-a-key-that-nobody-sees"
 TOLD: dict[str, dict[str, Any]] = {
@@ -55,6 +62,7 @@ def test_the_page_tells_what_the_daemon_tells():
         Address("http://127.0.0.1:4170", Token(KEY)),
         Capabilities.model_validate({"qwenCodeVersion": "0.24.4", "features": [], "workspaceCwd": "/w"}),
         "/w",
+        is_here=True,
         is_private=True,
     )
     assert place == Locality("this computer", "/w", "0.24.4", is_local=True, is_private=True)
@@ -82,8 +90,56 @@ def test_the_page_tells_what_the_daemon_tells():
     assert KEY not in shown
 
 
+def test_a_daemon_on_loopback_is_perhaps_elsewhere_unless_it_is_shown_to_be_here():
+    """Issue 12: it may be behind a tunnel, in a container or in WSL."""
+    place = where(Address("http://127.0.0.1:4170", Token("t")), None, "/w", is_here=False)
+    assert (place.host, place.is_local, place.is_known) == ("127.0.0.1:4170, perhaps elsewhere", False, False)
+    shown = text(place, "http://127.0.0.1:4170", {})
+    assert "those of the machine on which it runs" in shown
+    assert "this computer." not in shown.replace("are this computer's.", "")
+
+
+@pytest.mark.parametrize("sees", [True, False])
+def test_it_is_here_if_it_sees_a_file_that_was_just_written_here(tmp_path: Path, sees: bool):
+    project = tmp_path / "project"
+    project.mkdir()
+    asked: list[str] = []
+
+    async def test(daemon: FakeDaemon) -> None:
+        def stat(request: Request) -> Any:
+            name = parse_qs(urlsplit(request.route).query)["path"][0]
+            asked.append(name)
+            is_there = sees and (project / name).is_file()
+            return (200, {"type": "file"}) if is_there else (404, {"error": "no such file"})
+
+        daemon.routes["GET /stat"] = stat
+        async with Client(daemon.address) as client:
+            assert await is_here(client, str(project)) == sees
+            assert not await is_here(client, str(project / "missing"))
+
+    faked(test)
+    assert list(project.iterdir()) == []
+    [name] = asked
+    assert re.fullmatch(r"\.qwen-companion-[0-9a-f]{32}", name)
+
+
+def test_it_is_here_if_a_process_of_ours_listens(tmp_path: Path):
+    program = (
+        "import socket, sys, time; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
+        "time.sleep(60)"
+    )
+    for words, expected in ((["serve"], True), (["tunnel"], False)):
+        with subprocess.Popen([sys.executable, "-c", program, *words], stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout
+                address = Address(f"http://127.0.0.1:{int(process.stdout.readline())}")
+                assert here._listens_here(address) == expected
+            finally:
+                process.kill()
+
+
 def test_another_machine_is_named_and_nothing_of_this_one_is_promised():
-    place = where(Address("http://far.example:4170", Token("t")), None, "/there", is_private=False)
+    place = where(Address("http://far.example:4170", Token("t")), None, "/there", is_here=False)
     assert (place.host, place.is_local, place.version) == ("far.example", False, "")
     shown = text(place, "http://far.example:4170", {})
     assert "Files, commands, MCP servers, skills and keys are those of far.example" in shown

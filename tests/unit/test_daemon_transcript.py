@@ -400,6 +400,29 @@ def test_a_code_block_has_its_lines_and_its_language():
     assert [code.key for code in made.render.codes] == [f"k/0/{number}" for number in range(4)]
 
 
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("1. Do:\n   ```sh\n   a\n     b\n\n  c\n   ```", "a\n  b\n\nc"),
+        ("> ```py\n> a\n>   b\n> ```\nend", "a\n  b"),
+        ("> > ```py\n> > a\n> > ```", "a"),
+        ("> ```py\n> a\nthe quote has ended", "a"),
+        ("```\n> no quote\n```", "> no quote"),
+        ("> - ```py\n>   a\n>   ```", "a"),
+    ],
+)
+def test_what_is_copied_of_a_code_block_is_the_code(text: str, code: str):
+    """Issue 12: without the indentation of a list, or the signs of a quote."""
+    made = shown(turn(Message("answer", text)))
+    assert made.render
+    [found] = made.render.codes
+    assert found.text(made.text[found.start : found.end]) == code
+
+
+def test_a_code_block_that_a_quote_leaves_open_is_not_closed_behind_it():
+    assert lines(Message("answer", "> ```py\n> a"))[-2:] == ["> ```py", "> a"]
+
+
 def test_a_code_block_that_an_answer_leaves_open_is_closed():
     answer = Message("answer", "See\n  ~~~~\ncode\n\n")
     assert lines(answer)[-5:] == ["See", "  ~~~~", "code", "", "  ~~~~"]
@@ -417,8 +440,16 @@ def test_a_code_block_that_an_answer_leaves_open_is_closed():
         ("In src/app.py:12:3, `setup.py`.", [("src/app.py:12:3", "src/app.py", 12), ("setup.py", "setup.py", None)]),
         ("(./a-b/C.tsx) ~/x.md", [("./a-b/C.tsx", "./a-b/C.tsx", None), ("~/x.md", "~/x.md", None)]),
         ("`C:\\shop\\a.js`", [("C:\\shop\\a.js", "C:\\shop\\a.js", None)]),
-        ("Node.js, and/or, setup.py, https://a.example/b.py, e.g. a.b/c, v1.2/x, a.pyc/d.pyz", []),
+        ("Node.js, and/or, setup.py, e.g. a.b/c, v1.2/x, a.pyc/d.pyz", []),
         ("main.rs:7", [("main.rs:7", "main.rs", 7)]),
+        ("a.py#L10, b.py#L3-L8", [("a.py#L10", "a.py", 10), ("b.py#L3-L8", "b.py", 3)]),
+        ("`docs/a file.md:4` but `python run.py`", [
+            ("docs/a file.md:4", "docs/a file.md", 4),
+        ]),
+        ("(https://a.example/b.py?x=1#y). <http://b.example>, ftp://c.example/d.py", [
+            ("https://a.example/b.py?x=1#y", "https://a.example/b.py?x=1#y", None),
+            ("http://b.example", "http://b.example", None),
+        ]),
         ("a/" * 1000 + "b.py", []),
     ],
 )  # fmt: skip

@@ -22,9 +22,18 @@ _KINDS = (
 _FILE = re.compile(
     r"(?<![\w/\\.:@%&=?#~-])"  # so that the end of a web address is no file
     r"(?P<path>(?:[A-Za-z]:[/\\]|~?[/\\])?(?:[\w.@+-]+[/\\])*[\w.@+-]*?\w\.(?:" + "|".join(_KINDS.split()) + r"))"
-    r"(?::(?P<line>[1-9]\d{0,6})(?::\d+)?)?"
+    r"(?:(?::|\#L)(?P<line>[1-9]\d{0,6})(?::\d+|-L?\d+)?)?"
     r"(?![\w/\\@-]|\.\w)"
 )
+_WITH_BLANKS = re.compile(
+    r"(?<=`)(?P<path>(?:[A-Za-z]:[/\\]|~?[/\\]|[\w.@+-]+[/\\])[^`\n]*?[ ][^`\n]*?\w\.(?:"
+    + "|".join(_KINDS.split())
+    + r"))"
+    r"(?:(?::|\#L)(?P<line>[1-9]\d{0,6})(?::\d+|-L?\d+)?)?(?=`)"
+)
+"""A name with blanks, which counts in backticks if it begins with a folder."""
+_WEB = re.compile(r"(?P<path>https?://[^\s<>()\[\]`\"'|*]*[^\s<>()\[\]`\"'|*.,;:!?])(?P<line>)")
+_QUOTE = re.compile(r"(?: {0,3}> ?)+")
 _LONGEST = 2_000
 """Characters. Nobody reads a longer line."""
 _OURS = re.compile(
@@ -41,6 +50,8 @@ class _Fence:
     mark: str
     language: str
     start: int
+    depth: int
+    """How many quotes it is in."""
 
 
 class Scanner:
@@ -78,29 +89,55 @@ class Scanner:
         found, line = TranscriptMarks(), "".join(self._line)
         before = self.imitates, self._fence, self._codes
         self._read(line, found)
-        lacks = "\n" * max(unread, 1) + self._fence.indent + self._fence.mark if self._fence else ""
+        lacks = (
+            "\n" * max(unread, 1) + self._fence.indent + self._fence.mark
+            if self._fence and not self._fence.depth
+            else ""
+        )
         if self.imitates:
             lacks += f"\n\n—{GAP}A line above looks like one of this chat’s own; it is a part of the answer. —"
         self.imitates, self._fence, self._codes = before
         return lacks, found
 
     def _read(self, line: str, found: TranscriptMarks) -> None:
-        fence = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        quote = _QUOTE.match(line)
+        depth = quote[0].count(">") if quote else 0
+        if self._fence and depth < self._fence.depth:
+            self._close(found)  # a quote ends all that is in it
+        inner = line[quote.end() :] if quote and (not self._fence or self._fence.depth) else line
+        fence = _FENCE.match(inner) if "```" in inner or "~~~" in inner else None
         if self._fence:
             mark = fence[1] if fence else ""
-            if mark.startswith(self._fence.mark) and not line.strip(" \t").strip(mark[0]):
-                end = max(self._fence.start, self._at - 1)
-                found.codes.append(Code(f"{self._key}/{self._codes}", self._fence.start, end, self._fence.language))
-                self._codes += 1
-                self._fence = None
+            if mark.startswith(self._fence.mark) and not inner.strip(" \t").strip(mark[0]):
+                self._close(found)
         elif fence:
             start = self._at + len(line) + 1
             # A block behind a list marker is indented by the marker's width.
-            self._fence = _Fence(" " * fence.start(1), fence[1], fence[2], start)
+            self._fence = _Fence(" " * fence.start(1), fence[1], fence[2], start, depth)
         elif len(line) <= _LONGEST:
-            found.links += [self._link(match) for match in _FILE.finditer(line) if _is_meant(line, match)]
+            found.links += self._links(line)
         # In a code block as well, since it may not look like one.
         self.imitates |= bool(_OURS.match(line))
+
+    def _close(self, found: TranscriptMarks) -> None:
+        """The code block that is open ends before the line that is read."""
+        if fence := self._fence:
+            end = max(fence.start, self._at - 1)
+            found.codes.append(
+                Code(f"{self._key}/{self._codes}", fence.start, end, fence.language, len(fence.indent), fence.depth)
+            )
+            self._codes += 1
+            self._fence = None
+
+    def _links(self, line: str) -> list[Link]:
+        """Web addresses and names of files, which may lie in neither of the others."""
+        matches: list[re.Match[str]] = []
+        for pattern in (_WEB, _WITH_BLANKS, _FILE):
+            for match in pattern.finditer(line):
+                is_free = all(match.end() <= other.start() or other.end() <= match.start() for other in matches)
+                if is_free and (pattern is not _FILE or _is_meant(line, match)):
+                    matches.append(match)
+        return [self._link(match) for match in sorted(matches, key=lambda match: match.start())]
 
     def _link(self, match: re.Match[str]) -> Link:
         line = match["line"]

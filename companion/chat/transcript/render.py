@@ -32,9 +32,14 @@ class Link:
     start: int
     end: int
     path: str
-    """On the daemon's machine; absolute, or relative to the chat's folder."""
+    """On the daemon's machine; absolute, or relative to the chat's folder. Or the address of a page."""
     line: int | None = None
     """From 1."""
+
+    @property
+    def is_web(self) -> bool:
+        """Whether it is the address of a page."""
+        return self.path.startswith(("http://", "https://"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,21 @@ class Code:
     start: int
     end: int
     language: str = ""
+    indent: int = 0
+    """Blanks before each line that belong to a list, not to the code."""
+    depth: int = 0
+    """How many quotes it is in: so many `>` are before each line."""
+
+    def text(self, shown: str) -> str:
+        """The code itself, from the text between `start` and `end`."""
+        return "\n".join(map(self._bare, shown.split("\n")))
+
+    def _bare(self, line: str) -> str:
+        for _ in range(self.depth):
+            before, sign, behind = line.partition(">")
+            line = behind.removeprefix(" ") if sign and not before.strip() else line
+        blanks = len(line) - len(line.lstrip(" "))
+        return line[min(blanks, self.indent) :]
 
 
 @dataclass(frozen=True, slots=True)

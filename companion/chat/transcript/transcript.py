@@ -6,14 +6,14 @@ that is the same object as before is not looked at again, and a message that gro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from ...conversation.snapshot import Locality, Snapshot, Unsent
 from ...review.changes import Edit
 from . import wording
 from .pieces import Piece
-from .render import MARK, Render
+from .render import MARK, Ask, Code, Fold, Link, Render
 from .turn_text import TurnText
 from .writer import Writer
 
@@ -27,7 +27,11 @@ class Transcript:
         self.shows_diffs = True
         """Whether what would be changed opens as a diff; if not, the question shows it in full."""
         self._header, self._tail = Piece(), Piece()
-        self._turns: dict[str, TurnText] = {}
+        self._order: tuple[str, ...] = ()
+        self._turns: list[TurnText] = []
+        self._index: dict[str, int] = {}
+        """Where in them each turn is, by its key."""
+        self._before = _Marks()
         self._context = wording.Context("", frozenset[str]())
         self._is_new = True
 
@@ -45,22 +49,11 @@ class Transcript:
     ) -> Render:
         """The changes since the view before. The first view must have all turns."""
         length = self._length
-        edits = list(self._changes(snapshot, locality, unsent))
+        first, edits = self._change(snapshot, locality, unsent)
         if self._is_new:
             edits = [Edit(0, length, self.text)]
-        render = Render(
-            self._is_new,
-            tuple(edits),
-            self._length,
-            tuple(chain.from_iterable(turn.marks.folds for turn in self._turns.values())),
-            tuple(chain.from_iterable(turn.marks.links for turn in self._turns.values())),
-            tuple(chain.from_iterable(turn.marks.codes for turn in self._turns.values())),
-            tuple(chain.from_iterable(turn.marks.asks for turn in self._turns.values())),
-            snapshot.status,
-            locality,
-            session,
-            unsent,
-        )
+        marks = self._before.of(self._turns, first)
+        render = Render(self._is_new, tuple(edits), self._length, *marks, snapshot.status, locality, session, unsent)
         self._is_new = False
         return render
 
@@ -70,45 +63,102 @@ class Transcript:
 
     def _pieces(self) -> Iterator[Piece]:
         yield self._header
-        for turn in self._turns.values():
+        for turn in self._turns:
             yield from turn.pieces
         yield self._tail
 
-    def _changes(self, snapshot: Snapshot, locality: Locality, unsent: tuple[Unsent, ...]) -> Iterator[Edit]:
+    def _change(self, snapshot: Snapshot, locality: Locality, unsent: tuple[Unsent, ...]) -> tuple[int, list[Edit]]:
+        """Change the text. Returns from which turn on something may have changed or moved, and the edits."""
         changed = {turn.key: turn for turn in snapshot.changed}
         context = wording.Context(locality.folder, frozenset(self.own_clients), self.shows_diffs)
-        if context != self._context:
+        is_other = context != self._context
+        if is_other:
             self._context = context
-            for turn in self._turns.values():
+            for turn in self._turns:
                 turn.forget()
-        yield from _put(self._header, 0, "", wording.header(locality))
-        at = self._header.length
-        yield from self._reorder(snapshot.order, at)
-        for key, turn in self._turns.items():
+        before = self._header.length
+        edits = list(_put(self._header, 0, "", wording.header(locality)))
+        first = 0 if is_other or self._header.length != before else len(self._turns)
+        if snapshot.order != self._order:
+            first = min(first, self._reorder(snapshot.order, edits))
+        first = min((first, *(self._index[key] for key in changed if key in self._index)))
+        at = self._end(first)
+        for turn in self._turns[first:]:
             turn.move(at)
-            yield from turn.update(changed.get(key), context)
+            edits += turn.update(changed.get(turn.key), context)
             at += turn.length
         above = wording.tail(snapshot.status, unsent)
-        yield from _put(self._tail, at, "\n\n", above + "\n" + MARK if above else MARK[1:])
+        edits += _put(self._tail, at, "\n\n", above + "\n" + MARK if above else MARK[1:])
+        return first, edits
 
-    def _reorder(self, order: tuple[str, ...], at: int) -> Iterator[Edit]:
-        """Have the turns that there are, in their order; those that are new are empty yet."""
-        if tuple(self._turns) == order:
-            return
+    def _end(self, count: int) -> int:
+        """Where the first `count` turns end."""
+        last = self._turns[count - 1] if count else None
+        return last.start + last.length if last else self._header.length
+
+    def _reorder(self, order: tuple[str, ...], edits: list[Edit]) -> int:
+        """Have these turns, in their order; new ones are empty yet. Returns how many of the first stay as they are."""
+        before, self._order = self._order, order
+        if order[: len(before)] == before:
+            stays = len(before)
+            self._turns += [TurnText(key) for key in order[stays:]]
+        else:
+            stays = 0
+            self._replace(order, edits)
+        self._index.update({key: at for at, key in enumerate(order[stays:], stays)})
+        return stays
+
+    def _replace(self, order: tuple[str, ...], edits: list[Edit]) -> None:
+        known = {turn.key: turn for turn in self._turns}
         wanted = set(order)
-        stay = {key for key in self._turns if key in wanted}
-        if [key for key in self._turns if key in stay] != [key for key in order if key in stay]:
+        stay = {key for key in known if key in wanted}
+        if [key for key in known if key in stay] != [key for key in order if key in stay]:
             stay.clear()
-        for key, turn in self._turns.items():
+        at = self._header.length
+        for key, turn in known.items():
             if key in stay:
                 at += turn.length
             elif turn.length:
-                yield Edit(at, at + turn.length, "")
-        before = self._turns
-        self._turns = {
-            key: before[key] if key in stay else TurnText(key, turn.shown if (turn := before.get(key)) else None)
+                edits.append(Edit(at, at + turn.length, ""))
+        self._turns = [
+            known[key] if key in stay else TurnText(key, turn.shown if (turn := known.get(key)) else None)
             for key in order
-        }
+        ]
+        self._index.clear()
+
+
+class _Marks:
+    """The marks of the turns that stay as they are, so that a frame costs no more in a long chat."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._kept = _marks_of(())
+
+    def of(self, turns: list[TurnText], first: int) -> _AllMarks:
+        """The marks of all turns, of which those before `first` haven't changed."""
+        if first < self._count:
+            self._count, self._kept = 0, _marks_of(())
+        if first > self._count:
+            self._kept = _joined(self._kept, _marks_of(turns[self._count : first]))
+            self._count = first
+        return _joined(self._kept, _marks_of(turns[first:]))
+
+
+_AllMarks = tuple[tuple[Fold, ...], tuple[Link, ...], tuple[Code, ...], tuple[Ask, ...]]
+
+
+def _marks_of(turns: Iterable[TurnText]) -> _AllMarks:
+    found = [turn.marks for turn in turns]
+    return (
+        tuple(chain.from_iterable(marks.folds for marks in found)),
+        tuple(chain.from_iterable(marks.links for marks in found)),
+        tuple(chain.from_iterable(marks.codes for marks in found)),
+        tuple(chain.from_iterable(marks.asks for marks in found)),
+    )
+
+
+def _joined(one: _AllMarks, other: _AllMarks) -> _AllMarks:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]
 
 
 def _put(piece: Piece, at: int, lead: str, text: str) -> list[Edit]:

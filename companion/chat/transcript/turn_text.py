@@ -36,7 +36,7 @@ class TurnText:
         self.length = 0
         self.marks = TranscriptMarks()
         self.shown: Turn | None = shown
-        self._key = key
+        self.key = key
         self._slots: list[_Slot] = []
         self._ending = Piece()
         self._is_stale = True
@@ -71,7 +71,7 @@ class TurnText:
         while growing > 0 and _is_aside(turn.items[growing]):
             growing -= 1
         for index, item in enumerate(turn.items):
-            key = f"{self._key}/{index}"
+            key = f"{self.key}/{index}"
             slot = self._slots[index] if index < len(self._slots) else None
             if slot is None or slot.sort != _sort(item):
                 if slot and slot.piece.length:

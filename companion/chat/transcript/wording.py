@@ -288,11 +288,13 @@ def _stopped(reason: str) -> str:
 def header(locality: Locality) -> str:
     """Where the chat runs. Says only what is known."""
     program = f"Qwen Code {flat(locality.version)}".rstrip()
-    host = f" on {flat(locality.host)}" if locality.host else ""
+    host = f" {'on' if locality.is_known else 'at'} {flat(locality.host)}" if locality.host else ""
     folder = f", in {flat(locality.folder)}" if locality.folder else ""
     lines = [program + host + folder]
     if locality.host and locality.is_local:
         lines.append(f"Files, commands and keys are those of {flat(locality.host)}.")
+    elif locality.host and not locality.is_known:
+        lines.append("Files, commands and keys are those of the machine on which it runs.")
     elif locality.host:
         lines.append(f"Files, commands and keys are those of {flat(locality.host)}, not of this editor’s computer.")
     if locality.warning:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .render import Ask, Code, Fold, Link
 
@@ -23,7 +23,7 @@ class TranscriptMarks:
             if by:
                 self.folds += [Fold(each.key, each.start + by, each.end + by) for each in other.folds]
                 self.links += [Link(each.start + by, each.end + by, each.path, each.line) for each in other.links]
-                self.codes += [Code(each.key, each.start + by, each.end + by, each.language) for each in other.codes]
+                self.codes += [replace(each, start=each.start + by, end=each.end + by) for each in other.codes]
                 self.asks += [Ask(each.permission, each.at + by) for each in other.asks]
             else:
                 self.folds += other.folds

@@ -21,7 +21,14 @@ import psutil
 from ...clis.families import FAMILIES
 from ...clis.shell import usual_shell
 from ..address import TOKEN_VARIABLE, Address, Token
-from ..errors import NodeTooOldError, NoQwenError, NotListeningError, StartFailedError
+from ..errors import (
+    NodeTooOldError,
+    NoNodeError,
+    NoQwenError,
+    NotListeningError,
+    QwenTooOldError,
+    StartFailedError,
+)
 from . import records
 
 logger = logging.getLogger(__name__)
@@ -34,9 +41,12 @@ CHILDREN_LIMIT = 0.5
 """Seconds that what it has started has to end after it."""
 KILLED_LIMIT = 0.2
 """Seconds to wait for the end of what was killed."""
-NODE_LIMIT = 10.0
-"""Seconds for `node --version`."""
+VERSION_LIMIT = 10.0
+"""Seconds for `node --version` and `qwen --version`."""
+SHORT_VERSION_LIMIT = 3.0
+"""The same for a program that has shown itself slow."""
 OLDEST_NODE = 22
+OLDEST_QWEN = (0, 21, 2)
 LOOK = 0.05
 """Seconds between two looks at what it has printed."""
 MAX_LINE = 300
@@ -44,6 +54,10 @@ MAX_LINE = 300
 
 _LISTENING = re.compile(rb"qwen serve listening on (http://\S+)")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_NO_NODE = re.compile(
+    r"\bnode\b.*(No such file|not found|not recognized)|(command not found|cannot find|find).*\bnode\b", re.IGNORECASE
+)
+_VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)\b")
 _NODE_WORDS = re.compile(r"node(\.js)?\b.*\b(version|require|upgrade|unsupported)|SyntaxError", re.IGNORECASE)
 
 
@@ -211,9 +225,15 @@ async def _listening(
             words = _ESCAPES.sub("", printed.decode("utf-8", "replace"))
             if version := await _old_node(command, environment, words):
                 raise NodeTooOldError(version)
+            if _NO_NODE.search(words):
+                raise NoNodeError
+            if old := await _old_qwen(command, environment):
+                raise QwenTooOldError(old)
             lines = [line.strip() for line in words.splitlines() if line.strip()]
             raise StartFailedError(lines[-1][:MAX_LINE].rstrip(".") if lines else "")
         if asyncio.get_running_loop().time() > end:
+            if old := await _old_qwen(command, environment, SHORT_VERSION_LIMIT):
+                raise QwenTooOldError(old)
             raise NotListeningError(limit)
         await asyncio.sleep(LOOK)
 
@@ -226,23 +246,34 @@ async def _old_node(command: Sequence[str], environment: Mapping[str, str], word
     node = command[0] if is_node else shutil.which("node", path=environment.get("PATH"))
     if node is None:
         return None
+    version = (await _printed([node, "--version"], environment)).strip().removeprefix("v")
+    major = version.partition(".")[0]
+    return version if major.isdecimal() and int(major) < OLDEST_NODE else None
+
+
+async def _old_qwen(command: Sequence[str], environment: Mapping[str, str], limit: float = VERSION_LIMIT) -> str | None:
+    """The version of a Qwen Code that is too old to have `serve`."""
+    found = _VERSION.search(await _printed([*command, "--version"], environment, limit))
+    return found[0] if found and tuple(map(int, found.groups())) < OLDEST_QWEN else None
+
+
+async def _printed(command: Sequence[str], environment: Mapping[str, str], limit: float = VERSION_LIMIT) -> str:
+    """What a program prints; empty if it can't be run or takes too long."""
     try:
         asked = await asyncio.to_thread(
             subprocess.run,
-            [node, "--version"],
+            command,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=NODE_LIMIT,
+            timeout=limit,
             check=False,
             creationflags=subprocess.CREATE_NO_WINDOW if sys.platform == "win32" else 0,
         )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    version = asked.stdout.strip().removeprefix("v")
-    major = version.partition(".")[0]
-    return version if major.isdecimal() and int(major) < OLDEST_NODE else None
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return ""
+    return asked.stdout
 
 
 def _process(pid: int, started: float | None) -> psutil.Process | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import webbrowser
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import sublime
 
 from ...chat.mentions import mentions
 from ...chat.prompt import Draft
+from ...chat.slash import translated
 from ..panels import NO_ANSWER, STARTING, say
 from ..windows import CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from . import html
@@ -142,9 +144,20 @@ class ChatViews:
             return
         if text is None:
             chat.sent()
+        if instead := translated(draft.text):
+            self._do_instead(chat, instead)
+            return
         window, status = chat.window.id(), chat.render.status if chat.render else None
         in_turn = mid_turn and status is not None and status.running is not None
         self._tell(lambda chats: chats.send(window, draft, mid_turn=in_turn))
+
+    def _do_instead(self, chat: ChatView, what: Literal["new", "model", "mode"]) -> None:
+        """Do what a slash command is for."""
+        if what == "new":
+            window = chat.window.id()
+            self._tell(lambda chats: chats.begin(window))
+        else:
+            chat.window.run_command(f"qwen_companion_chat_{what}")
 
     def cancel(self, chat: ChatView) -> None:
         """End the turn that runs."""
@@ -217,19 +230,12 @@ class ChatViews:
 
     def _clicked(self, chat: ChatView, href: str) -> None:
         what, _, of = href.partition(":")
+        window = chat.window.id()
         match what:
-            case "cancel":
-                self.cancel(chat)
-            case "continue":
-                self.go_on(chat)
-            case "reconnect":
-                self.reconnect(chat)
-            case "dequeue":
-                window = chat.window.id()
-                self._tell(lambda chats: chats.dequeue(window, of))
-            case "unsend":
-                window = chat.window.id()
-                self._tell(lambda chats: chats.unsend(window, of))
+            case "cancel" | "reconnect" | "go_on" | "confirm_here":
+                self._tell(lambda chats: getattr(chats, what)(window))
+            case "dequeue" | "unsend":
+                self._tell(lambda chats: getattr(chats, what)(window, of))
             case "detach":
                 chat.detach(int(of))
             case "vote" | "answer":
@@ -273,13 +279,19 @@ def open_link(chat: ChatView, link: Link) -> None:
     """Open a file that the chat names, at its line; say where it is if it isn't here."""
     if chat.render is None:
         return
+    if link.is_web:
+        if sublime.ok_cancel_dialog(f"Open this page in your browser?\n\n{link.path}", "Open", "Qwen Companion"):
+            webbrowser.open(link.path)
+        return
     where = chat.render.locality
     folder = where.folder or chat.folder
-    path = os.path.join(folder, link.path)
+    path = os.path.join(folder, os.path.expanduser(link.path) if where.is_local else link.path)
     # Looking for a file on another computer would send it the person's credentials.
     is_elsewhere = path.startswith(("//", "\\\\")) and not path.startswith(folder)
     if is_elsewhere:
         say(chat.window, f"{path} is on another computer.")
+    elif not where.is_known:
+        say(chat.window, f"It is not known whether {link.path} is on this computer. If so, say it above the prompt.")
     elif not where.is_local:
         say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
     elif not os.path.isfile(path):
@@ -296,7 +308,7 @@ def show_link(chat: ChatView, point: int) -> None:
         return
     where = chat.render.locality
     place = f"{link.path}:{link.line}" if link.line else link.path
-    if where.is_local:
+    if where.is_local or link.is_web:
         content = html.popup(f"Open {place}", "open")
     else:
         content = html.popup(f"{place} is on {where.host or 'another computer'}, in {where.folder}")

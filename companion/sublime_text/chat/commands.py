@@ -285,6 +285,19 @@ class QwenCompanionChatRecallCommand(_ChatTextCommand):
         return self.chat() is not None
 
 
+class QwenCompanionChatUndoCommand(_ChatTextCommand):
+    """Undo or redo in the prompt."""
+
+    def run(self, edit: sublime.Edit, by: int) -> None:
+        """`by` is -1 to undo, 1 to redo."""
+        if chat := self.chat():
+            chat.text.take_step(by)
+
+    def is_enabled(self, by: int = 0) -> bool:
+        """Whether there is a chat."""
+        return self.chat() is not None
+
+
 class QwenCompanionChatFollowCommand(_ChatTextCommand):
     """Open the file that is named at the caret, or unfold or fold what begins in its line."""
 

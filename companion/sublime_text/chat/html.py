@@ -65,7 +65,9 @@ def bar(render: Render, attached: Sequence[str], folder: str = "") -> str:
     if status.running is not None:
         first.append(link("cancel", "■ Cancel", "reject"))
     elif status.last in CONTINUED and status.connection.state == "live":
-        first.append(link("continue", CONTINUED[status.last], "allow"))
+        first.append(link("go_on", CONTINUED[status.last], "allow"))
+    if not where.is_known:
+        first.append(link("confirm_here", "It is this computer"))
     if status.connection.state != "live":
         first.append(link("reconnect", "↻ Reconnect"))
     lines = [" &nbsp; ".join(filter(None, first))]

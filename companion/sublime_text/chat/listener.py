@@ -9,6 +9,7 @@ import sublime
 import sublime_plugin
 
 from ...chat.mentions import mention, open_mention
+from ...chat.slash import offered
 from .. import package
 from ..panels import say
 from ..windows import CHAT_SETTING, is_chat
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .view import ChatView
 
 Args = dict[str, Any] | None
+_STEPS = {"undo": -1, "soft_undo": -1, "redo": 1, "soft_redo": 1, "redo_or_repeat": 1}
 _INPUT = {"insert", "paste", "paste_and_indent", "insert_snippet"}
 _OF_LINES = {
     "indent",
@@ -75,6 +77,10 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
             chat.text.to_prompt()
         elif command_name in ("left_delete", "delete_word", "run_macro_file"):
             return _deletion(chat, command_name, args or {})
+        elif command_name in _STEPS:
+            return (
+                ("qwen_companion_chat_undo", {"by": _STEPS[command_name]}) if chat.text.is_in_prompt else ("noop", {})
+            )
         elif command_name == "move_to" and (args or {}).get("to") in ("bol", "hardbol") and _on_first_line(chat):
             return "qwen_companion_chat_home", {"extend": bool((args or {}).get("extend"))}
         elif command_name in _OF_LINES and _on_first_line(chat):
@@ -214,7 +220,7 @@ def _completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.Compl
     Without completions of ours there are none at all: Enter would insert a word instead of sending the prompt.
     """
     if open_command(before) is not None:
-        commands = chat.render.status.commands if chat.render else ()
+        commands = offered(chat.render.status.commands) if chat.render else []
         items = [
             _completion(f"/{command.name}", f"/{command.name} ", command.hint, _COMMAND, command.description)
             for command in commands

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import sublime
@@ -18,6 +19,45 @@ SIGNS_SETTING = "qwen_companion.chat_signs"
 
 Unlike the transcript's length, it stays valid while the transcript grows, even if the editor is killed.
 """
+
+
+MOST_UNDONE = 200
+"""Steps that can be undone in a prompt."""
+WORD = 1.0
+"""Seconds within which letters that follow one another are one step."""
+
+
+class Undo:
+    """What a prompt was before, since the editor's own undo would undo the transcript. Pure."""
+
+    def __init__(self, text: str) -> None:
+        self._states: list[tuple[str, int]] = [(text, len(text))]
+        """The texts with where their carets were."""
+        self._at = 0
+        self._typed = 0.0
+
+    def record(self, text: str, caret: int, now: float) -> None:
+        """The person has changed the prompt. `now` is in seconds."""
+        before = self._states[self._at][0]
+        if text == before:
+            return
+        grown = text.removeprefix(before) if text.startswith(before) else ""
+        continues = len(grown) == 1 and not grown.isspace() and now - self._typed < WORD and self._at > 0
+        self._typed = now if len(grown) == 1 else 0.0
+        if continues:
+            self._states[self._at :] = [(text, caret)]
+        else:
+            self._states[self._at + 1 :] = [(text, caret)]
+            del self._states[:-MOST_UNDONE]
+            self._at = len(self._states) - 1
+
+    def step(self, by: int) -> tuple[str, int] | None:
+        """The prompt and its caret one step back (-1) or forth (1); None at either end."""
+        at = self._at + by
+        if not 0 <= at < len(self._states):
+            return None
+        self._at, self._typed = at, 0.0
+        return self._states[at]
 
 
 class _Guard(sublime_plugin.TextChangeListener):
@@ -49,6 +89,7 @@ class ChatText:
         self._damaged = damaged
         self.is_editing = False
         """Whether a change is ours, not the person's."""
+        self.undo = Undo(self.prompt)
         self._count = view.change_count()
         self._guard = _Guard(self._changed)
         self._guard.attach(view.buffer())
@@ -106,6 +147,16 @@ class ChatText:
         self.edit([(self.length, self.view.size(), text)])
         self._count_signs()
         self.to_prompt()
+        self._record()
+
+    def take_step(self, by: int) -> None:
+        """Undo (-1) or redo (1) a step in the prompt."""
+        if step := self.undo.step(by):
+            text, caret = step
+            self.edit([(self.length, self.view.size(), text)])
+            self._count_signs()
+            self._select([sublime.Region(self.length + caret)])
+            self.protect()
 
     def to_prompt(self) -> None:
         """Put the caret at the end of the prompt."""
@@ -130,6 +181,12 @@ class ChatText:
         if self.view.change_count() != self._count:
             self._look_for_damage(changes)
         self._count_signs()
+        self._record()
+
+    def _record(self) -> None:
+        carets = [region.b for region in self.view.sel()]
+        caret = max(0, carets[0] - self.length) if carets else 0
+        self.undo.record(self.prompt, caret, monotonic())
 
     def _look_for_damage(self, changes: Sequence[sublime.TextChange]) -> None:
         damages = False

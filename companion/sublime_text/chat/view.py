@@ -13,7 +13,7 @@ from . import html
 from .asks import Attention
 from .marks import ChatMarks
 from .prompt import ATTACHED_SETTING, RECALL_SETTING, Recall, attached
-from .text import ChatText
+from .text import ChatText, Undo
 
 if TYPE_CHECKING:
     from ...chat.transcript.render import Code, Render
@@ -126,6 +126,7 @@ class ChatView:
         self.excerpts.clear()
         self.pictures.clear()
         self.text.write(draft)
+        self.text.undo = Undo(draft)
         self.attached_changed()
 
     def take_back(self, draft: Draft) -> None:
@@ -165,7 +166,7 @@ class ChatView:
         """The text of a code block."""
         codes: tuple[Code, ...] = self.render.codes if self.render else ()
         found = next((code for code in codes if code.key == key), None)
-        return self.view.substr(sublime.Region(found.start, found.end)) if found else None
+        return found.text(self.view.substr(sublime.Region(found.start, found.end))) if found else None
 
     def close(self) -> None:
         """The package is unloaded. The text stays for the next instance."""

@@ -1,0 +1,31 @@
+"""Slash commands that the chat translates, or doesn't offer, since they do harm in a session of `qwen serve`. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from ..conversation.snapshot import Command
+
+_BEGINNING = {"clear", "new", "reset"}
+"""They replace the agent's session behind the daemon's back, which then answers no request of it (0.24.4)."""
+_PICKERS: dict[str, Literal["model", "mode"]] = {"model": "model", "approval-mode": "mode"}
+"""Without an argument they open a dialog, which there is none of in a session of the daemon."""
+_USELESS = {"auth", "branch", "bug", "connect", "delete", "docs", "exit", "login", "quit", "resume", "update"}
+"""They open a dialog or a browser on the daemon's machine, or replace the program that runs."""
+_COMMAND = re.compile(r"/([\w-]+)\s*(.*)", re.DOTALL)
+
+
+def translated(text: str) -> Literal["new", "model", "mode"] | None:
+    """What the chat does in place of a prompt: begin a new chat, or ask which model or mode; None to send it."""
+    if not (found := _COMMAND.fullmatch(text.strip())):
+        return None
+    name, argument = found[1], found[2]
+    if name in _BEGINNING:
+        return "new"
+    return None if argument else _PICKERS.get(name)
+
+
+def offered(commands: tuple[Command, ...]) -> list[Command]:
+    """The commands to complete."""
+    return [command for command in commands if command.name not in _USELESS]

@@ -1,0 +1,61 @@
+"""Whether a daemon at a loopback address is on this computer: it may be behind a tunnel, in a container or in WSL."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import sys
+from urllib.parse import urlsplit
+
+import psutil
+
+from .address import Address
+from .client import Client
+from .errors import DaemonError
+
+
+async def is_here(client: Client, folder: str) -> bool:
+    """Whether it is shown that the daemon's files are ours: a process of ours listens, or it sees a file of ours.
+
+    `folder` is the chat's, as the editor calls it. A file with a random name is there for a moment, if need be.
+    """
+    if not client.address.is_loopback:
+        return False
+    return await asyncio.to_thread(_listens_here, client.address) or await _sees_ours(client, folder)
+
+
+def _listens_here(address: Address) -> bool:
+    """Whether the process that listens is a `qwen serve` of this user that sees the same files."""
+    port = urlsplit(address.url).port or 80
+    with contextlib.suppress(psutil.Error, OSError):
+        for connection in psutil.net_connections("tcp"):
+            is_it = connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port
+            if is_it and connection.pid and _is_ours(psutil.Process(connection.pid)):
+                return True
+    return False
+
+
+def _is_ours(process: psutil.Process) -> bool:
+    if "serve" not in process.cmdline() or process.username() != psutil.Process().username():
+        return False
+    # In a container the same paths are other files.
+    return sys.platform != "linux" or os.path.samefile(f"/proc/{process.pid}/root", "/")
+
+
+async def _sees_ours(client: Client, folder: str) -> bool:
+    path = os.path.join(folder, f".qwen-companion-{secrets.token_hex(16)}")
+    try:
+        await asyncio.to_thread(_touch, path)
+        try:
+            return await client.is_file(os.path.basename(path))
+        finally:
+            await asyncio.to_thread(os.unlink, path)
+    except (OSError, DaemonError):
+        return False
+
+
+def _touch(path: str) -> None:
+    with open(path, "xb"):
+        pass
