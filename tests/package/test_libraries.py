@@ -222,3 +222,34 @@ def test_a_library_that_is_upgraded_while_it_is_loaded_wants_a_restart(installed
     assert said == f"QwenCompanion: Restart Sublime Text: starlette {version} is loaded, but 1.99.0 is installed."
     works(editor)
     editor.quit()
+
+
+def test_a_repair_that_had_to_wait_for_a_restart_is_finished_at_the_start(installed: Sublime) -> None:
+    """Files that were in use on Windows: only the `.dist-info` went, and Package Control does the rest."""
+    (info,) = installed.libraries.glob("pydantic_core-*.dist-info")
+    shutil.rmtree(info)
+    editor = installed.start()
+    assert "needs pydantic-core, which is not installed" in editor.wait_message("QwenCompanion needs")
+    works(editor)
+    assert "pydantic-core" in installed.versions()
+    # It was installed from a copy of the repository, so nobody is asked.
+    assert editor.question() is None
+    editor.quit()
+
+
+def test_a_package_of_the_channel_asks_where_its_libraries_are(make: Make, built: Path, offline: Path) -> None:
+    """Package Control has installed it, and knows repositories that have none of its libraries."""
+    elsewhere = f"file://{built}/nothing/repository.json"
+    sublime = make(elsewhere)
+    sublime.drop(offline)
+    sublime.configure(NAME, repository=address(offline))
+    sublime.configure("Package Control", installed_packages=["Package Control", NAME])
+    editor = sublime.start()
+    editor.wait_message("needs annotated-types")
+    repair(editor)
+    editor.wait_message("Package Control could not mend it")
+    assert editor.wait_question()["caption"] == QUESTION
+    editor.do("answer", panel=0)
+    works(editor)
+    assert sublime.settings("Package Control")["repositories"] == [elsewhere, address(offline)]
+    editor.quit()

@@ -51,8 +51,16 @@ def test_it_is_installed_from_a_folder_and_works_after_the_next_start(make: Make
     """All of it: context, a diff, a chat. Nothing was there but Package Control."""
     sublime = make()
     editor = sublime.start()
-    editor.control("add_repository", url=address(offline), unattended=True)
-    editor.install()
+    # The two steps of the README.
+    editor.control("add_repository")
+    assert "JSON repository URL" in editor.wait_question()["caption"]
+    editor.do("answer", panel=address(offline))
+    editor.control("install_package")
+    editor.wait("list of packages", lambda: (editor.question() or {}).get("kind") == "quick_panel")
+    (item,) = editor.wait_question()["items"]
+    assert item["trigger"] == NAME
+    editor.do("answer", panel=0)
+    editor.lock()
     assert len(sublime.versions()) == 20
     installers = {path.read_text(encoding="utf-8") for path in sublime.libraries.glob("*.dist-info/INSTALLER")}
     assert installers == {"Package Control\n"}

@@ -344,6 +344,24 @@ def clone(root: Path, tmp_path: Path) -> Path:
     return copy
 
 
+def test_a_release_is_made_from_the_last_commit_and_has_its_date(
+    root: Path, built: Path, clone: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(root / ".cache/wheels", clone / ".cache/wheels")
+    for folder in ("one", "two"):
+        run = release(clone, __version__, "--base", "https://example.com/o/r", tmp_path / folder)
+        assert run.returncode == 0, run.stderr
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+    repository = json.loads((tmp_path / "one/repository.json").read_text(encoding="utf-8"))
+    told = ["git", "-C", str(clone), "log", "-1", "--format=%cd", "--date=format-local:%Y-%m-%d %H:%M:%S"]
+    date = subprocess.run(told, env=os.environ | {"TZ": "UTC"}, capture_output=True, text=True, check=True).stdout
+    (newest,) = repository["packages"][0]["releases"]
+    assert newest["date"] == date.strip()
+    released = [newest, *(one for library in repository["libraries"] for one in library["releases"])]
+    addresses = [one["url"] for one in released if one["python_versions"] == ["3.14"]]
+    assert all(url.startswith(f"https://example.com/o/r/releases/download/{__version__}/") for url in addresses)
+
+
 def test_a_dirty_tree_is_one_sentence_and_the_folder_is_as_it_was(clone: Path, before: Path) -> None:
     (clone / "README.md").write_text("changed", encoding="utf-8")
     was = content(before)

@@ -143,7 +143,7 @@ def test_many_threads_that_ask_at_once_run_it_once(root: Path, libraries: Path) 
         from companion.libraries.lazy import put_off
         put_off(("big",))
         import big
-        sys.setswitchinterval(1e-6)
+        sys.setswitchinterval(1e-4)
         told = []
         threads = [threading.Thread(target=lambda: told.append(big.NAME)) for _ in range(20)]
         for thread in threads: thread.start()

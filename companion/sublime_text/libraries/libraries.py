@@ -19,6 +19,9 @@ QUESTION = "QwenCompanion needs libraries that Package Control's channel lacks. 
 GET_PACKAGE_CONTROL = (
     f"install Package Control from {package_control.WHERE}, then run “Qwen Companion: Repair Libraries”"
 )
+PACKAGE = __name__.partition(".")[0]
+PATIENCE = 15_000
+"""Milliseconds that Package Control has to install what is missing, if it may know where to find it."""
 LOOK = 0.5
 """Seconds between looks at what Package Control has done."""
 QUIET = 5.0
@@ -52,7 +55,12 @@ class Libraries:
             self._say(trouble.sentence(GET_PACKAGE_CONTROL))
             return
         self._say(trouble.sentence())
-        if trouble.kind == "missing" and self._settings.value("offer_libraries") and self._is_repository_new():
+        if trouble.kind != "missing" or not self._settings.value("offer_libraries") or not self._is_repository_new():
+            return
+        if package_control.may_know(PACKAGE):
+            # It installs what is missing when the editor starts.
+            sublime.set_timeout_async(self._ask_if_missing, PATIENCE)
+        else:
             self._ask(sublime.active_window())
 
     def repair(self, window: sublime.Window) -> None:
@@ -61,10 +69,18 @@ class Libraries:
             self._say("The libraries are being installed already.")
         elif not package_control.is_there():
             self._say(f"Package Control installs the libraries; {GET_PACKAGE_CONTROL}.")
-        elif self._trouble and self._trouble.kind == "missing" and self._is_repository_new():
+        elif self._is_missing() and self._is_repository_new() and not package_control.may_know(PACKAGE):
             self._ask(window)
         else:
             self._begin()
+
+    def _is_missing(self) -> bool:
+        return self._trouble is not None and self._trouble.kind == "missing"
+
+    def _ask_if_missing(self) -> None:
+        """On the worker thread."""
+        if not self._closed.is_set() and any(trouble.kind == "missing" for trouble in guard.look()):
+            sublime.set_timeout(lambda: self._ask(sublime.active_window()))
 
     def _is_repository_new(self) -> bool:
         return not package_control.knows(self._settings.value("repository"))
@@ -119,6 +135,8 @@ class Libraries:
             self._say(self._trouble.sentence())
         else:
             self._say(f"Package Control could not mend it: {self._trouble.what}. Sublime's console says why.")
+            if self._is_missing() and self._is_repository_new():
+                sublime.set_timeout(lambda: self._ask(sublime.active_window()))
 
     def _wait(self) -> bool:
         """Wait for Package Control. Returns False if the package is unloaded meanwhile."""

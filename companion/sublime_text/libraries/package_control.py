@@ -25,6 +25,13 @@ def knows(repository: str) -> bool:
     return isinstance(known, list) and repository in known
 
 
+def may_know(package: str) -> bool:
+    """Whether it has installed a package, perhaps from a copy of the package's repository."""
+    settings = sublime.load_settings(SETTINGS)
+    mine, known = settings.get("installed_packages"), settings.get("repositories")
+    return isinstance(mine, list) and package in mine and isinstance(known, list) and bool(known)
+
+
 def add(repository: str) -> None:
     """Have it look in a repository too."""
     sublime.run_command("add_repository", {"url": repository, "unattended": True})
