@@ -10,6 +10,13 @@ import sublime
 from .windows import is_code
 
 
+def given_paths(*parts: Sequence[str] | None) -> list[str] | None:
+    """The paths that the side bar gives as `paths`, or as `files` and `dirs`; None if it was not the side bar."""
+    if all(part is None for part in parts):
+        return None
+    return list(dict.fromkeys(path for part in parts if part for path in part))
+
+
 def is_menu(paths: Sequence[str] | None, index: int | None) -> bool:
     """Whether a command was run from the side bar or from a tab's menu, which give it these arguments."""
     return paths is not None or index is not None
@@ -20,7 +27,7 @@ def chosen_paths(
 ) -> list[str]:
     """The files and folders that a menu was opened on; empty if there are none, such as for a tab without a file."""
     if paths:
-        return list(dict.fromkeys(paths))
+        return list(paths)
     view = tab(window, group, index)
     path = view.file_name() if view else None
     return [path] if path else []

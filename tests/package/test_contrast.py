@@ -18,12 +18,12 @@ from headless.schemes import SCHEMES
 ENOUGH = 4.5
 SMALL = 0.01
 """What the steps of the lightness may leave."""
-Colour = tuple[float, float, float]
+Colour = tuple[float, ...]
 
 
 def parsed(text: str) -> Colour:
     named = {"white": "#ffffff", "black": "#000000"}.get(text, text)
-    return tuple(int(named[at : at + 2], 16) / 255 for at in (1, 3, 5))  # pyright: ignore[reportReturnType]
+    return tuple(int(named[at : at + 2], 16) / 255 for at in (1, 3, 5))
 
 
 def luminance(colour: Colour) -> float:

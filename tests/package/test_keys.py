@@ -22,6 +22,16 @@ def suggestions(keymap: str) -> list[tuple[list[str], str]]:
     return [(one["keys"], one["command"]) for one in found]
 
 
+def test_each_caption_of_the_palette_stands_alone(root: Path) -> None:
+    """Issue 14, point 8: no two of one name, each under the name of the package."""
+    captions = [each["caption"] for each in jsonc.loads((root / "Default.sublime-commands").read_text("utf-8"))]
+    assert len(set(captions)) == len(captions)
+    assert [one for one in captions if not one.startswith(("Qwen Companion: ", "Preferences: QwenCompanion "))] == []
+    assert [one for one in captions if one.endswith(".")] == []
+    names = {one.removeprefix("Qwen Companion: ") for one in captions}
+    assert names.isdisjoint({"Reject", "Accept", "Daemon", "Allow Once", "Always Allow"})
+
+
 def test_no_key_is_taken_outside_of_a_diff_and_a_chat(keymap: str) -> None:
     bindings = jsonc.loads(keymap)
     assert bindings

@@ -154,6 +154,22 @@ class TestWithoutChat(CompanionCase):
             adapter.thread.post(lambda companion, own=own: setattr(companion, "chats", own[0]))
 
 
+class TestAddFromMenus(ChatCase):
+    """Issue 14, point 1: Add to Chat on several files and folders of the side bar."""
+
+    def test_files_and_folders_are_mentioned_and_those_elsewhere_are_said_not_to_be(self) -> None:
+        (self.folder / "my lib").mkdir()
+        paths = [str(self.file), str(self.folder / "my lib"), str(self.folder.parent)]
+        self.window.run_command("qwen_companion_chat_add", {"paths": paths})
+        self.assertEqual(self.prompt, "@app.py @my\\ lib ")
+        self.assertTrue(self.screen.said(f"{self.folder.parent.name} is not in the folder of the chat"))
+
+    def test_the_file_of_a_tab_is_mentioned(self) -> None:
+        group, index = self.window.get_view_index(self.code)
+        self.window.run_command("qwen_companion_chat_add", {"group": group, "index": index})
+        self.assertEqual(self.prompt, "@app.py ")
+
+
 class TestFolder(ChatCase):
     """Issue 14, point 3: Change Chat Folder, and the folder in the bar when there are several."""
 

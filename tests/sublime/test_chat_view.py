@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -290,3 +292,33 @@ class TestBar(ChatCase):
         self.show(title="About cats")
         self.assertEqual(self.view.name(), "About cats")
         yield 1
+
+
+class TestLinksWithoutTheMouse(ChatCase):
+    """Issue 14, point 9: every link has a command."""
+
+    def hrefs(self) -> list[str]:
+        """Those in the phantoms of the chat."""
+        contents = [
+            content for (number, _), (_, content, _) in self.screen._phantoms.items() if number == self.view.id()
+        ]
+        return sorted(html.unescape(href) for content in contents for href in re.findall(r'href="([^"]*)"', content))
+
+    def test_every_link_of_a_chat_can_be_used_without_the_mouse(self) -> Steps:
+        permission = self.permission("allow_once", "allow_always", "reject_once")
+        queued = self.view_values.Queued('q"1&', "do <this>")
+        answer = self.message("Look:\n\n```py\nprint(1)\n```\n")
+        self.show(answer, self.tool(permission), permissions=(permission,), queue=(queued,), running="turn")
+        items = self.adapter.chats.links(self.chat)
+        self.assertEqual(sorted(item.href for item in items), self.hrefs())
+        self.assertGreaterEqual(len(items), 7)
+        self.window.run_command("qwen_companion_chat_links")
+        shown = [(item.trigger, item.details) for item in self.screen.panels[-1][0]]
+        self.assertIn(("Copy", "print(1)"), shown)
+        self.assertTrue(any(trigger == "remove" and "do <this>" in str(details) for trigger, details in shown), shown)
+        self.screen.pick("■ Cancel")
+        yield from self.told("cancel")
+        self.window.run_command("qwen_companion_chat_links")
+        self.screen.pick("remove")
+        yield from self.told("dequeue")
+        self.assertEqual(self.chats.of("dequeue"), [(self.window.id(), 'q"1&')])

@@ -50,6 +50,8 @@ class TestMenus(TerminalCase):
         yield from self.run_cli()
         self.run_command("send_file", paths=[str(self.file), str(self.folder / "lib")])
         self.assertEqual(self.texts(), ["@app.py @lib "])
+        self.run_command("send_file", files=[str(self.file)], dirs=[str(self.folder / "lib")])
+        self.assertEqual(self.texts()[1], "@app.py @lib ")
 
     def test_a_tab_that_is_not_the_active_one_is_sent(self) -> Steps:
         yield from self.open_view("other.py")
@@ -94,12 +96,15 @@ class TestMenus(TerminalCase):
         self.assertTrue(selection.is_visible())
         self.assertTrue(run.is_visible(cli="qwen", paths=paths))
         self.assertFalse(run.is_visible(cli="qwen", paths=[*paths, str(self.folder)]))
+        self.assertFalse(run.is_visible(cli="qwen", files=paths, dirs=[str(self.folder)]))
         self.assertFalse(add.is_visible(paths=paths), "the chat is off")
         self.set_setting("daemon.enabled", True)
         self.assertTrue(add.is_visible(paths=paths))
         self.assertTrue(add.is_visible(group=0, index=self.window.get_view_index(self.view)[1]))
         untitled = self.window.new_file()
         untitled.set_scratch(True)
+        self.assertTrue(add.is_visible(files=paths))
+        self.assertFalse(add.is_visible(files=[]))
         self.assertFalse(send.is_visible(group=0, index=self.window.get_view_index(untitled)[1]))
         self.terminus.is_there = False
         for command, args in ((send, {"paths": paths}), (selection, {}), (run, {"cli": "qwen", "paths": paths})):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ...chat.chats import Chats
     from ...chat.transcript.render import Link, Render
     from ...conversation.snapshot import Permission
+    from .html import LinkItem
 
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
@@ -227,6 +228,24 @@ class ChatViews:
     ) -> None:
         window, number = chat.window.id(), permission.id
         self._tell(lambda chats: chats.vote(window, number, option, answers))
+
+    @staticmethod
+    def links(chat: ChatView) -> list[LinkItem]:
+        """What can be clicked in a chat now, the bar's first, then the questions' and the code blocks'."""
+        render = chat.render
+        if render is None:
+            return []
+        pages = [html.bar(render, chat.attached)]
+        pages += [html.ask(ask, is_first=at == 0) for at, ask in enumerate(render.asks)]
+        found = [item for page in pages for item in html.link_items(page)]
+        for block in render.codes:
+            first = (chat.code_text(block.key) or "").strip().partition("\n")[0]
+            found += [item._replace(line=first) for item in html.link_items(html.code(block))]
+        return found
+
+    def use_link(self, chat: ChatView, item: LinkItem) -> None:
+        """Do what a click on a link does."""
+        self._clicked(chat, item.href)
 
     def _clicked(self, chat: ChatView, href: str) -> None:
         what, _, of = href.partition(":")

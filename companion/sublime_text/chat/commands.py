@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -231,6 +232,22 @@ class QwenCompanionChatFolderCommand(_ChatCommand):
         selected = folders.index(chat.folder) if chat.folder in folders else -1
         marks = ["current" if at == selected else "" for at in range(len(folders))]
         choose(chat.window, choices, "The folder to chat about", selected=selected, annotations=marks)
+
+
+class QwenCompanionChatLinksCommand(_ChatCommand):
+    """Use one of the links of the chat without the mouse."""
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether there is one."""
+        adapter = package.adapter()
+        return adapter is not None and bool(adapter.chats.links(chat))
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask which."""
+        choices: list[PanelItem] = [
+            (item.caption, item.line, partial(adapter.chats.use_link, chat, item)) for item in adapter.chats.links(chat)
+        ]
+        choose(chat.window, choices, "The links of the chat")
 
 
 class QwenCompanionChatAnswerCommand(sublime_plugin.WindowCommand):

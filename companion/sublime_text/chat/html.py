@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..style import COLOURS
 
@@ -104,6 +105,27 @@ def code(block: Code) -> str:
 def popup(words: str, href: str = "") -> str:
     """A few words over the text, to click or to read."""
     return page(f"<div>{link(href, words) if href else html.escape(words)}</div>")
+
+
+class LinkItem(NamedTuple):
+    """A link, to be used without the mouse."""
+
+    caption: str
+    line: str
+    """The text of the line that it is in."""
+    href: str
+
+
+def link_items(content: str) -> list[LinkItem]:
+    """The links of a phantom's minihtml, in order."""
+    found: list[LinkItem] = []
+    for line in re.split(r"<br>|<div[^>]*>", content.partition("</style>")[2]):
+        words = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", line)).split())
+        found += [
+            LinkItem(html.unescape(caption), words, html.unescape(href))
+            for href, caption in re.findall(r'<a [^>]*href="([^"]*)">([^<]*)</a>', line)
+        ]
+    return found
 
 
 def _waits(how: str, queued: Queued | Unsent, href: str) -> str:

@@ -16,7 +16,7 @@ from ...chat.prompt import Excerpt
 from .. import package
 from ..page import Page
 from ..panels import PanelItem, choose, say
-from ..targets import missing, tab
+from ..targets import given_paths, missing, tab
 from ..windows import is_code
 from .commands import _ChatCommand, begin, have_chat
 
@@ -212,29 +212,55 @@ class QwenCompanionDaemonCommand(_ChatCommand):
 class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
     """Attach the selection to the next prompt, or else the file."""
 
-    def run(self, paths: list[str] | None = None, group: int | None = None, index: int | None = None) -> None:
+    def run(
+        self,
+        paths: list[str] | None = None,
+        files: list[str] | None = None,
+        dirs: list[str] | None = None,
+        group: int | None = None,
+        index: int | None = None,
+    ) -> None:
         """What the daemon can't read from a file goes as text: a selection, unsaved edits, another folder's file.
 
-        `paths` are those of the side bar, `group` and `index` those of a tab.
+        `paths`, or `files` and `dirs`, are those of the side bar; `group` and `index` those of a tab.
         """
-        if paths:
-            if gone := missing(paths):
+        chosen = given_paths(paths, files, dirs)
+        if chosen:
+            if gone := missing(chosen):
                 say(self.window, gone)
             else:
-                have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, paths))
-        elif view := tab(self.window, group, index) or self._view():
+                have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, chosen))
+        elif view := self._view(group, index):
             have_chat(self.window, lambda adapter, chat: _add(adapter, chat, view))
 
-    def is_enabled(self, paths: list[str] | None = None, group: int | None = None, index: int | None = None) -> bool:
+    def is_enabled(
+        self,
+        paths: list[str] | None = None,
+        files: list[str] | None = None,
+        dirs: list[str] | None = None,
+        group: int | None = None,
+        index: int | None = None,
+    ) -> bool:
         """Whether there is a text to add."""
-        return bool(paths) or (paths is None and (tab(self.window, group, index) or self._view()) is not None)
+        chosen = given_paths(paths, files, dirs)
+        return self._view(group, index) is not None if chosen is None else bool(chosen)
 
-    def is_visible(self, paths: list[str] | None = None, group: int | None = None, index: int | None = None) -> bool:
+    def is_visible(
+        self,
+        paths: list[str] | None = None,
+        files: list[str] | None = None,
+        dirs: list[str] | None = None,
+        group: int | None = None,
+        index: int | None = None,
+    ) -> bool:
         """Whether there is something to add, and the chat is turned on."""
         adapter = package.adapter()
-        return adapter is not None and adapter.settings.value("daemon.enabled") and self.is_enabled(paths, group, index)
+        is_on = adapter is not None and adapter.settings.value("daemon.enabled")
+        return is_on and self.is_enabled(paths, files, dirs, group, index)
 
-    def _view(self) -> sublime.View | None:
+    def _view(self, group: int | None, index: int | None) -> sublime.View | None:
+        if index is not None:
+            return tab(self.window, group, index)
         view, adapter = self.window.active_view(), package.adapter()
         if view and is_code(view):
             return view

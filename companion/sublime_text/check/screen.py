@@ -7,7 +7,7 @@ from typing import Any
 
 import sublime
 
-from ..diff.marks import _FILLER
+from ..diff.marks import filler
 from .bench import Bench, Finding, Probe, Wait
 
 Steps = Generator[Wait, None, Finding]
@@ -25,7 +25,7 @@ def filler_height(bench: Bench) -> Steps:
     view.add_phantom(
         "check",
         sublime.Region(0),
-        _FILLER.format(above=(LINES - 1) * view.line_height(), line=view.line_height()),
+        filler(LINES, view.line_height()),
         sublime.PhantomLayout.BLOCK,
     )
     yield lambda: view.text_to_layout(view.text_point(1, 0))[1] != before

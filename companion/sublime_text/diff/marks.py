@@ -46,6 +46,11 @@ _OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL
 _NOT_DRAWN = _LINES | sublime.RegionFlags.DRAW_NO_FILL
 
 
+def filler(lines: int, height: float, content: str = "&nbsp;") -> str:
+    """The minihtml of a phantom that stands for lines of a height in pixels, with the content in its last line."""
+    return _FILLER.format(above=(lines - 1) * height, line=height, content=content)
+
+
 def are_few(side: Side) -> bool:
     """Whether the changes have fillers and links."""
     return len(side.lines) <= MAX_DECORATED
@@ -133,7 +138,7 @@ class SideMarks:
         found: list[tuple[int, str]] = []
         for point, lines in side.fillers:
             content = named.popleft()[1] if named and named[0][0] == (point, lines) else "&nbsp;"
-            found.append((point, _FILLER.format(above=(lines - 1) * height, line=height, content=content)))
+            found.append((point, filler(lines, height, content)))
         return found
 
     def _filler_steps(self, fillers: Sequence[tuple[int, str]]) -> list[Callable[[], None]]:

@@ -14,7 +14,7 @@ from ...clis.families import FAMILIES
 from ...clis.shell import Lines, mention
 from .. import package
 from ..panels import choose, say
-from ..targets import chosen_paths, is_menu, missing
+from ..targets import chosen_paths, given_paths, is_menu, missing
 from ..windows import is_code
 from . import terminals
 from .terminals import Terminal
@@ -71,8 +71,16 @@ class _SendCommand(sublime_plugin.WindowCommand):
 class QwenCompanionSendFileCommand(_SendCommand):
     """Mention the file in the prompt of the running CLI, or what a menu was opened on."""
 
-    def run(self, paths: list[str] | None = None, group: int | None = None, index: int | None = None) -> None:
-        """`paths` are those of the side bar, `group` and `index` those of a tab."""
+    def run(
+        self,
+        paths: list[str] | None = None,
+        files: list[str] | None = None,
+        dirs: list[str] | None = None,
+        group: int | None = None,
+        index: int | None = None,
+    ) -> None:
+        """`paths`, or `files` and `dirs`, are those of the side bar; `group` and `index` those of a tab."""
+        paths = given_paths(paths, files, dirs)
         if not is_menu(paths, index):
             super().run()
             return
@@ -84,8 +92,16 @@ class QwenCompanionSendFileCommand(_SendCommand):
         else:
             say(self.window, NO_FILE)
 
-    def is_visible(self, paths: list[str] | None = None, group: int | None = None, index: int | None = None) -> bool:
+    def is_visible(
+        self,
+        paths: list[str] | None = None,
+        files: list[str] | None = None,
+        dirs: list[str] | None = None,
+        group: int | None = None,
+        index: int | None = None,
+    ) -> bool:
         """Whether there is a file to send, and a terminal could run here."""
+        paths = given_paths(paths, files, dirs)
         if not is_menu(paths, index):
             return super().is_visible()
         return bool(chosen_paths(self.window, paths, group, index)) and terminals.is_installed()
