@@ -88,7 +88,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         """The same, as the editor tells it of a view."""
         return _instead(view, command_name, args)
 
-    def on_post_text_command(self, view: sublime.View, command_name: str, _args: Args) -> None:
+    def on_post_text_command(self, view: sublime.View, command_name: str, args: Args) -> None:
         """A click into a view is the command `drag_select`."""
         if command_name == "drag_select" and (adapter := package.adapter()):
             adapter.diffs.clicked(view)

@@ -198,7 +198,7 @@ class TestHeader(CompanionCase):
         self.window.run_command("qwen_companion_pending_diffs")
         [(items, _)] = self.screen.panels
         self.assertEqual(items[0].trigger, name)
-        [path, _] = items[0].details
+        path = items[0].details[0]
         self.assertNotIn("<", path)
         self.assertIn("&lt;b&gt;&amp;&lt;a href=", path)
         loaded("sublime_text.panels").choose(self.window, [("caption", name, lambda: None)], "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import patch
 
 import sublime
@@ -144,10 +145,11 @@ class TestUnseen(CompanionCase):
             names = ("focus_view", "focus_sheet", "focus_group")
             originals = {name: getattr(sublime.Window, name) for name in names}
 
-            def spy(name: str) -> object:
+            def spy(name: str) -> Any:
                 return lambda window, *args: (focused.append(window), originals[name](window, *args))[1]
 
-            with patch.multiple(sublime.Window, **{name: spy(name) for name in names}):
+            spies: Any = {name: spy(name) for name in names}
+            with patch.multiple(sublime.Window, **spies):
                 yield from self.open_diff(PROPOSAL)
                 self.proposal.run_command("qwen_companion_reject_diff")
                 yield from self.closed()

@@ -12,6 +12,7 @@ import pytest
 
 from companion.conversation.snapshot import Locality
 from companion.review import reviews as review_module
+from companion.review.targets import Target
 from companion.settings import Settings
 
 from .chatting import Room, ask, chatting, resolve
@@ -234,13 +235,13 @@ def test_a_file_that_is_as_proposed_already_is_nobodys_answer(asked: Asked, proj
         [diff] = await room.diff()
         assert diff.original == "old\n"
         await room.reviews.look()
-        assert not diff.changed_on_disk
-        path.write_bytes(b"old\r\n")  # the daemon says nothing of the ends of the lines
+        assert diff.disk_states == []
+        path.write_bytes(b"old\r\n")  # the daemon does not tell the line endings
         await room.reviews.look()
-        assert not diff.changed_on_disk
+        assert diff.disk_states == []
         path.write_text("new\n\n")
         await room.reviews.look()
-        assert diff.changed_on_disk
+        assert diff.disk_states == ["changed"]
         assert votes(room) == []
 
     asked(test)
@@ -254,7 +255,7 @@ def test_for_another_machine_no_file_is_read(asked: Asked, project: Path, monkey
         chat = room.chats._windows[1]
         chat._contact.locality = replace(Locality(), folder="/there", is_local=False)
         monkeypatch.setattr(review_module, "stamp", lambda _: pytest.fail("it looks at the disk"))
-        monkeypatch.setattr(review_module, "read_file", lambda _: pytest.fail("it reads the disk"))
+        monkeypatch.setattr(review_module, "read_file", lambda *_: pytest.fail("it reads the disk"))
         ask(stream, 1, (str(path), "theirs\n", "new\n"))
         [diff] = await room.diff()
         assert diff.original == "theirs\n"
@@ -262,7 +263,7 @@ def test_for_another_machine_no_file_is_read(asked: Asked, project: Path, monkey
         await room.reviews.look()
         path.write_text("changed\n")
         await room.reviews.look()
-        assert not diff.changed_on_disk
+        assert diff.disk_states == []
 
     asked(test)
 
@@ -272,12 +273,12 @@ def test_the_changes_of_a_request_cant_be_undone_one_by_one(asked: Asked, projec
         ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
         [diff] = await room.diff()
         number = diff.review.number
-        room.reviews.revert(number, "new\n", 0, 0)
-        room.reviews.restore(number, "new\n", 0, 0)
-        why = "Qwen Code writes a.py as it proposes: accept or reject the whole."
+        for action in ("revert", "restore"):
+            room.reviews.edit(number, Target(action, ((0, 0),)), "new\n", 0)
+        why = "Qwen Code writes a.py exactly as proposed. Accept or reject the whole change."
         assert room.editor.mentioned == [(why, 1)] * 2
         assert diff.text == "new\n"
-        room.reviews.revert(0, "new\n", 0, 0)
+        room.reviews.edit(0, Target("revert", ((0, 0),)), "new\n", 0)
 
     asked(test)
 
@@ -289,7 +290,7 @@ def test_a_diff_that_cant_be_shown_leaves_the_question_to_the_chat(
         room.editor.show_fails = RuntimeError("no room")
         ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
         await until(lambda: room.editor.said)
-        assert room.editor.said == [("The diff of a.py could not be shown: answer in the chat.", 1)]
+        assert room.editor.said == [("The diff of a.py could not be shown. Answer in the chat.", 1)]
         assert list(room.reviews) == []
         assert room.chats.questions(1) == 1
         assert votes(room) == []

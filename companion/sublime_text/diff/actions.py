@@ -66,7 +66,7 @@ class ChangeActions:
 
     def _begin_at_carets(self, action: Action, view: sublime.View) -> None:
         if view == self._diff.original:
-            lines = _lines(view, view.sel())
+            lines = _lines(view, list(view.sel()))
             self._begin(lambda: Target(action, lines, "old"))
         else:
             proposal = self._diff.proposal

@@ -149,7 +149,8 @@ class Diffs:
         """The diff that a view belongs to."""
         if not self._open or view.settings().get(DIFF_SETTING) is None:
             return None
-        return self._open.get(view.settings().get(NUMBER_SETTING))
+        number = view.settings().get(NUMBER_SETTING)
+        return self._open.get(number) if isinstance(number, int) else None
 
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
         """The diffs of a window, in the order of their opening."""
