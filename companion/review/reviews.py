@@ -19,7 +19,7 @@ from ..settings import Settings
 from .changes import Edit
 from .disk import DiskFile, read_file, stamp
 from .marks import Marks, marks
-from .port import ReviewViews
+from .port import NOT_EDITABLE, ReviewViews
 from .review import DiskState, Owner, Request, Review
 from .source_text import SourceText, endings_change
 from .targets import Target, edits_of
@@ -35,9 +35,6 @@ EMPTY_REFUSED = (
     "An empty file can't be accepted: {cli} would write its own proposal instead. "
     "Reject the diff, or keep a line in it."
 )
-
-
-NOT_EDITABLE = "{cli} writes {name} exactly as proposed. Accept or reject the whole change."
 
 
 class Reviews:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...review.reviews import NOT_EDITABLE
+from ...review.port import NOT_EDITABLE
 from ..minihtml import safe
 from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_window, is_visible, real_path
 from .actions import ChangeActions
