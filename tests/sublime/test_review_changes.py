@@ -454,6 +454,29 @@ class TestInline(ChangesCase):
         self.assertEqual(self.content, without(0))
         self.assertEqual(self.selected(), [self.view])
 
+    def test_after_an_edit_every_hunk_is_shown_again(self) -> Steps:
+        """Issue 9 §5: the editor may show some hunks only, and none with `mini_diff: false` (its issue 4747)."""
+        self.set_setting("diff_layout", "inline")
+        yield from self._open_inline()
+        self.assertIs(self.proposal.settings().get("mini_diff"), True)
+        yield 300
+        ran: list[Any] = []
+        run = sublime.View.run_command
+
+        def spy(view: sublime.View, name: str, args: Any = None) -> None:
+            if name == "toggle_inline_diff":
+                ran.append(args)
+            run(view, name, args)
+
+        with patch.object(sublime.View, "run_command", spy):
+            self.put_caret(60)
+            self.proposal.run_command("insert", {"characters": "typed"})
+            carets = list(self.proposal.sel())
+            yield lambda: len(self.rows()) == 4
+            yield 100
+        self.assertEqual(ran, [{"prefer_hide": True}, None])
+        self.assertEqual(list(self.proposal.sel()), carets)
+
     def test_a_new_file_is_said_to_be_new(self) -> Steps:
         """Issue 3: the header warns when it is new."""
         self.set_setting("diff_layout", "inline")

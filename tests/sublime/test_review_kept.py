@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import sublime
@@ -199,8 +198,7 @@ class TestHeader(CompanionCase):
         self.window.run_command("qwen_companion_pending_diffs")
         [(items, _)] = self.screen.panels
         self.assertEqual(items[0].trigger, name)
-        details: Any = items[0].details
-        [path, _] = details
+        path = items[0].details[0]
         self.assertNotIn("<", path)
         self.assertIn("&lt;b&gt;&amp;&lt;a href=", path)
         loaded("sublime_text.panels").choose(self.window, [("caption", name, lambda: None)], "")

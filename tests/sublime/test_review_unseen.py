@@ -145,7 +145,7 @@ class TestUnseen(CompanionCase):
             names = ("focus_view", "focus_sheet", "focus_group")
             originals = {name: getattr(sublime.Window, name) for name in names}
 
-            def spy(name: str) -> object:
+            def spy(name: str) -> Any:
                 return lambda window, *args: (focused.append(window), originals[name](window, *args))[1]
 
             spies: dict[str, Any] = {name: spy(name) for name in names}

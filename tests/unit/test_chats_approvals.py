@@ -236,7 +236,7 @@ def test_a_file_that_is_as_proposed_already_is_nobodys_answer(asked: Asked, proj
         assert diff.original == "old\n"
         await room.reviews.look()
         assert diff.disk_states == []
-        path.write_bytes(b"old\r\n")  # the daemon says nothing of the ends of the lines
+        path.write_bytes(b"old\r\n")  # the daemon does not tell the line endings
         await room.reviews.look()
         assert diff.disk_states == []
         path.write_text("new\n\n")
@@ -255,7 +255,7 @@ def test_for_another_machine_no_file_is_read(asked: Asked, project: Path, monkey
         chat = room.chats._windows[1]
         chat._connection.locality = replace(Locality(), folder="/there", is_local=False)
         monkeypatch.setattr(review_module, "stamp", lambda _: pytest.fail("it looks at the disk"))
-        monkeypatch.setattr(review_module, "read_file", lambda _: pytest.fail("it reads the disk"))
+        monkeypatch.setattr(review_module, "read_file", lambda *_: pytest.fail("it reads the disk"))
         ask(stream, 1, (str(path), "theirs\n", "new\n"))
         [diff] = await room.diff()
         assert diff.original == "theirs\n"
@@ -273,8 +273,8 @@ def test_the_changes_of_a_request_cant_be_undone_one_by_one(asked: Asked, projec
         ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
         [diff] = await room.diff()
         number = diff.review.number
-        room.reviews.edit(number, Target("revert", ((0, 0),)), "new\n", 0)
-        room.reviews.edit(number, Target("restore", ((0, 0),)), "new\n", 0)
+        for action in ("revert", "restore"):
+            room.reviews.edit(number, Target(action, ((0, 0),)), "new\n", 0)
         why = "Qwen Code writes a.py exactly as proposed. Accept or reject the whole change."
         assert room.editor.mentioned == [(why, 1)] * 2
         assert diff.text == "new\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sublime
 
@@ -150,8 +150,8 @@ class Diffs:
         """The diff that a view belongs to."""
         if not self._open or view.settings().get(DIFF_SETTING) is None:
             return None
-        number: Any = view.settings().get(NUMBER_SETTING)
-        return self._open.get(number)
+        number = view.settings().get(NUMBER_SETTING)
+        return self._open.get(number) if isinstance(number, int) else None
 
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
         """The diffs of a window, in the order of their opening."""

@@ -256,6 +256,7 @@ class DiffView:
         settings.set(DIFF_SETTING, side)
         settings.set(NUMBER_SETTING, self.review.number)
         settings.set(PATH_SETTING, self.review.file_path)
+        settings.set("mini_diff", True)  # without it there is no inline diff (the editor's issue 4747)
         view.set_status(KEYS_STATUS, KEYS)
         settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
         syntax = self._like.syntax() if self._like else None
@@ -339,13 +340,19 @@ class DiffView:
         in_steps(steps, lambda: self._drawing is drawing and all(view.is_valid() for view in self.views))
 
     def _show_inline(self, *, shown: bool) -> None:
-        if bool(self.proposal.settings().get("qwen_companion.inline")) != shown:
-            self.proposal.settings().set("qwen_companion.inline", shown)
-            carets = list(self.proposal.sel())
-            self.proposal.run_command("select_all")
+        was_shown = bool(self.proposal.settings().get("qwen_companion.inline"))
+        self.proposal.settings().set("qwen_companion.inline", shown)
+        if not was_shown and not shown:
+            return
+        carets = list(self.proposal.sel())
+        self.proposal.run_command("select_all")
+        if was_shown:
+            self.proposal.run_command("toggle_inline_diff", {"prefer_hide": True})
+        if shown:
+            # After an edit only some hunks may be shown (the editor's issues 2666 and 2728): all, once more.
             self.proposal.run_command("toggle_inline_diff")
-            self.proposal.sel().clear()
-            self.proposal.sel().add_all(carets)
+        self.proposal.sel().clear()
+        self.proposal.sel().add_all(carets)
 
     def _show_headers(self) -> None:
         review = self.review
