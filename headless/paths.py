@@ -88,3 +88,23 @@ class Paths:
         """Make the folders that do not exist yet."""
         for folder in (self.user, self.installed_packages, self.lib, self.cache):
             os.makedirs(folder, exist_ok=True)
+
+
+def move_home(folder: str) -> None:
+    """Let the person's folders be in `folder`; tests must not touch the real ones."""
+    old_home = os.path.realpath(os.path.expanduser("~"))
+    for name, value in list(os.environ.items()):
+        if name.endswith("_HOME") and os.path.realpath(value).startswith(old_home + os.sep):
+            del os.environ[name]
+    os.environ["HOME"] = os.environ["USERPROFILE"] = folder
+    for name, part in {
+        "XDG_CONFIG_HOME": ".config",
+        "XDG_CACHE_HOME": ".cache",
+        "XDG_DATA_HOME": ".local/share",
+        "XDG_STATE_HOME": ".local/state",
+        "XDG_RUNTIME_DIR": ".run",
+        "APPDATA": "AppData/Roaming",
+        "LOCALAPPDATA": "AppData/Local",
+    }.items():
+        os.environ[name] = os.path.join(folder, *part.split("/"))
+        os.makedirs(os.environ[name], mode=0o700, exist_ok=True)

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 NOT_EDITABLE = "{cli} writes {name} exactly as proposed. Accept or reject the whole change."
 
 
-NOT_EDITABLE = "{cli} writes {name} exactly as proposed. Accept or reject the whole change."
-
-
 class ReviewViews(Messages, Protocol):
     """The diffs on the screen, called on the companion thread."""
 

@@ -7,6 +7,7 @@ html.light { --tint: color(var(--background) blend(black 93%)); }
 html.dark { --tint: color(var(--background) blend(white 91%)); }
 a { text-decoration: none; padding: 0 0.4rem; color: color(var(--bluish) min-contrast(var(--tint) 4.5)); }
 .inserted, .accept, .allow { color: color(var(--greenish) min-contrast(var(--tint) 4.5)); }
+.always { color: color(var(--yellowish) min-contrast(var(--tint) 4.5)); }
 .deleted, .reject { color: color(var(--redish) min-contrast(var(--tint) 4.5)); }
 .warning { color: color(var(--orangish) min-contrast(var(--tint) 4.5)); }
 .quiet { color: color(var(--foreground) blend(var(--background) 75%) min-contrast(var(--tint) 4.5)); }

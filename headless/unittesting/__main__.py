@@ -18,6 +18,7 @@ from typing import Any
 
 from headless import modules, variations
 from headless.app import Application
+from headless.paths import move_home
 from headless.unittesting import cases
 
 EXIT_LIMIT = 10.0
@@ -45,26 +46,6 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--report", metavar="FILE", help="write the outcome of each test there, as JSON")
     result.add_argument("-f", "--failfast", action="store_true", help="stop at the first failure")
     return result
-
-
-def move_home(folder: str) -> None:
-    """Let the person's folders be in `folder`; tests must not touch the real ones."""
-    old_home = os.path.realpath(os.path.expanduser("~"))
-    for name, value in list(os.environ.items()):
-        if name.endswith("_HOME") and os.path.realpath(value).startswith(old_home + os.sep):
-            del os.environ[name]
-    os.environ["HOME"] = os.environ["USERPROFILE"] = folder
-    for name, part in {
-        "XDG_CONFIG_HOME": ".config",
-        "XDG_CACHE_HOME": ".cache",
-        "XDG_DATA_HOME": ".local/share",
-        "XDG_STATE_HOME": ".local/state",
-        "XDG_RUNTIME_DIR": ".run",
-        "APPDATA": "AppData/Roaming",
-        "LOCALAPPDATA": "AppData/Local",
-    }.items():
-        os.environ[name] = os.path.join(folder, *part.split("/"))
-        os.makedirs(os.environ[name], mode=0o700, exist_ok=True)
 
 
 def tests_package(package: str, tests: str) -> str:

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from headless import modules, variations
 from headless.app import Application
-from headless.unittesting.__main__ import move_home
+from headless.paths import move_home
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 30.0

@@ -22,6 +22,18 @@ class TestPermission(ChatCase):
         self.screen.click(self.view, "vote:3:p1")
         yield from self.voted("id3", None)
 
+    def test_options_that_do_not_fit_have_a_line_each_and_allowing_for_good_looks_different(self) -> Steps:
+        """Issue 12."""
+        html = loaded("sublime_text.chat.html")
+        permission = self.permission(*ALL)
+        long = tuple(replace(option, name=f"{option.name} for a very long reason") for option in permission.options)
+        ask = self.renders.Ask(permission, 0)
+        self.assertNotIn("<br>", html.ask(ask, is_first=True))
+        shown = html.ask(replace(ask, permission=replace(permission, options=long)), is_first=True)
+        self.assertEqual(shown.count("<br>"), 3)
+        self.assertIn('class="always"', shown)
+        yield 1
+
     def test_the_keys_pick_by_kind(self) -> Steps:
         for key, kind, expected in (
             ("y", "allow_once", "id2"),

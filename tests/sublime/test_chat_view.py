@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import sublime
 
-from .chat_case import ChatCase, Steps
+from .chat_case import ChatCase, Steps, loaded
 
 BAR, ASKS, CODES = "qwen_companion.chat_bar", "qwen_companion.chat_asks", "qwen_companion.chat_codes"
 LONG = "".join(f"line {at}\n\n" for at in range(200))
@@ -286,6 +286,21 @@ class TestBar(ChatCase):
             [region] = self.view.query_phantom(number)
             self.assertEqual(region.a, self.chat.text.length - 3)
         yield 1
+
+    def test_the_end_of_a_long_turn_is_told_to_a_person_who_looks_elsewhere(self) -> Steps:
+        """Issue 12."""
+        clock = [1000.0]
+        with patch.object(loaded("sublime_text.chat.view"), "monotonic", lambda: clock[0]):
+            for seconds, is_told in ((5, False), (25, True)):
+                self.window.focus_view(self.view)
+                self.show(self.message("Working"), running="turn")
+                self.window.focus_view(self.code)
+                clock[0] += seconds
+                self.show(self.message("Done"), state="done", last="done")
+                self.assertEqual(self.view.name().startswith("• "), is_told)
+                self.assertEqual(bool(self.screen.said("is done in the chat")), is_told)
+        self.window.focus_view(self.view)
+        yield lambda: not self.view.name().startswith("• ")
 
     def test_the_title_is_the_sessions(self) -> Steps:
         self.assertEqual(self.view.name(), "Qwen Code")

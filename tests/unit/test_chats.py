@@ -741,6 +741,37 @@ def test_an_interrupted_turn_is_continued_in_words_where_the_daemon_cannot(proje
     attached(project, test)
 
 
+def test_prompts_go_out_in_the_order_in_which_they_were_written(project: Path):
+    """The first one takes longer, because the daemon is asked for the file that it names."""
+
+    async def test(room: Room) -> None:
+        room.daemon.routes["GET /stat"] = 200, {"type": "file"}
+        room.chats.open(1, room.folder)
+        await room.live()
+        for text in ("@a.py one", "two", "three"):
+            room.chats.send(1, Draft(text))
+        await room.asked("POST /session/s/prompt", 3)
+        assert [sent[-1]["text"] for sent in prompts(room)] == [" one", "two", "three"]
+
+    attached(project, test)
+
+
+def test_what_is_being_sent_when_the_chat_closes_goes_out_no_more(project: Path):
+    async def test(room: Room) -> None:
+        room.daemon.routes["GET /events"] = 429, {"error": "busy"}
+        room.chats.open(1, room.folder)
+        await room.state("waiting")
+        room.chats.send(1, Draft("mine"))
+        room.chats.close(1)
+        del room.daemon.routes["GET /events"]
+        room.chats.open(1, room.folder)
+        await room.live()
+        await asyncio.sleep(0.05)
+        assert prompts(room) == []
+
+    attached(project, test)
+
+
 def test_what_the_daemon_refuses_comes_back(project: Path):
     async def test(room: Room) -> None:
         refusal = {"error": "full", "code": "prompt_queue_full", "limit": 5}

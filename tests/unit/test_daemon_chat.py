@@ -60,8 +60,9 @@ class Person:
 
 
 @contextlib.asynccontextmanager
-async def opened(daemon: FakeDaemon, session: str = NEW) -> AsyncGenerator[Person]:
-    daemon.routes["POST /session"] = 200, {"sessionId": "s", "workspaceCwd": "/w", "clientId": "c"}
+async def opened(daemon: FakeDaemon, session: str = NEW, *, attached: bool = False) -> AsyncGenerator[Person]:
+    made = {"sessionId": "s", "workspaceCwd": "/w", "clientId": "c", "attached": attached}
+    daemon.routes["POST /session"] = 200, made
     person = Person(daemon)
     person.connection.begin(session)
     task = asyncio.create_task(person.connection.run(person.conversation))
@@ -183,6 +184,18 @@ def test_a_session_that_was_there_before_is_read_from_its_history():
         return test(daemon, person)
 
     chatting(prepared, OLD)
+
+
+def test_a_session_that_it_is_attached_to_is_read_from_its_history():
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.capabilities("/w")
+        daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": []}
+        load(daemon, chunk(2, "before"))
+        async with opened(daemon, attached=True) as person:
+            await person.text("before")
+            assert len(daemon.asked("POST /session/s/load")) == 1
+
+    faked(test)
 
 
 @pytest.mark.parametrize(

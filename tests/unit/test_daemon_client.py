@@ -416,6 +416,20 @@ def test_votes_that_come_too_late_or_by_the_older_route():
     faked(test)
 
 
+def test_no_proxy_of_the_environment_comes_between_us_and_this_machine(monkeypatch: pytest.MonkeyPatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.capabilities("/w")
+        async with Client(daemon.address) as client:
+            assert await client.connect("/w") == "/w"
+
+    faked(test)
+
+
 def test_lists_are_read_to_their_end():
     async def test(daemon: FakeDaemon) -> None:
         def sessions(request: Request) -> Any:

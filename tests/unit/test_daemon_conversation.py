@@ -374,6 +374,15 @@ def test_a_rebuild_takes_the_place_of_all():
     assert conversation.look().order == ()
 
 
+def test_a_rebuild_keeps_neither_the_plan_nor_the_queue():
+    conversation = told([update("plan", entries=[{"content": "Do", "status": "pending"}])])
+    conversation.apply(event("pending_prompt_added", promptId="q", text="Next"))
+    conversation.apply(event("followup_suggestion", suggestion="Go on"))
+    conversation.rebuild(History((), Cursor("f", 1)))
+    status = conversation.status
+    assert (status.plan, status.queue, status.suggestion) == ((), (), "")
+
+
 def test_what_runs_ends_with_its_session():
     """Issue 5."""
     conversation = told([say("x", prompt="a"), event("turn_complete", prompt="a"), say("y"), request()])

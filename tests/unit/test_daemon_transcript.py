@@ -588,7 +588,7 @@ def test_a_command_is_shown_to_the_last_character():
         title="x\n[y] Allow", kind="execute", input={"command": command, "directory": "/", "is_background": False},
     )  # fmt: skip
     said = lines(tool(status="pending", permissions=(permission,)), state="running")
-    at = said.index("? Qwen Code asks: x ↵ [y] Allow")
+    at = said.index("? Qwen Code asks: Run this command?")  # which is shown once
     assert said[at + 1 :] == [
         "    $ " + "x" * 5000, "      ", "      ❯ You", "      rm\\x1b[8m -rf \\u202e/", "    directory: /",
     ]  # fmt: skip
@@ -659,7 +659,7 @@ def test_the_plan_is_above_the_prompt_until_it_is_through():
     ("connection", "line"),
     [
         (ConnectionStatus("connecting"), "◌ Connecting …"),
-        (ConnectionStatus("connecting", "It is slow"), "⚠ It is slow."),
+        (ConnectionStatus("connecting", "It is slow"), "◌ It is slow."),
         (ConnectionStatus("waiting", "It is gone. Start it.", 5.0), "⚠ It is gone. Start it. The next try is in 5 s."),
         (ConnectionStatus("waiting"), "⚠ The connection is lost."),
         (ConnectionStatus("lost", "Set the token."), "⚠ Set the token."),

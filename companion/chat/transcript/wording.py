@@ -172,6 +172,9 @@ def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
 def _asked(permission: Permission, context: Context) -> str:
     """What is asked, on one line; with the number of changed lines if the line names the file."""
     title = flat(permission.title or permission.kind, 300)
+    if permission.kind == "execute" and not permission.diffs and _text(permission.input, "command"):
+        # The command itself is below, in full.
+        return "Run this command?"
     if _names_the_file(permission, context):
         inserted, deleted, _ = _diff(permission.diffs[0])
         verb = "" if " " in title else "Edit "
@@ -326,7 +329,7 @@ def _connection(status: Status) -> str:
         case "live":
             return ""
         case "connecting":
-            return f"⚠{GAP}{sentence(connection.message)}" if connection.message else f"◌{GAP}Connecting …"
+            return f"◌{GAP}{sentence(connection.message)}" if connection.message else f"◌{GAP}Connecting …"
         case "waiting":
             again = f" The next try is in {connection.retry_in:.0f} s." if connection.retry_in is not None else ""
             return f"⚠{GAP}{sentence(connection.message or 'The connection is lost')}{again}"

@@ -109,6 +109,8 @@ class ChatViews:
         if chat and chat.window != window:
             self._end(chat)
             chat = None
+        if chat:
+            chat.activated()
         if chat is None and self.of(window) is None and self._is_enabled() and view.is_primary():
             self._begin(view, window)
 

@@ -22,6 +22,8 @@ div {{ font-family: system; }}
 KEYS = {"allow_once": "y", "reject_once": "n"}
 CONTINUED = {"interrupted": "▸ Continue", "failed": "↻ Retry"}
 """The link that continues a turn, by its state."""
+LINE_LENGTH = 80
+"""Characters of the options of a question that fit on one line; more of them get a line each."""
 QUEUED_LENGTH = 60
 """Characters that are shown of a prompt that waits."""
 
@@ -89,11 +91,14 @@ def ask(question: Ask, *, is_first: bool) -> str:
         options, first = sorted(permission.options, key=lambda option: option.kind == "allow_always"), ""
     always = sum(option.kind == "allow_always" for option in options)
     buttons = [first] if first else []
+    words_of: list[str] = []
     for option in options:
         key = KEYS.get(option.kind, "a" if option.kind == "allow_always" and always == 1 else "")
         words = f"{option.name} ({key})" if key and is_first else option.name
+        words_of.append(words)
         buttons.append(link(f"vote:{permission.options.index(option)}:{permission.id}", words, _kind(option)))
-    return page(f'<div class="ask">{" ".join(buttons)}</div>')
+    between = "<br>" if sum(map(len, words_of)) > LINE_LENGTH else " "
+    return page(f'<div class="ask">{between.join(buttons)}</div>')
 
 
 def code(block: Code) -> str:
@@ -135,7 +140,7 @@ def _waits(how: str, queued: Queued | Unsent, href: str) -> str:
 
 
 def _kind(option: Option) -> str:
-    return option.kind.partition("_")[0]
+    return "always" if option.kind == "allow_always" else option.kind.partition("_")[0]
 
 
 def _amount(tokens: int) -> str:

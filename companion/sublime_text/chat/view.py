@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import sublime
 
 from ...chat.prompt import Draft
-from ..windows import CHAT_FOLDER_SETTING, CHAT_SETTING
+from ..panels import say
+from ..windows import CHAT_FOLDER_SETTING, CHAT_SETTING, is_visible
 from . import html
 from .asks import Attention
 from .marks import ChatMarks
@@ -23,6 +25,10 @@ TITLE_LENGTH = 60
 """Characters of a session's title that the tab shows."""
 ASKS_MARK = "? "
 """Before the title while something is asked."""
+NEWS_MARK = "• "
+"""Before the title while a long turn has ended that the person hasn't seen."""
+LONG_TURN = 20.0
+"""Seconds of a turn whose end is told to a person who looks elsewhere."""
 SYNTAX = "Packages/QwenCompanion/QwenCompanion Chat.sublime-syntax"
 FALLBACK_SYNTAX = "scope:text.html.markdown"
 SESSION_SETTING = "qwen_companion.chat_session"
@@ -63,6 +69,10 @@ class ChatView:
         self.window = window
         self.render: Render | None = None
         self.folds_before_click = 0
+        self.has_news = False
+        """Whether a long turn has ended that the person hasn't seen."""
+        self._begun: float | None = None
+        """When the turn that runs was first seen."""
         self._returned = "", 0, 0
         """What was put back at the beginning of the prompt: its text, and how many excerpts and pictures."""
         settings = view.settings()
@@ -111,8 +121,14 @@ class ChatView:
             self.view.show(self.view.size(), False, False, False)
         elif render.replaces_all:
             self.view.set_viewport_position(scrolled, False)
+        self._look_at_turn(render)
         self.attention.asked(render.asks[0] if render.asks else None)
         self._tell(render)
+
+    def activated(self) -> None:
+        """The person looks at the chat."""
+        if self.has_news and self.render:
+            self._tell(self.render)
 
     def draft(self, unsaved: dict[str, str]) -> Draft:
         """What the person has written and attached."""
@@ -174,8 +190,20 @@ class ChatView:
         self.text.close()
         if self.view.is_valid():
             self.marks.close()
-            self.view.set_name(self.view.name().removeprefix(ASKS_MARK))
+            self.view.set_name(self.view.name().removeprefix(ASKS_MARK).removeprefix(NEWS_MARK))
             self.view.erase_status(STATUS)
+
+    def _look_at_turn(self, render: Render) -> None:
+        """Tell a person who looks elsewhere that a long turn has ended."""
+        begun, now = self._begun, monotonic()
+        if render.status.running is None:
+            self._begun = None
+            if begun is not None and now - begun >= LONG_TURN and not is_visible(self.view):
+                self.has_news = True
+                how = {"failed": "has failed", "cancelled": "was cancelled"}.get(render.status.last or "", "is done")
+                say(self.window, f"{TITLE} {how} in the chat.")
+        elif begun is None:
+            self._begun = now
 
     def _shows_end(self) -> bool:
         return self.view.visible_region().end() >= self.text.length
@@ -185,7 +213,9 @@ class ChatView:
         if self.session != render.session:
             settings.set(SESSION_SETTING, render.session)
         title = " ".join(render.status.title.split())[:TITLE_LENGTH] or TITLE
-        title = f"{ASKS_MARK}{title}" if render.asks else title
+        if is_visible(self.view):
+            self.has_news = False
+        title = f"{ASKS_MARK if render.asks else NEWS_MARK if self.has_news else ''}{title}"
         if self.view.name() != title:
             self.view.set_name(title)
         status = " · ".join(html.facts(render))
