@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from companion.review.changes import changes, slack
 from companion.review.compare import Change
+from companion.review.slides import slide
 
 from .git import hunks, marked, real_pairs
 
@@ -114,3 +115,19 @@ def test_lines_that_occur_once_are_no_anchors_if_that_costs_more_lines():
     assert marked(changes(old, new)) == 2
     twice = ["p", *block, "q", "r"], ["q", "r", *block, "p"]
     assert marked(changes(*twice)) == 6
+
+
+@pytest.mark.parametrize(
+    ("found", "old", "new", "expected"),
+    [
+        ([Change(0, 0, 0, 1), Change(1, 1, 2, 3)], "xx", "xxxx", [Change(2, 2, 2, 4)]),
+        ([Change(0, 0, 0, 1), Change(1, 1, 2, 3)], "b", "abb", [Change(0, 0, 0, 2)]),
+        ([Change(0, 1, 0, 0), Change(2, 3, 1, 1)], "abb", "b", [Change(0, 2, 0, 0)]),
+        ([Change(1, 2, 1, 1), Change(3, 3, 2, 3)], "aoxb", "axxb", [Change(1, 2, 1, 2)]),
+        ([Change(1, 1, 1, 2), Change(2, 3, 3, 3)], "axob", "axxb", [Change(2, 3, 2, 3)]),
+    ],
+    ids=["down", "up", "deleted", "beside one above", "beside one below"],
+)
+def test_groups_meet(found: list[Change], old: str, new: str, expected: list[Change]):
+    """Groups of one side become one; a group goes beside one of the other side if it can."""
+    assert slide(found, list(old), list(new)) == expected
