@@ -75,6 +75,28 @@ def test_a_block_that_came_or_went_is_where_git_puts_it(before: list[str], block
         assert found == theirs
 
 
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(CODE), st.integers(1, 4) | st.integers(1, 130)), max_size=4),
+    st.lists(st.sampled_from(CODE), min_size=1, max_size=3),
+    st.integers(1, 60),
+    st.integers(0, 4),
+)
+def test_a_part_of_a_long_run_is_where_git_puts_it(runs: list[tuple[str, int]], block: list[str], times: int, at: int):
+    """A repeated block among repeated blocks can slide far."""
+    parts = [[line] * count for line, count in runs]
+    parts.insert(min(at, len(parts)), block * times)
+    before = [line for part in parts for line in part]
+    parts.insert(min(at, len(parts)), block)
+    after = [line for part in parts for line in part]
+    old, new = ("".join(f"{line}\n" for line in lines) for lines in (before, after))
+    with tempfile.TemporaryDirectory() as folder:
+        theirs = hunks(Path(folder), old, new)
+    found = changes(old, new)
+    if len(found) == len(theirs) == 1:
+        assert found == theirs
+
+
 def test_a_long_run_of_equal_lines_is_searched_as_far_as_git_does(tmp_path: Path):
     before = ["def f():", *["    x = 1"] * 300, "def g():"]
     old = "\n".join(before) + "\n"
