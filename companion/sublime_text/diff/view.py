@@ -248,6 +248,7 @@ class DiffView:
             self.original.close()
         self._proposal_marks.clear()
         let_go(self.proposal)
+        self.proposal.erase_status(KEYS_STATUS)
         self.proposal.erase_phantoms("qwen_companion.header")
 
     def _new_view(self, side: str, title: str) -> sublime.View:
