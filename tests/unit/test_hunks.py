@@ -130,6 +130,17 @@ def test_a_text_of_two_kinds_of_lines_is_compared_nearly_as_well_as_by_git(tmp_p
     assert marked(changes(old, new)) <= 1.2 * marked(hunks(tmp_path, old, new))
 
 
+def test_a_part_of_few_kinds_of_lines_in_a_large_text_is_compared_well(tmp_path: Path):
+    """The whole is too large for the table; the part between the anchors is not."""
+    chance = random.Random(1)  # noqa: S311 - always the same texts
+    part = chance.choices(["a", "b"], k=2_000)
+    edited = [chance.choice(["a", "b"]) if chance.random() < 0.2 else line for line in part]
+    head, tail = [f"head {number}" for number in range(10_000)], [f"tail {number}" for number in range(10_000)]
+    old = "\n".join(["old", *head, *part, *tail, "old"]) + "\n"
+    new = "\n".join(["new", *head, *edited, *tail, "new"]) + "\n"
+    assert marked(changes(old, new)) <= 1.2 * marked(hunks(tmp_path, old, new))
+
+
 def test_lines_that_occur_once_are_no_anchors_if_that_costs_more_lines():
     """A line that has moved would otherwise tear the text apart."""
     block = ["a", "b"] * 20
