@@ -103,6 +103,18 @@ class TestMoving(ChangesCase):
         self.command("next_change")
         yield lambda: self.proposal.visible_region().contains(self.proposal.get_regions(CHANGES)[0])
 
+    def test_a_changed_word_far_to_the_right_is_scrolled_to_on_both_sides(self) -> Steps:
+        """Issue 11 §10: both sides scroll sideways together."""
+        long = [f"{' '.join(f'word{at}' for at in range(80))} end\n"]
+        self.file.write_text("".join([*LINES[:9], *long]))
+        yield lambda: "word79" in text_of(self.view)
+        yield from self.open_changes("".join([*LINES[:9], long[0].replace("end", "END")]))
+        self.window.focus_view(self.proposal)
+        self.command("next_change")
+        self.assertEqual(self.row(), 9)
+        yield lambda: self.proposal.viewport_position()[0] > 0
+        yield lambda: self.original.viewport_position()[0] == self.proposal.viewport_position()[0]
+
     def test_the_links_of_the_header_move_too(self) -> Steps:
         """Issue 3: the header carries previous and next."""
         yield from self.open_changes()

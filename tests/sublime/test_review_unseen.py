@@ -49,6 +49,18 @@ class TestUnseen(CompanionCase):
         self.assertEqual(self.window.active_view(), self.proposal)
         self.assertEqual(self.selected(), [self.proposal])
 
+    def test_a_diff_that_the_cli_closes_hands_the_focus_to_no_other_diff(self) -> Steps:
+        """Issue 11 §1: what is being typed in it would go on in the next one."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.proposal)
+        first = self.proposal
+        yield from self.open_diff("x = 1\n", self.folder / "b.py")
+        yield from self.done(self.cli.call("closeDiff", filePath=str(self.file), suppressNotification=True))
+        yield lambda: not first.is_valid()
+        yield 100
+        self.assertEqual(self.window.active_view(), self.view)
+        self.assertIn(self.proposal, self.selected())
+
     def test_keys_and_saves_wait_until_the_diff_has_been_there_for_a_moment(self) -> Steps:
         """Issue 11 §1: gone to, and on the screen for a second."""
         yield from self.open_diff(PROPOSAL)

@@ -89,10 +89,12 @@ class TestChanges:
         assert all(one.new_end < other.new_start for one, other in pairwise(found))
 
     def test_groups_of_lines_are_found_where_no_line_occurs_once(self):
-        old = seeded().choices("abcdefgh", k=5_000)
-        new = [*old[:1_000], "a", "b", *old[1_000:3_000], *old[3_010:]]
+        old = seeded().choices("abcdefgh", k=50_000)
+        new = [*old[:1_000], "a", "b", *old[1_000:3_000], *old[3_010:40_000], "c", *old[40_001:]]
         found = changes(old, new)
-        assert tally(found, old, new) == Tally(2, 10, 2)
+        counts = tally(found, old, new)
+        assert counts.inserted <= 3
+        assert counts.deleted == counts.inserted + 8
 
     def test_the_lines_between_the_changes(self):
         old, new = lines_of("a\nb\nc\nd"), lines_of("x\na\nc\nd")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from companion.review.changes import changes, slack
 from companion.review.compare import Change
+from companion.review.slides import slide
 
 from .git import hunks, marked, real_pairs
 
@@ -74,6 +75,28 @@ def test_a_block_that_came_or_went_is_where_git_puts_it(before: list[str], block
         assert found == theirs
 
 
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(CODE), st.integers(1, 4) | st.integers(1, 130)), max_size=4),
+    st.lists(st.sampled_from(CODE), min_size=1, max_size=3),
+    st.integers(1, 60),
+    st.integers(0, 4),
+)
+def test_a_part_of_a_long_run_is_where_git_puts_it(runs: list[tuple[str, int]], block: list[str], times: int, at: int):
+    """A repeated block among repeated blocks can slide far."""
+    parts = [[line] * count for line, count in runs]
+    parts.insert(min(at, len(parts)), block * times)
+    before = [line for part in parts for line in part]
+    parts.insert(min(at, len(parts)), block)
+    after = [line for part in parts for line in part]
+    old, new = ("".join(f"{line}\n" for line in lines) for lines in (before, after))
+    with tempfile.TemporaryDirectory() as folder:
+        theirs = hunks(Path(folder), old, new)
+    found = changes(old, new)
+    if len(found) == len(theirs) == 1:
+        assert found == theirs
+
+
 def test_a_long_run_of_equal_lines_is_searched_as_far_as_git_does(tmp_path: Path):
     before = ["def f():", *["    x = 1"] * 300, "def g():"]
     old = "\n".join(before) + "\n"
@@ -107,6 +130,17 @@ def test_a_text_of_two_kinds_of_lines_is_compared_nearly_as_well_as_by_git(tmp_p
     assert marked(changes(old, new)) <= 1.2 * marked(hunks(tmp_path, old, new))
 
 
+def test_a_part_of_few_kinds_of_lines_in_a_large_text_is_compared_well(tmp_path: Path):
+    """The whole is too large for the table; the part between the anchors is not."""
+    chance = random.Random(1)  # noqa: S311 - always the same texts
+    part = chance.choices(["a", "b"], k=2_000)
+    edited = [chance.choice(["a", "b"]) if chance.random() < 0.2 else line for line in part]
+    head, tail = [f"head {number}" for number in range(10_000)], [f"tail {number}" for number in range(10_000)]
+    old = "\n".join(["old", *head, *part, *tail, "old"]) + "\n"
+    new = "\n".join(["new", *head, *edited, *tail, "new"]) + "\n"
+    assert marked(changes(old, new)) <= 1.2 * marked(hunks(tmp_path, old, new))
+
+
 def test_lines_that_occur_once_are_no_anchors_if_that_costs_more_lines():
     """A line that has moved would otherwise tear the text apart."""
     block = ["a", "b"] * 20
@@ -114,3 +148,19 @@ def test_lines_that_occur_once_are_no_anchors_if_that_costs_more_lines():
     assert marked(changes(old, new)) == 2
     twice = ["p", *block, "q", "r"], ["q", "r", *block, "p"]
     assert marked(changes(*twice)) == 6
+
+
+@pytest.mark.parametrize(
+    ("found", "old", "new", "expected"),
+    [
+        ([Change(0, 0, 0, 1), Change(1, 1, 2, 3)], "xx", "xxxx", [Change(2, 2, 2, 4)]),
+        ([Change(0, 0, 0, 1), Change(1, 1, 2, 3)], "b", "abb", [Change(0, 0, 0, 2)]),
+        ([Change(0, 1, 0, 0), Change(2, 3, 1, 1)], "abb", "b", [Change(0, 2, 0, 0)]),
+        ([Change(1, 2, 1, 1), Change(3, 3, 2, 3)], "aoxb", "axxb", [Change(1, 2, 1, 2)]),
+        ([Change(1, 1, 1, 2), Change(2, 3, 3, 3)], "axob", "axxb", [Change(2, 3, 2, 3)]),
+    ],
+    ids=["down", "up", "deleted", "beside one above", "beside one below"],
+)
+def test_groups_meet(found: list[Change], old: str, new: str, expected: list[Change]):
+    """Groups of one side become one; a group goes beside one of the other side if it can."""
+    assert slide(found, list(old), list(new)) == expected

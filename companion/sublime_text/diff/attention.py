@@ -15,6 +15,8 @@ class Attention:
         self._shown_at: float | None = None
         self.is_entered = False
         """The person has focused the diff by a click or a command."""
+        self.is_answered = False
+        """The person has accepted or rejected it in the editor."""
         self.landed = False
         """The diff got the focus by itself, because the window had nothing else to focus."""
 

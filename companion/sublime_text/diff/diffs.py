@@ -115,6 +115,8 @@ class Diffs:
         window = diff.window
         focus = self._focus.last(window) if window.is_valid() else None
         was_in_diff = focus in diff.views
+        # If the CLI has closed the diff, the person may be typing in it: that must not go on in the next one.
+        goes_on = was_in_diff and diff.attention.is_answered
         after = diff.focus_before if focus is None or was_in_diff else self._focus.before(window, focus)
         was_shown = diff.is_shown
         for other in self._open.values():
@@ -122,13 +124,13 @@ class Diffs:
         diff.close()
         waiting = [other for other in self.in_window(window) if other.group == diff.group]
         if was_shown and waiting and not any(other.is_shown for other in waiting):
-            self._go_on(waiting[0], after, was_in_diff=was_in_diff)
+            self._go_on(waiting[0], after, takes_focus=goes_on)
         else:
             after.restore()
 
-    def _go_on(self, diff: DiffView, after: FocusBefore, *, was_in_diff: bool) -> None:
+    def _go_on(self, diff: DiffView, after: FocusBefore, *, takes_focus: bool) -> None:
         """Show the next diff. It gets the focus if the person has answered in a diff."""
-        if was_in_diff:
+        if takes_focus:
             self.show(diff)
         else:
             view = after.view
@@ -151,7 +153,10 @@ class Diffs:
         if not self._open or view.settings().get(DIFF_SETTING) is None:
             return None
         number = view.settings().get(NUMBER_SETTING)
-        return self._open.get(number) if isinstance(number, int) else None
+        diff = self._open.get(number) if isinstance(number, int) else None
+        # A tab that was restored may have the number of another run; a clone has the same buffer.
+        is_own = diff is not None and any(own.buffer_id() == view.buffer_id() for own in diff.views)
+        return diff if is_own else None
 
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
         """The diffs of a window, in the order of their opening."""
@@ -196,7 +201,7 @@ class Diffs:
         """Go to a diff: show it and focus its proposal."""
         diff.attention.entered()
         diff.show()
-        diff.window.focus_view(diff.proposal)
+        self._focus.give(diff.window, diff.proposal)
 
     def show_next(self, window: sublime.Window, view: sublime.View | None) -> None:
         """Go to the only diff of a window, or to the one after that of a view."""
@@ -348,9 +353,11 @@ class Diffs:
         return False
 
     def _accept(self, diff: DiffView, text: str) -> None:
+        diff.attention.is_answered = True
         self._tell(lambda reviews: reviews.accept(diff.review.number, text))
 
     def _reject_deliberately(self, diff: DiffView) -> None:
+        diff.attention.is_answered = True
         if (text := diff.text()) is not None:
             self._rejected.append((diff.review.name, text, diff.proposal.syntax()))
             diff.is_kept = True

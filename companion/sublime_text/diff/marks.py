@@ -107,6 +107,7 @@ class SideMarks:
         """Remove all marks."""
         self._erase_lines(0)
         self._view.erase_regions(WORDS)
+        self._view.erase_regions(REVERTED)
         self._erase_fillers()
 
     def _draw_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], *, inline: bool) -> None:

@@ -14,7 +14,7 @@ from ..windows import DIFF_SETTING, FocusBefore, GroupContents, is_visible, show
 from .attention import Attention
 from .header import Header, original_header, orphaned_header, proposal_header
 from .leftovers import let_go, remember
-from .marks import Links, SideMarks, are_few, change_regions
+from .marks import WORDS, Links, SideMarks, are_few, change_regions
 from .scroll import ScrollTogether
 from .steps import in_steps
 
@@ -166,7 +166,8 @@ class DiffView:
 
     def go(self, step: Literal[1, -1]) -> None:
         """Go to the next or the previous change from the caret, and wrap around at the end."""
-        starts = [region.begin() for region in change_regions(self.proposal)]
+        regions = change_regions(self.proposal)
+        starts = [region.begin() for region in regions]
         if not starts:
             self.window.status_message("QwenCompanion: There is no change.")
             return
@@ -179,6 +180,9 @@ class DiffView:
         self.window.focus_view(self.proposal)
         self.proposal.show_at_center(target)
         at = starts.index(target) + 1
+        words = self.proposal.get_regions(WORDS)
+        if word := next((word for word in words if regions[at - 1].contains(word)), None):
+            _show_sideways(self.proposal, word)
         self.window.status_message(f"QwenCompanion: Change {at} of {len(starts)}{wrapped}")
 
     def update_header(self) -> None:
@@ -244,6 +248,7 @@ class DiffView:
             self.original.close()
         self._proposal_marks.clear()
         let_go(self.proposal)
+        self.proposal.erase_status(KEYS_STATUS)
         self.proposal.erase_phantoms("qwen_companion.header")
 
     def _new_view(self, side: str, title: str) -> sublime.View:
@@ -414,6 +419,15 @@ class DiffView:
         if self._scroll:
             self._scroll.close()
             self._scroll = None
+
+
+def _show_sideways(view: sublime.View, word: sublime.Region) -> None:
+    """Scroll to a word that is out of sight to the right or to the left."""
+    x, y = view.viewport_position()
+    width = view.viewport_extent()[0]
+    at = view.text_to_layout(word.begin())[0]
+    if not x <= at < x + width:
+        view.set_viewport_position((max(0.0, at - width / 2), y), animate=False)
 
 
 def _is_below(path: str, folder: str) -> bool:
