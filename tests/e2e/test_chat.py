@@ -361,6 +361,7 @@ def test_a_conversation_survives_a_reload_and_a_restart(room: Room):
     assert text.count("Files, commands and keys") == text.count(f"Please {slow.tag}") == text.count(WORDS[1] + ",") == 1
     assert chat.prompt == "What I am writing"
     chat.wait_idle()
+    chat.wait_live()
     before, session = chat.text, chat.session
     again = room.restart(chat)
     again.wait_text("".join(WORDS))

@@ -433,6 +433,26 @@ def test_what_a_rewind_took_away_is_gone():
     assert conversation.turns == ()
 
 
+def test_what_a_rewind_left_of_a_turn_is_not_filled_up():
+    asked = say("Do", "p", "user_message_chunk")
+    conversation = told([asked, say("half")])
+    conversation.rewound()
+    conversation.rebuild(History((asked,), Cursor("f", 1)))
+    assert texts(conversation.turns[0]) == [("user", "Do")]
+
+
+def test_a_prompt_that_is_over_without_a_turn_is_known():
+    conversation = told([])
+    assert not conversation.has("q")
+    conversation.apply(event("pending_prompt_completed", promptId="q", state="removed"))
+    conversation.apply(event("turn_complete", "p2", stopReason="end_turn"))
+    assert conversation.has("q")
+    assert conversation.has("p2")
+    for number in range(60):
+        conversation.apply(event("pending_prompt_completed", promptId=f"o{number}"))
+    assert not conversation.has("q")
+
+
 def test_a_prompt_like_the_last_one_did_not_end_like_it():
     conversation = told([say("Do", "p", "user_message_chunk"), event("turn_complete", stopReason="cancelled")])
     envelopes = (say("Do", "p", "user_message_chunk"), say("Do", "q", "user_message_chunk"))

@@ -743,6 +743,16 @@ def test_a_link_is_where_the_daemon_has_the_file():
     assert made.render.links == (Link(made.text.index("orders"), made.text.index("orders") + 11, ORDERS, 2),)
 
 
+def test_a_longer_header_moves_all_that_is_below_it():
+    one = turn(Message("answer", "See `a/b.py`.\n```\nx\n```\n"), key="1")
+    two = turn(Message("answer", "on"), key="2", state="running")
+    made = shown(one, two)
+    made.update(Snapshot(2, ("1", "2"), (), LIVE), replace(HERE, version="0.24.4-with-a-longer-name"))
+    made.update(Snapshot(3, ("1", "2"), (replace(two, items=(Message("answer", "on and on"),)),), LIVE))
+    assert links(made)[0][0] == "a/b.py"
+    assert codes(made) == [("", "x")]
+
+
 def test_turns_in_another_order_are_written_anew_from_what_is_known():
     one, two = turn(Message("answer", "one"), key="1"), turn(Message("answer", "two"), key="2")
     made = shown(one, two)
