@@ -94,7 +94,8 @@ class Soak:
 
         phantoms = sum(len(view.phantoms) for view in self.editor.app.views.values() if hasattr(view, "phantoms"))
         return {
-            "threads": threading.active_count(),
+            # Pools make their threads when they need them, up to a limit, and keep them.
+            "threads": sum(not one.name.startswith(("asyncio_", "ThreadPool")) for one in threading.enumerate()),
             "files": getattr(self.process, "num_fds" if os.name == "posix" else "num_handles")(),
             "views": len(self.editor.app.views),
             "phantoms": phantoms,

@@ -197,12 +197,16 @@ class App:
                 elif session and scope["method"] == "DELETE":
                     self._sessions.end(session.identifier)
             await send(message)
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
+                # Before anything else is read: the next request may be about what happens here.
+                while after:
+                    after.pop(0)()
 
         scope = dict(scope, **{AFTER: (after := list[Callable[[], None]]())})
         try:
             await self.manager.handle_request(scope, receive, watch)
         finally:
-            for call in after:
+            for call in after:  # the client has gone
                 call()
 
     async def _stream(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:

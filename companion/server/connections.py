@@ -29,6 +29,8 @@ MAX_IDLE = 256
 
 SETTLED = 5
 """Turns of the loop after which an accepted connection is made."""
+BACKLOG = 128
+"""How many connections the kernel queues."""
 END = 0.2
 """Seconds that a request has to end when its connection has been cut off."""
 
@@ -115,7 +117,9 @@ class HttpServer:
     async def open(self, listener: socket.socket, inherited: Sequence[OpenConnection] = ()) -> None:
         """Accept connections, and go on with those of the previous instance."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._protocol, sock=listener, backlog=128)
+        # When no file descriptor is free, asyncio logs an error as many times as the backlog says, every second.
+        self._server = await loop.create_server(self._protocol, sock=listener, backlog=1)
+        listener.listen(BACKLOG)
         for one, received in inherited:
             with contextlib.suppress(OSError):  # the client has closed it meanwhile
                 _, protocol = await loop.connect_accepted_socket(self._protocol, one)

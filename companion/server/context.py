@@ -92,9 +92,12 @@ def cut(text: str, limit: int) -> str:
 def ide_context(
     files: Sequence[OpenFile], order: FocusOrder, selection: Selection | None, *, is_trusted: bool | None
 ) -> IdeContext:
-    """The context for these files. The first one is the active one and has the selection (C2, C4)."""
+    """The context for these files. The first one is the active one and has the selection (C2, C4).
+
+    A file that never had the focus is not active, and its time is 0.
+    """
     open_files = [File(path=file.path, timestamp=order.at(file.view)) for file in files]
-    if open_files:
+    if files and order.at(files[0].view):
         active = {"is_active": True}
         open_files[0] = open_files[0].model_copy(update=active | _selected(selection))
     return IdeContext(workspace_state=WorkspaceState(open_files=open_files, is_trusted=is_trusted))

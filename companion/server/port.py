@@ -34,7 +34,10 @@ class OpenFile:
 
 @dataclass(frozen=True, slots=True)
 class WindowState:
-    """A window's folders, and the files of the views that were asked for and are still there, in the same order."""
+    """A window's folders, and the files of its views: first those of the views that were asked for, in that order.
+
+    If these are few, the views of the other tabs follow, in the order of the tabs.
+    """
 
     folders: tuple[str, ...]
     files: tuple[OpenFile, ...] = ()
@@ -60,7 +63,7 @@ class ContextSource(Messages, Protocol):
     """
 
     async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
-        """The window's folders and what the given views show."""
+        """The window's folders and what its views show, the given ones first."""
         ...
 
     async def selection(self, view: int, limit: int) -> Selection | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -48,6 +49,8 @@ PORT_SETTING = "qwen_companion.port"
 """On a window: the port that it was served on, kept over reloads and restarts."""
 MESSAGES_KEPT = 20
 """How many of the latest messages a status report lists."""
+FILES_WANTED = 20
+"""With fewer files of views that had the focus, those of other tabs are added; some may not be on disk."""
 STOP_LIMIT = 2.5
 """Seconds that the UI thread waits for the end: one for the last notifications, the rest for the server."""
 
@@ -399,10 +402,17 @@ def _remember_port(identifier: int, port: int) -> None:
 
 def _window_state(found: sublime.Window, views: Sequence[int]) -> WindowState:
     files: list[OpenFile] = []
+    known = set(views)
     for number in views:
         view = sublime.View(number)
         if view.is_valid() and view.window() == found and (path := view.file_name()):
             files.append(OpenFile(number, path))
+    if len(files) < FILES_WANTED:
+        # Open since before the package was installed, or opened in the background.
+        others = (view for view in found.views() if view.id() not in known and view.file_name() and is_code(view))
+        files += [
+            OpenFile(view.id(), view.file_name() or "") for view in itertools.islice(others, FILES_WANTED - len(files))
+        ]
     return WindowState(tuple(found.folders()), tuple(files))
 
 

@@ -15,7 +15,7 @@ from server import MUTANTS, Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("companion", "headless", "tests/unit", "tests/conftest.py", "tests/listening.py", "pyproject.toml")
-LIMIT = 300
+LIMIT = 120
 """Seconds for the tests of one mutant; one that makes them wait for ever is noticed too."""
 
 

@@ -194,12 +194,11 @@ MUTANTS = [
     ),
     Mutant("an empty selection", ORDER, "if selection.text else {})", ")", CONTEXT),
     Mutant(
-        "every file is active",
+        "a file that never had the focus is active",
         ORDER,
-        "    if open_files:\n",
-        "    for _ in open_files:\n",
+        "    if files and order.at(files[0].view):\n",
+        "    if files:\n",
         CONTEXT,
-        "the same file is made active again",
     ),
     Mutant(
         "any token",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sublime
 
-from .companion_case import CompanionCase, Steps
+from .companion_case import CompanionCase, Steps, loaded
 
 
 class TestContext(CompanionCase):
@@ -48,6 +50,25 @@ class TestContext(CompanionCase):
         times = [file["timestamp"] for file in self.cli.context["openFiles"]]
         self.assertEqual(times, sorted(times, reverse=True))
         self.assertEqual([file for file in self.cli.context["openFiles"][1:] if len(file) > 2], [])
+
+    def test_files_whose_focus_is_unknown_follow_in_the_order_of_their_tabs(self) -> Steps:
+        """Issue 14 §5: they were open before the package was, or were opened in the background."""
+        views = []
+        for name in ("d.py", "c.py", "b.py"):
+            yield from self.open_view(name)
+            views.append(self.opened)
+        self.window.focus_view(self.view)
+        yield lambda: self.cli.active.get("path") == str(self.file)
+        adapter = loaded("sublime_text.package").adapter()
+
+        def forget(companion: Any) -> None:
+            for view in views[:2]:
+                companion.view_closed(view.id())
+
+        adapter.thread.post(forget)
+        order = [str(self.folder / name) for name in ("app.py", "b.py", "d.py", "c.py")]
+        yield lambda: [file["path"] for file in self.cli.context["openFiles"]] == order
+        self.assertEqual([file["timestamp"] for file in self.cli.context["openFiles"][2:]], [0, 0])
 
     def test_a_closed_file_is_no_longer_sent(self) -> Steps:
         (self.folder / "b.py").write_text("x\n")

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+import queue
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -40,6 +44,9 @@ def nothing_is_frozen() -> Iterator[None]:
     """Keep the companion from freezing the objects of all tests. Hypothesis, for one, looks for its referrers."""
     with patch("gc.freeze"):
         yield
+
+
+ALONE = Path(__file__).with_name("alone.py")
 
 
 def until(condition: Callable[[], T]) -> T:
@@ -228,3 +235,72 @@ def ticking(monkeypatch: pytest.MonkeyPatch, start: Callable[..., Running]) -> I
 def running(start: Callable[..., Running]) -> Running:
     """A companion that serves the editor's windows."""
     return start()
+
+
+class Alone:
+    """A companion in a process of its own."""
+
+    def __init__(self, folder: Path, *arguments: str, path: Path | None = None) -> None:
+        environment = os.environ | ({"PYTHONPATH": str(path)} if path else {})
+        command = [sys.executable, "-X", "faulthandler", str(ALONE), str(folder), *arguments]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        )
+        self._events: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self._events.put(json.loads(line))
+
+    def wait_for(self, event: str) -> dict[str, Any]:
+        while (found := self._events.get(timeout=3 * LIMIT))["event"] != event:
+            pass
+        return found
+
+    def show(self) -> None:
+        """Bring back what is hidden."""
+        assert self.process.stdin
+        self.process.stdin.write("show\n")
+        self.process.stdin.flush()
+
+    def stop(self) -> str:
+        """Stop it, and return what it wrote to stderr."""
+        assert self.process.stdin
+        assert self.process.stderr
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+            assert self.wait_for("stopped")["ended"] is True
+        errors = "" if self.process.stderr.closed else self.process.stderr.read()
+        assert self.process.wait(LIMIT) == 0
+        return errors
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert pipe
+            pipe.close()
+
+
+@pytest.fixture
+def alone(project: Path) -> Iterator[Callable[..., Alone]]:
+    started: list[Alone] = []
+
+    def start(*arguments: str, path: Path | None = None) -> Alone:
+        started.append(process := Alone(project, *arguments, path=path))
+        return process
+
+    yield start
+    for process in started:
+        process.close()
+
+
+def lock_in(folder: Path) -> dict[str, Any]:
+    """The only lock file, as soon as it is there."""
+    [path] = until(lambda: list(folder.glob("*.lock")))
+    return json.loads(path.read_text("utf-8"))

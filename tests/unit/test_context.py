@@ -171,15 +171,28 @@ def test_a_field_without_a_value_is_absent_and_never_null():
     assert on_the_wire(ide_context([], order, None, is_trusted=None)) == {"workspaceState": {"openFiles": []}}
 
 
+def test_a_file_that_never_had_the_focus_is_not_active():
+    """C4, issue 14 §5: it was open before, or was opened in the background."""
+    context = ide_context([OpenFile(1, "/a"), OpenFile(2, "/b")], FocusOrder(), Selection(1, 1, "x"), is_trusted=None)
+    files = [{"path": path, "timestamp": 0} for path in ("/a", "/b")]
+    assert on_the_wire(context) == {"workspaceState": {"openFiles": files}}
+
+
+def focused(view: int) -> FocusOrder:
+    order = FocusOrder()
+    order.focused(view, 1000)
+    return order
+
+
 def test_an_empty_selection_is_left_out():
     """C2: nothing is selected where there is only a caret."""
-    context = ide_context([OpenFile(1, "/a")], FocusOrder(), Selection(1, 1, ""), is_trusted=None)
+    context = ide_context([OpenFile(1, "/a")], focused(1), Selection(1, 1, ""), is_trusted=None)
     assert "selectedText" not in json.dumps(on_the_wire(context))
 
 
 def test_a_long_selection_is_cut():
     """C5."""
-    context = ide_context([OpenFile(1, "/a")], FocusOrder(), Selection(1, 1, "x" * 20_000), is_trusted=None)
+    context = ide_context([OpenFile(1, "/a")], focused(1), Selection(1, 1, "x" * 20_000), is_trusted=None)
     assert context.workspace_state.open_files[0].selected_text == "x" * MAX_SELECTED
 
 

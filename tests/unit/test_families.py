@@ -306,7 +306,7 @@ def test_old_names_can_be_left_out(start: Callable[..., Running], tmp: Path):
 def test_what_a_crash_has_left_is_removed_under_every_name(endpoint: Endpoint, name: DiscoveryName):
     """E2: of a dead process; nobody else's."""
     endpoint.publish()
-    left = name.folder.path / name.file(1, 2)
+    left = name.folder.path / name.file(os.getppid() + 1, 2)
     other = left.with_name(f"{left.name}.bak")
     body = read(next(iter(endpoint.publications[0].written)))
     for path in (left, other):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-import queue
 import shutil
 import socket
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,80 +21,9 @@ from companion.libraries import failures
 from companion.libraries.failures import culprit
 from companion.server import endpoint
 
-from .conftest import VARIABLES, Running, until
+from .conftest import VARIABLES, Alone, Running, lock_in, until
 from .memory_editor import MemoryEditor
 from .wire import LIMIT, Cli
-
-PROGRAM = Path(__file__).with_name("alone.py")
-
-
-class Alone:
-    """A companion in a process of its own."""
-
-    def __init__(self, folder: Path, *arguments: str, path: Path | None = None) -> None:
-        environment = os.environ | ({"PYTHONPATH": str(path)} if path else {})
-        command = [sys.executable, "-X", "faulthandler", str(PROGRAM), str(folder), *arguments]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True
-        )
-        self._events: queue.Queue[dict[str, Any]] = queue.Queue()
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            self._events.put(json.loads(line))
-
-    def wait_for(self, event: str) -> dict[str, Any]:
-        while (found := self._events.get(timeout=3 * LIMIT))["event"] != event:
-            pass
-        return found
-
-    def show(self) -> None:
-        """Bring back what is hidden."""
-        assert self.process.stdin
-        self.process.stdin.write("show\n")
-        self.process.stdin.flush()
-
-    def stop(self) -> str:
-        """Stop it, and return what it wrote to stderr."""
-        assert self.process.stdin
-        assert self.process.stderr
-        if not self.process.stdin.closed:
-            self.process.stdin.close()
-            assert self.wait_for("stopped")["ended"] is True
-        errors = "" if self.process.stderr.closed else self.process.stderr.read()
-        assert self.process.wait(LIMIT) == 0
-        return errors
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self._reader.join()
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            assert pipe
-            pipe.close()
-
-
-@pytest.fixture
-def alone(project: Path) -> Iterator[Callable[..., Alone]]:
-    started: list[Alone] = []
-
-    def start(*arguments: str, path: Path | None = None) -> Alone:
-        started.append(process := Alone(project, *arguments, path=path))
-        return process
-
-    yield start
-    for process in started:
-        process.close()
-
-
-def lock(folder: Path) -> dict[str, Any]:
-    """The only lock file, as soon as it is there."""
-    [path] = until(lambda: list(folder.glob("*.lock")))
-    return json.loads(path.read_text("utf-8"))
 
 
 def test_the_files_are_published_before_the_libraries_are_imported(
@@ -107,7 +33,7 @@ def test_the_files_are_published_before_the_libraries_are_imported(
     process = alone("--hold", "mcp")
     assert process.wait_for("loaded")["libraries"] == []
     process.wait_for("held")
-    body = lock(lock_folder)
+    body = lock_in(lock_folder)
     assert body["workspacePath"] == str(project)
     assert len(list(published_folder.iterdir())) == 1
     answers: list[dict[str, Any]] = []
@@ -135,7 +61,7 @@ def test_a_missing_library_is_named_in_one_sentence_and_waited_for(
     until(lambda: [*lock_folder.iterdir(), *published_folder.iterdir()] == [])
     process.show()
     process.wait_for("listening")
-    with Cli(lock(lock_folder)) as cli:
+    with Cli(lock_in(lock_folder)) as cli:
         assert cli.connect().tools() == {"openDiff", "closeDiff"}
     assert process.stop() == ""
     assert [*lock_folder.iterdir(), *published_folder.iterdir()] == []
@@ -201,7 +127,7 @@ def test_a_library_of_another_version_is_named_and_waited_for(
     shutil.rmtree(other)
     process.wait_for("listening")
     until(lambda: list(lock_folder.iterdir()))
-    with Cli(lock(lock_folder)) as cli:
+    with Cli(lock_in(lock_folder)) as cli:
         assert cli.connect().tools() == {"openDiff", "closeDiff"}
     assert process.stop() == ""
     assert list(lock_folder.iterdir()) == []
@@ -232,7 +158,7 @@ def test_a_python_without_multiprocessing_serves(alone: Callable[..., Alone], lo
     """E1: Sublime Text's own build may lack that module."""
     process = alone("--hide", "_multiprocessing")
     process.wait_for("listening")
-    with Cli(lock(lock_folder)) as cli:
+    with Cli(lock_in(lock_folder)) as cli:
         assert cli.connect().tools() == {"openDiff", "closeDiff"}
     assert process.stop() == ""
 

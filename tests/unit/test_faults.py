@@ -1,0 +1,105 @@
+"""A machine that misbehaves (issue 13 §5): the companion in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from .conftest import Alone, lock_in, until
+from .wire import LIMIT, Cli
+
+Start = Callable[..., Alone]
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets one set another process's limits")
+posix = pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
+
+
+@posix
+def test_an_editor_that_is_suspended_goes_on_where_it_was(alone: Start, lock_folder: Path) -> None:
+    """A laptop that sleeps: requests wait, and sessions live on."""
+    process = alone()
+    process.wait_for("listening")
+    with Cli(lock_in(lock_folder)) as cli:
+        stream = cli.connect().listen()
+        stream.take("ide/contextUpdate")
+        os.kill(process.process.pid, signal.SIGSTOP)
+        waiting = socket.create_connection(("127.0.0.1", cli.port), timeout=LIMIT)
+        time.sleep(1)
+        os.kill(process.process.pid, signal.SIGCONT)
+        waiting.close()
+        assert cli.tools() == {"openDiff", "closeDiff"}
+    assert process.stop() == ""
+
+
+@linux
+def test_without_free_file_descriptors_connections_wait(alone: Start, lock_folder: Path) -> None:
+    """Whoever is connected goes on, and whoever comes is served when there is room again."""
+    process = alone()
+    process.wait_for("listening")
+    editor = psutil.Process(process.process.pid)
+    with Cli(lock_in(lock_folder)) as cli:
+        cli.connect().listen().take("ide/contextUpdate")
+        cli.tools()  # on the connection that it keeps
+        limits = editor.rlimit(psutil.RLIMIT_NOFILE)
+        editor.rlimit(psutil.RLIMIT_NOFILE, (editor.num_fds() + 3, limits[1]))
+        many = [socket.create_connection(("127.0.0.1", cli.port), timeout=LIMIT) for _ in range(20)]
+        assert cli.tools() == {"openDiff", "closeDiff"}
+        for one in many:
+            one.close()
+        editor.rlimit(psutil.RLIMIT_NOFILE, limits)
+        with Cli({"port": cli.port, "authToken": cli.token}) as late:
+            assert late.connect().tools() == {"openDiff", "closeDiff"}
+    assert "socket.accept() out of system resource" in process.stop()
+
+
+@linux
+def test_a_full_disk_is_said_and_the_server_runs(alone: Start, lock_folder: Path, tmp_path: Path) -> None:
+    """B1: a file that can't be written is no half-written file, and is there when there is room again."""
+    process = alone("--hold", "mcp")
+    process.wait_for("held")
+    editor = psutil.Process(process.process.pid)
+    limits = editor.rlimit(psutil.RLIMIT_FSIZE)
+    body = lock_in(lock_folder)
+    editor.rlimit(psutil.RLIMIT_FSIZE, (10, limits[1]))
+    shutil.rmtree(lock_folder)
+    process.show()
+    with Cli(body) as cli:
+        assert cli.connect().tools()
+        said = process.wait_for("say")["message"]
+        assert "can't find this editor through" in said
+        assert list(lock_folder.iterdir()) == []
+        editor.rlimit(psutil.RLIMIT_FSIZE, limits)
+        until(lambda: list(lock_folder.iterdir()))
+    assert lock_in(lock_folder)["authToken"] == body["authToken"]
+    assert process.stop() == ""
+
+
+def test_a_cli_that_is_killed_ends_its_session_and_nobody_elses(alone: Start, lock_folder: Path) -> None:
+    """E2: with half a request on its way."""
+    process = alone()
+    process.wait_for("listening")
+    body = lock_in(lock_folder)
+    program = (
+        "import socket, time\n"
+        f"s = socket.create_connection(('127.0.0.1', {body['port']}))\n"
+        f"s.sendall(b'POST /mcp HTTP/1.1\\r\\nhost: 127.0.0.1:{body['port']}\\r\\n"
+        f"authorization: Bearer {body['authToken']}\\r\\ncontent-length: 100\\r\\n\\r\\n{{')\n"
+        "print('sent', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as killed:
+        assert killed.stdout
+        killed.stdout.readline()
+        killed.kill()
+    with Cli(body) as cli:
+        assert cli.connect().tools()
+    assert process.stop() == ""
