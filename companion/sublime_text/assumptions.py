@@ -29,7 +29,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
     ),
     "replace_keeps_carets": Assumption(
         "An insertion by `View.replace` at a caret selects nothing.",
-        "The carets are set after each insertion.",
+        "The package inserts by `View.insert`, or sets the carets afterwards.",
     ),
     "replace_keeps_regions": Assumption(
         "An empty region stays empty when `View.replace` inserts a text there.",
@@ -74,7 +74,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
     ),
     "inline_diff_shown": Assumption(
         "`toggle_inline_diff` shows the removed lines of a changed view.",
-        "An inline diff shows the removed lines as phantoms of the package.",
+        "“Toggle Diff Layout” shows the diff side by side, with the removed lines on the left.",
     ),
     "diff_colours": Assumption(
         "The colour scheme gives added and removed text colours of their own.",

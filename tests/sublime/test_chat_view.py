@@ -328,9 +328,9 @@ class TestLinksWithoutTheMouse(ChatCase):
         self.assertEqual(sorted(item.href for item in items), self.hrefs())
         self.assertGreaterEqual(len(items), 7)
         self.window.run_command("qwen_companion_chat_links")
-        shown = [(item.trigger, item.details) for item in self.screen.panels[-1][0]]
+        shown = [(item.trigger, html.unescape(str(item.details))) for item in self.screen.panels[-1][0]]
         self.assertIn(("Copy", "print(1)"), shown)
-        self.assertTrue(any(trigger == "remove" and "do <this>" in str(details) for trigger, details in shown), shown)
+        self.assertTrue(any(trigger == "remove" and "do <this>" in details for trigger, details in shown), shown)
         self.screen.pick("■ Cancel")
         yield from self.told("cancel")
         self.window.run_command("qwen_companion_chat_links")
