@@ -32,7 +32,7 @@ def test_what_was_reverted_is_told_from_what_was_edited():
 def test_words_are_marked_up_to_a_number_of_changed_lines():
     """Issue 3, figures."""
     for count, has_words in ((2_000, True), (2_001, False)):
-        old = "".join(f"value {number} = 1\n" for number in range(count))
+        old = "".join(f"value {number} = 1\nsame {number}\n" for number in range(count))
         found = marks(old, old.replace("= 1", "= 2"))
         assert bool(found.original.words) == bool(found.proposal.words) == has_words
 
