@@ -179,7 +179,7 @@ class Reviews:
         except OSError:
             disk, state = None, "unreadable"
         else:
-            state = "deleted" if review.disk.exists and not disk.exists else "changed"
+            state = "changed" if disk.exists else "deleted"
         if self.find(review.number) is not review or review.orphaned:
             return
         review.seen = disk.stamp if disk else seen

@@ -362,7 +362,7 @@ class TestMarks(ChangesCase):
 
     def test_a_diff_that_nobody_edits_is_compared_once(self) -> Steps:
         """Issue 3, figures: filling a view is an edit to the editor only."""
-        self.set_limit("sublime_text.diff.view", "CHUNK", 500)
+        self.set_limit("sublime_text.diff.fill", "CHUNK", 500)
         with patch.object(loaded("review.reviews"), "marks", wraps=loaded("review.reviews").marks) as compared:
             yield from self.open_changes()
             yield 300

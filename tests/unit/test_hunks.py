@@ -104,6 +104,14 @@ def test_a_long_run_of_equal_lines_is_searched_as_far_as_git_does(tmp_path: Path
     assert changes(old, new) == hunks(tmp_path, old, new)
 
 
+def test_a_long_block_slides_as_far_as_with_git(tmp_path: Path):
+    """At most 100 lines, even if a better place is further up."""
+    block = ["def f():", *[f"    x{number} = {number}" for number in range(119)]]
+    for rest in (50, 110):
+        old, new = ("\n".join([*block * times, *block[:rest]]) + "\n" for times in (2, 3))
+        assert changes(old, new) == hunks(tmp_path, old, new)
+
+
 def test_groups_that_meet_while_they_slide_become_one(tmp_path: Path):
     old, new = "a\nb\nb\nc\n", "a\nb\nx\nb\nb\nx\nb\nb\nc\n"
     assert changes(old, new) == hunks(tmp_path, old, new)

@@ -17,3 +17,28 @@ def test_the_garbage_collector_does_not_track_marks():
         assert len(side.lines) == 2_000
         assert not any(map(gc.is_tracked, [*side.lines, *side.fillers]))
     assert len(found.original.fillers) == 2_000
+
+
+def test_what_was_reverted_is_told_from_what_was_edited():
+    """Issue 11 §10: only a change that is undone has a link that restores it."""
+    original, proposed = "a\nb\nc\nd\ne\n", "A\nb\nC\nd\nE\n"
+    found = marks(original, "a\nb\nmine\nd\nE\n", proposed)
+    assert [one.points for one in found.reverted] == [(0, 2)]
+    assert marks(original, proposed, proposed).reverted == []
+    assert [one.points for one in marks(original, original, proposed).reverted] == [(0, 2), (4, 6), (8, 10)]
+    assert [one.points for one in marks("a\nb\n", "a\nb\n", "a\nx\nb\n").reverted] == [(2, 2)]
+
+
+def test_words_are_marked_up_to_a_number_of_changed_lines():
+    """Issue 3, figures."""
+    for count, has_words in ((2_000, True), (2_001, False)):
+        old = "".join(f"value {number} = 1\nsame {number}\n" for number in range(count))
+        found = marks(old, old.replace("= 1", "= 2"))
+        assert bool(found.original.words) == bool(found.proposal.words) == has_words
+
+
+def test_each_change_without_lines_of_its_own_names_its_filler():
+    """Issue 11 §10: its link is shown there."""
+    found = marks("x\na\ny\nz\nb\nc\n", "a\nb\nC\n")
+    assert found.gone == [(0, 1), (0, 2), None]
+    assert found.proposal.fillers == [(0, 1), (0, 2)]

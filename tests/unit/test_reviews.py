@@ -234,3 +234,66 @@ def test_texts_are_not_compared_after_the_diff_is_closed(monkeypatch: pytest.Mon
     asyncio.run(main())
     assert editor.seen == []
     assert owner.heard == []
+
+
+def with_reviews(test: Callable[[Reviews, MemoryEditor, Callable[[], Awaitable[object]]], Awaitable[None]]) -> None:
+    """Run a test with reviews; its third argument waits for their tasks."""
+
+    async def main() -> None:
+        tasks: list[asyncio.Task[object]] = []
+        editor = MemoryEditor()
+        reviews = Reviews(editor, lambda work: tasks.append(asyncio.create_task(work)))
+        await test(reviews, editor, lambda: asyncio.gather(*tasks))
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("cli", "kept"), [("Qwen Code", ["mine\n"]), ("Gemini CLI", [])])
+def test_edits_that_a_cli_takes_as_the_answer_are_not_kept_as_well(cli: str, kept: list[str], tmp_path: Path):
+    """D2: Qwen Code writes its own proposal after a "yes" in the terminal, Gemini CLI what the diff holds."""
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        owner, path = Listener(1, cli), str(tmp_path / "a.txt")
+        review = reviews.open(owner, path, "new\n")
+        await settle()
+        editor.diffs[review.number].text = "mine\n"
+        assert await reviews.close(owner, path, is_answered=True) == "mine\n"
+        assert [text for _, _, text, _ in editor.kept] == kept
+
+    with_reviews(test)
+
+
+def test_the_file_of_an_orphan_decides_nothing(tmp_path: Path):
+    """design.md: orphaned, none notified; the view stays until the person closes it."""
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        owner, path = Listener(1), tmp_path / "a.txt"
+        review = reviews.open(owner, str(path), "new\n")
+        await settle()
+        reviews.orphan(owner)
+        path.write_text("new\n")
+        await reviews.look()
+        assert owner.heard == []
+        assert editor.dismissed == []
+        assert list(reviews) == [review]
+
+    with_reviews(test)
+
+
+def test_a_file_that_stays_the_same_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Issue 11 §8: a look costs one stamp."""
+    reads: list[str] = []
+    read_file = review_module.read_file
+    monkeypatch.setattr(review_module, "read_file", lambda path, *more: (reads.append(path), read_file(path, *more))[1])
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        path = tmp_path / "a.txt"
+        path.write_text("old\n")
+        reviews.open(Listener(1), str(path), "new\n")
+        await settle()
+        path.write_text("other\n")
+        for _ in range(3):
+            await reviews.look()
+        assert len(reads) == 2
+
+    with_reviews(test)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from companion.review.changes import changes, lines_of
@@ -47,6 +47,8 @@ def test_each_fingerprint_names_one_change(pair: tuple[str, str]):
     assert edits_of(Target("revert", fingerprint="0-0-none-0"), original, proposal, proposal) == []
 
 
+@example(("\n\n", "\n"), random.Random(1))  # noqa: S311
+@example(("\nb\nb\n\n\n}\n\n", "\nb\nb\n\n\n}\n"), random.Random(1))  # noqa: S311
 @given(pairs, st.randoms(use_true_random=False))
 def test_what_was_reverted_is_restored_at_the_caret(pair: tuple[str, str], chance: random.Random):
     """The caret is where the editor puts it after the revert."""

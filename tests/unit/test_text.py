@@ -135,3 +135,21 @@ def test_a_change_of_line_endings_or_of_the_mark_is_described():
     assert described("a\r\nb\r\n", "a\r\nB\nc\r\n") == ""
     assert described("a\nb", "x\r\ny") == ""
     assert described("a\nb\n", "a\nb\n") == described("", "a\r\n") == ""
+
+
+def test_the_endings_of_the_proposal_go_before_those_of_the_file():
+    """D3: a line that both have keeps the proposal's; one that was put back has the file's."""
+    assert SourceText("a\r\nb\n").restore("a\nb\nc\n", SourceText("a\nb\r\n")) == "a\r\nb\nc\r\n"
+    file = SourceText("a\nx\r\nc\r\n")
+    assert SourceText("a\r\nB\nc\n").restore("a\nx\nc\nz\n", file) == "a\r\nx\r\nc\nz\n"
+
+
+def test_the_endings_of_the_file_do_not_count_if_the_proposal_has_no_such():
+    """D3: a proposal of mixed endings without CR gets none from the file."""
+    assert SourceText("a\r\nB\nc\n").restore("a\nx\nc\nz\n", SourceText("a\nx\rc\n")) == "a\r\nx\nc\nz\n"
+
+
+def test_a_lone_cr_and_a_line_feed_after_it_stay_two_endings():
+    """D3: else an empty line that the person adds behind a CR would vanish."""
+    source = SourceText("a\rb\nc\n")
+    assert SourceText(source.restore("a\n\nc\n")).shown == "a\n\nc\n"

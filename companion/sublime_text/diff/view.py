@@ -12,8 +12,9 @@ import sublime
 
 from ..windows import DIFF_SETTING, FocusBefore, GroupContents, is_visible, show_in_group, views_of_file
 from .attention import Attention
+from .fill import fill
 from .header import Header, original_header, orphaned_header, proposal_header
-from .leftovers import let_go, remember
+from .leftovers import let_go
 from .marks import WORDS, Links, SideMarks, are_few, change_regions
 from .scroll import ScrollTogether
 from .steps import in_steps
@@ -35,8 +36,6 @@ NUMBER_SETTING = "qwen_companion.review"
 PATH_SETTING = "qwen_companion.file_path"
 """On the views of a diff: the path exactly as the CLI sent it."""
 _DISK_WARNINGS = {"changed": "changed on disk", "deleted": "deleted on disk", "unreadable": "can't be read now"}
-CHUNK = 500_000
-"""The number of characters that are inserted into a view at once."""
 
 
 class DiffView:
@@ -73,8 +72,6 @@ class DiffView:
         self._like = next((view for view in own if view.window() == window), next(iter(own), None))
         self._marks: Marks | None = None
         self._is_filled = False
-        self._is_edited_early = False
-        """The person has edited the proposal before all of it was there."""
         self._filled_version: int | None = None
         self._is_original_filled = False
         self._drawing: object = None
@@ -89,7 +86,7 @@ class DiffView:
         self._proposal_header = Header(self.proposal, act)
         revert = act if review.is_editable else None
         self._proposal_marks = SideMarks(self.proposal, "markup.inserted", revert, marks_gaps=True)
-        self._fill(self.proposal, review.shown, self._filled)
+        fill(self.proposal, review.shown, self._filled, detects_indentation=self._like is None)
 
     @property
     def _is_inline(self) -> bool:
@@ -281,7 +278,7 @@ class DiffView:
     def _fill_original(self, view: sublime.View) -> None:
         self._is_original_filled = False
 
-        def filled() -> None:
+        def filled(_: bool) -> None:
             view.set_read_only(True)
             self._is_original_filled = True
             if self.original in (None, view):  # it may be filled later than the proposal
@@ -289,34 +286,10 @@ class DiffView:
 
         view.set_read_only(False)
         view.run_command("qwen_companion_edit_diff", {"edits": [[0, view.size(), ""]]})
-        self._fill(view, self.review.original, filled)
+        fill(view, self.review.original, filled, detects_indentation=self._like is None)
 
-    def _fill(self, view: sublime.View, text: str, then: Callable[[], None]) -> None:
-        seen = view.change_count()
-
-        def insert(start: int) -> None:
-            nonlocal seen
-            if view.change_count() != seen:
-                self._is_edited_early = True
-            edit = [view.size(), view.size(), text[start : start + CHUNK]]
-            view.run_command("qwen_companion_edit_diff", {"edits": [edit]})
-            seen = view.change_count()
-
-        def finish() -> None:
-            if self._like is None and view.settings().get("detect_indentation"):
-                view.run_command("detect_indentation", {"show_message": False})
-            remember(view, text)
-            view.clear_undo_stack()
-            view.sel().clear()
-            view.sel().add(0)
-            then()
-
-        last = max(0, (len(text) - 1) // CHUNK * CHUNK)
-        steps = [lambda start=start: insert(start) for start in range(0, last, CHUNK)]
-        in_steps([*steps, lambda: (insert(last), finish())], view.is_valid)
-
-    def _filled(self) -> None:
-        if not self._is_edited_early:
+    def _filled(self, is_untouched: bool) -> None:
+        if is_untouched:
             self._filled_version = self.proposal.change_count()
             shown = self.proposal.substr(sublime.Region(0, self.proposal.size()))
             self._is_exact = shown == self.review.shown
