@@ -251,8 +251,8 @@ MUTANTS = [
     Mutant(
         "a closed window keeps its files",
         WINDOW,
-        "        self.endpoint.withdraw()\n        loop",
-        "        loop",
+        "        self.endpoint.withdraw()\n        await asyncio.wait",
+        "        await asyncio.wait",
         WINDOWS,
         "Companion.window_closed withdraws them first, so that they go at once",
     ),
