@@ -19,7 +19,12 @@ from types import ModuleType
 SDK = ("mcp", "mcp.server")
 """The SDK's packages that import more than a server needs; a parent stands before its children."""
 
+PATIENCE = 30.0
+"""Seconds that a thread waits for an `__init__` that another thread runs."""
+
 _lock = threading.RLock()
+_running: list[ModuleType] = []
+"""The packages whose `__init__` runs now, in the thread that has the lock."""
 
 
 class _Waiting(ModuleType):
@@ -30,11 +35,11 @@ class _Waiting(ModuleType):
         if name.startswith("__") and name != "__all__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         _run(self)
-        return getattr(self, name)
+        return ModuleType.__getattribute__(self, name)
 
     def __dir__(self) -> list[str]:
         _run(self)
-        return dir(self)
+        return dir(self) if not _waits(self) else list(vars(self))
 
 
 def put_off(packages: tuple[str, ...] = SDK) -> None:
@@ -65,16 +70,25 @@ def _waits(module: ModuleType | None) -> bool:
 
 
 def _run(module: ModuleType) -> None:
-    """Run the `__init__` of a package that waits, once."""
-    with _lock:
-        if not _waits(module):
+    """Run the `__init__` of a package that waits, once. Other threads that ask for a name wait until it has run.
+
+    Two threads that import each other's modules could wait for each other. After `PATIENCE` seconds the name is missing
+    instead, as in a circular import.
+    """
+    if not _lock.acquire(timeout=PATIENCE):
+        return
+    try:
+        # What the `__init__` imports may ask this module for its names, in this thread.
+        if not _waits(module) or module in _running:
             return
         spec = module.__spec__
         if spec is None or spec.loader is None:  # never: see `put_off`
             raise ImportError(f"{module.__name__} has no loader")
-        module.__class__ = ModuleType  # what it imports may ask it for its names
+        _running.append(module)
         try:
             spec.loader.exec_module(module)
-        except BaseException:
-            module.__class__ = _Waiting  # the next one to ask hears of it as well
-            raise
+        finally:
+            _running.remove(module)
+        module.__class__ = ModuleType
+    finally:
+        _lock.release()
