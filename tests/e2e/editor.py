@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,9 @@ from typing import Any
 
 from .lines import LineProcess, LinesError
 from .qwen import PROJECT, Home
+
+SETTLED = 1.1
+"""Seconds after which a diff that has appeared takes an answer."""
 
 #: A window or a view in the answer of `state`.
 Told = dict[str, Any]
@@ -100,6 +104,19 @@ class Editor(LineProcess):
 
     def reject(self, proposal: Told) -> None:
         self.do("command", name="qwen_companion_reject_diff", view=proposal["id"])
+
+    def click_answer(self, proposal: Told, href: str) -> None:
+        """Click "accept" or "reject" in the header, once the diff has been on the screen long enough."""
+        time.sleep(SETTLED)
+        self.do("click", view=proposal["id"], href=href)
+
+    def links_at_changes(self, proposal: Told) -> list[str]:
+        """The links that revert a change, in the order of the changes."""
+        view = self.view(proposal["id"])
+        shown = [(note["region"][0], note["html"]) for note in view["annotations"]]
+        shown += [(phantom["region"][0], phantom["html"]) for phantom in view["phantoms"]]
+        found = (re.search(r'href="(revert:[^"]*)"', html) for _, html in sorted(shown))
+        return [link[1] for link in found if link]
 
     def set_text(self, proposal: Told, text: str) -> None:
         """Replace the whole text of a view, as an edit by the person."""

@@ -23,7 +23,7 @@ def test_the_built_package_serves_a_diff_from_its_zip(tmp_path: Path) -> None:
             with connect(editor.lock()) as client:
                 client.wait_for("ide/contextUpdate")
                 client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
-                editor.do("click", view=editor.wait_diff(path)["id"], href="accept")
+                editor.click_answer(editor.wait_diff(path), "accept")
                 assert client.wait_for("ide/diffAccepted") == {"filePath": str(path), "content": GREET_BETTER}
             editor.quit()
             assert editor.lock_files() == []

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from .editor import Told
-from .lines import LinesError
 from .session import Session
 
 LINES = [f"value_{number} = {number}\n" for number in range(1, 31)]
@@ -40,16 +39,9 @@ def _by_command(session: Session, proposal: Told, change: int) -> None:
 
 
 def _by_link(session: Session, proposal: Told, change: int) -> None:
-    def clicked() -> bool:
-        try:
-            session.editor.do("click", view=proposal["id"], href=f"revert:{change - 1}")
-        except LinesError as error:
-            if "no link" in str(error):
-                return False  # the marks appear a moment after the text
-            raise
-        return True
-
-    session.editor.wait("link at the change", clicked)
+    # The marks appear a moment after the text.
+    session.editor.wait("link at each change", lambda: len(session.editor.links_at_changes(proposal)) == len(ROWS))
+    session.editor.do("click", view=proposal["id"], href=session.editor.links_at_changes(proposal)[change - 1])
 
 
 @pytest.mark.parametrize("revert", [_by_command, _by_link], ids=["by command", "by link"])

@@ -166,7 +166,7 @@ def test_a_rejected_diff_is_notified(editor: Editor, client: McpClient, way: str
     if way == "command":
         editor.reject(proposal)
     elif way == "link":
-        editor.do("click", view=proposal["id"], href="reject")
+        editor.click_answer(proposal, "reject")
     else:
         editor.do("close_view", view=proposal["id"])
     assert client.wait_for("ide/diffRejected") == {"filePath": str(path)}

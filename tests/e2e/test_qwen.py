@@ -108,7 +108,7 @@ def test_the_accept_link_accepts(session: Session) -> None:
     """D3, with the link in the phantom."""
     path = session.file("link.py")
     script = session.qwen.ask_to_write(path, GREET_BETTER)
-    session.editor.do("click", view=session.editor.wait_diff(path)["id"], href="accept")
+    session.editor.click_answer(session.editor.wait_diff(path), "accept")
     session.qwen.wait_done(script)
     assert path.read_text(encoding="utf-8") == GREET_BETTER
 
