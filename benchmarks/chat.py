@@ -123,7 +123,7 @@ def long_answer(chat: Chat, held: Held) -> float:
 
 
 def conversation(turns: int) -> Conversation:
-    """One of so many turns, each with a thought, an answer with a code block, and a tool call."""
+    """A conversation of that many turns, each with a thought, an answer with a code block, and a tool call."""
     made = Conversation()
     made.begin("e")
     number = 0
@@ -145,7 +145,7 @@ def conversation(turns: int) -> Conversation:
 
 
 def frame(turns: int) -> float:
-    """The median ms of a frame for a piece of an answer behind so many turns."""
+    """The median ms of a frame for a piece of an answer after that many turns."""
     made, transcript, took = conversation(turns), Transcript(), list[float]()
     transcript.update(made.look_at_all(), Locality())
     update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "word "}}

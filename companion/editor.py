@@ -35,7 +35,7 @@ class Editor(ContextSource, ReviewViews, ChatScreen, Protocol):
         ...
 
     def libraries_wrong(self, trouble: Trouble) -> None:
-        """Tell the person what is wrong with the libraries, and offer what mends it."""
+        """Tell the person what is wrong with the libraries, and offer the remedy."""
         ...
 
     def show_status(self, window: int, status: WindowStatus) -> None:

@@ -349,6 +349,6 @@ class Application:
         return self.log_flags.get("commands", False)
 
     def packages_saved(self, path: str) -> None:
-        """A file has been saved; a root module of a package is then loaded anew."""
+        """A file has been saved; a root module of a package is then reloaded."""
         self.settings.poll()
         self.loader.file_saved(path)

@@ -115,7 +115,7 @@ def _overlap(before: str, trigger: str) -> int:
 
 
 def typed(app: Editor, view: ViewState, text: str) -> None:
-    """A text was typed: one of the view's triggers opens the completions, others may have to be asked for anew."""
+    """A text was typed: one of the view's triggers opens the completions, others may have to be queried again."""
     asked = view.completions
     is_dynamic = asked is not None and any(each.flags & AutoCompleteFlags.DYNAMIC_COMPLETIONS for each in asked.lists)
     if is_dynamic or (view.settings.get("auto_complete", True) and _triggers(view, text)):

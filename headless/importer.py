@@ -32,7 +32,7 @@ class FolderModuleLoader(importlib.machinery.SourceFileLoader):
     """
 
     def get_code(self, fullname: str) -> CodeType:
-        """The module's code, compiled anew."""
+        """The module's code, compiled again."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 

@@ -69,7 +69,7 @@ class PackageLoader:
         self._app.settings.packages_changed()
 
     def reload_package(self, name: str | None = None) -> None:
-        """Load the root modules of a package anew, as when each of them is saved."""
+        """Reload the root modules of a package, as when each of them is saved."""
         importlib.invalidate_caches()
         self._app.settings.packages_changed()
         for package in list(self._packages.values()):
@@ -96,7 +96,7 @@ class PackageLoader:
     # -- modules -------------------------------------------------------------------------------
 
     def load(self, name: str) -> bool:
-        """Import a root module, or import it anew; False if it raised or has a listener that can't be registered."""
+        """Import or reimport a root module; False if it raised or has a listener that can't be registered."""
         self.unload(name)
         print(f"reloading plugin {name}")
         # Still there if it has been unloaded, or if the last import has failed half-way.

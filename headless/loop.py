@@ -67,7 +67,7 @@ class Stopwatch:
         self.reset()
 
     def reset(self) -> None:
-        """Begin to measure anew."""
+        """Start measuring again."""
         self._callback = 0.0
         self._gap = 0.0
         self._last_beat = time.perf_counter()

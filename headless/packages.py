@@ -51,7 +51,7 @@ class FolderSource:
 
 
 class ZipSource:
-    """A package's files in a zip; read anew when the zip on disk is another."""
+    """A package's files in a zip; read again when the zip on disk has changed."""
 
     def __init__(self, path: str) -> None:
         self.root = path

@@ -175,7 +175,7 @@ class ViewPicture:
         return line + "".join(self._phantoms.get(row, ()))
 
     def _unfolded(self, start: int, end: int, marks: Marks) -> str:
-        """A line with what is folded as a mark; it goes on behind a fold over several lines."""
+        """A line, with a mark for each fold; it continues after a fold over several lines."""
         pieces = []
         for first, last in self._folds:
             if start <= first <= end:

@@ -218,14 +218,14 @@ class Requests:
         return {"path": path}
 
     def stall(self, reset: bool = False) -> dict[str, float]:
-        """How long the UI thread was away; with `reset` the measuring begins anew."""
+        """How long the UI thread was away; with `reset` measuring starts again."""
         figures = self._app.loop.stopwatch.figures()
         if reset:
             self._app.loop.stopwatch.reset()
         return figures
 
     def reload_package(self, name: str | None = None) -> None:
-        """Load the package's root modules anew."""
+        """Reload the package's root modules."""
         self._app.loader.reload_package(name)
 
     def disable_package(self, name: str) -> None:

@@ -166,7 +166,7 @@ class SettingsStore:
                 report_exception()
 
     def packages_changed(self) -> None:
-        """A package has come or gone: collate the defaults of what is loaded anew."""
+        """A package has come or gone: collate the defaults again."""
         for state in self._by_name.values():
             before, state.defaults.own = state.defaults.own, {}
             self._collate(state)

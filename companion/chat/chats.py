@@ -53,7 +53,7 @@ class Chats:
         self._made(window).open(folder, session)
 
     def close(self, window: int) -> None:
-        """The person has closed the chat's view. A private daemon goes on until the window closes."""
+        """The person has closed the chat's view. A private daemon runs until the window closes."""
         if chat := self._windows.get(window):
             chat.close()
 

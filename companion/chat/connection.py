@@ -375,7 +375,7 @@ async def _measure(client: Client, session: Session, conversation: Conversation)
 def _after(
     error: DaemonError, attachment: _Attachment | None, conversation: Conversation, backoff: _Backoff
 ) -> float | None:
-    """Tell an error. Returns the seconds before the next try; None if only a person can mend it."""
+    """Show an error. Returns the seconds before the next try; None if only a person can solve it."""
     wait = None if error.final else backoff.after(error)
     if isinstance(error, SessionGoneError) and attachment and attachment.client:
         if not attachment.is_stale:

@@ -33,7 +33,7 @@ class Draft:
     pictures: tuple[str, ...] = ()
     """Paths of files on this machine."""
     unsaved: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The texts of unsaved buffers by their paths; of those that are mentioned, they go in place of the files."""
+    """The texts of unsaved buffers by their paths; for mentioned files they are sent instead of the files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ _COMMAND = re.compile(r"/([\w-]+)\s*(.*)", re.DOTALL)
 
 
 def translated(text: str) -> Literal["new", "model", "mode"] | None:
-    """What the chat does in place of a prompt: begin a new chat, or ask which model or mode; None to send it."""
+    """What the chat does instead of sending a prompt: begin a new chat, or ask which model or mode; None to send it."""
     if not (found := _COMMAND.fullmatch(text.strip())):
         return None
     name, argument = found[1], found[2]

@@ -30,7 +30,7 @@ class Message:
     parent: str | None = None
     """The tool call of the sub-agent that says it; None for the main agent."""
     is_aside: bool = False
-    """Whether it came in the middle of another message, which goes on before it."""
+    """Whether it came in the middle of another message, which continues before it."""
 
 
 @dataclass(frozen=True, slots=True)

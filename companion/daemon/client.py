@@ -265,7 +265,7 @@ class Client:
         return False
 
     async def cancel(self, session: Session) -> None:
-        """End the turn that runs, if one does. What waits in the queue goes on."""
+        """End the turn that runs, if one does. The queue continues."""
         await self._transport.json("POST", _path(session, "cancel"), {}, session)
 
     async def vote(

@@ -27,14 +27,14 @@ class Trouble:
 
     kind: Literal["missing", "mismatch", "damaged", "loaded"]
     libraries: tuple[str, ...]
-    """Those to install anew."""
+    """The libraries to reinstall."""
     what: str
     """A sentence without its full stop."""
     stops: bool = True
     """Whether there can be no companion with it."""
 
     def sentence(self, remedy: str = REPAIR) -> str:
-        """What is wrong, and what mends it."""
+        """What is wrong, and the remedy."""
         if self.kind == "loaded":
             return f"Restart Sublime Text: {self.what}."
         return f"{self.what}; {remedy}."
@@ -49,7 +49,7 @@ class LibraryError(Exception):
 
 
 def look(paths: Sequence[str] | None = None) -> list[Trouble]:
-    """All that is wrong, what matters most first. Takes some milliseconds; `paths` in place of `sys.path`."""
+    """Everything that is wrong, the most important first. Takes a few milliseconds. `paths` replaces `sys.path`."""
     found = installed(BOUNDS, paths)
     whole = {name: ones[0] for name, ones in found.items() if len(ones) == 1}
     troubles: list[Trouble] = []

@@ -11,7 +11,7 @@ from .. import garbage
 
 @contextlib.contextmanager
 def loading() -> Generator[None]:
-    """Let the UI thread in after 1 ms of Python at most, in place of 5: an import would be felt as a stutter."""
+    """Let the UI thread run after at most 1 ms of Python instead of 5: an import would be felt as a stutter."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(0.001)
     try:

@@ -1,4 +1,4 @@
-"""Has Package Control install libraries anew: it does so for those whose `.dist-info` is gone."""
+"""Makes Package Control reinstall libraries: it installs those whose `.dist-info` is missing."""
 
 from __future__ import annotations
 

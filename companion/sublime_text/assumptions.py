@@ -48,7 +48,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "Undoing in the prompt of a chat takes back one letter at a time.",
     ),
     "rewritten_command_asked": Assumption(
-        "Listeners are asked about a command that another listener put in place of one.",
+        "Listeners are asked about a command by which another listener replaced one.",
         "Nothing depends on it: the package puts in place only commands that it does not replace itself.",
     ),
     "text_listener_during_edit": Assumption(
@@ -130,7 +130,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "Nothing depends on it: the context is sent after both.",
     ),
     "save_is_announced": Assumption(
-        "Listeners hear of a save before it is done, whether it is run on the window or on the view.",
+        "Listeners are told about a save before it is done, whether it is run on the window or on the view.",
         "Saving a proposal may ask for the name of a file. “Accept Diff” accepts it.",
     ),
     "project_data_at_once": Assumption(

@@ -253,7 +253,7 @@ class PhantomSet:
             return
 
     def update(self, phantoms: Iterable[Phantom]) -> None:
-        """Show these phantoms instead; one that equals a shown one takes over its id, and nothing is drawn anew."""
+        """Show these phantoms instead; one that equals a shown one takes over its id and is not redrawn."""
         self._follow_edits()
         new = {phantom.to_tuple(): phantom for phantom in phantoms}
         shown = {phantom.to_tuple(): phantom.id for phantom in self.phantoms}

@@ -39,7 +39,7 @@ def find_view_event_listener(view: _view.View, cls: type[_T]) -> _T | None:
 
 
 def reload_plugin(modulename: str) -> None:
-    """Import a module anew and register what is in it."""
+    """Reimport a module and register what is in it."""
     _host.app().loader.load(modulename)
 
 
@@ -228,11 +228,11 @@ class TextCommand(Command):
 
 
 class EventListener:
-    """Hears of the events of all views; methods as in headless.hooks."""
+    """Receives the events of all views; methods as in headless.hooks."""
 
 
 class ViewEventListener:
-    """Hears of the events of one view; methods as in headless.hooks."""
+    """Receives the events of one view; methods as in headless.hooks."""
 
     @classmethod
     def is_applicable(cls, settings: _Settings) -> bool:
@@ -249,7 +249,7 @@ class ViewEventListener:
 
 
 class TextChangeListener:
-    """Hears of the changes of one buffer; methods as in headless.hooks."""
+    """Receives the changes of one buffer; methods as in headless.hooks."""
 
     @classmethod
     def is_applicable(cls, buffer: _sheet.Buffer) -> bool:
@@ -261,7 +261,7 @@ class TextChangeListener:
         self._attached = False
 
     def attach(self, buffer: _sheet.Buffer) -> None:
-        """Hear of the changes of `buffer`; ValueError if it hears of a buffer's already."""
+        """Receive the changes of `buffer`; ValueError if it already receives those of a buffer."""
         if not isinstance(buffer, _sheet.Buffer):
             raise TypeError("not a buffer")
         if self.is_attached():
@@ -271,7 +271,7 @@ class TextChangeListener:
         _host.app().listeners.by_buffer.setdefault(buffer.buffer_id, []).append(self)
 
     def detach(self) -> None:
-        """Hear of no more changes; `buffer` stays what it was. ValueError if it does not hear of any."""
+        """Receive no more changes; `buffer` stays as it was. ValueError if it receives none."""
         if not self.is_attached():
             raise ValueError("TextChangeListener is not attached")
         attached = _host.app().listeners.by_buffer.get(self.buffer.buffer_id, [])
@@ -279,5 +279,5 @@ class TextChangeListener:
         self._attached = False
 
     def is_attached(self) -> bool:
-        """Whether it hears of a buffer's changes."""
+        """Whether it receives the changes of a buffer."""
         return self._attached

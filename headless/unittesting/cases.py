@@ -263,7 +263,7 @@ class TempDirectoryTestCase(DeferrableTestCase):
 
 
 class OverridePreferencesTestCase(DeferrableTestCase):
-    """Tests with settings files of the user's own in place of the present ones."""
+    """Tests with settings files of their own instead of the present ones."""
 
     override_preferences: ClassVar[dict[str, dict[str, Any]]] = {}
     """The contents of each file, by its name."""

@@ -176,7 +176,7 @@ def test_libraries_that_package_control_can_not_bring_are_said(make: Make, built
     editor = sublime.start()
     editor.wait_question()
     editor.do("answer", panel=0)
-    said = editor.wait_message("Package Control could not mend it")
+    said = editor.wait_message("Package Control could not repair it")
     assert "needs annotated-types, anyio and 3 more libraries, which are not installed" in said
     editor.quit()
 
@@ -247,7 +247,7 @@ def test_a_package_of_the_channel_asks_where_its_libraries_are(make: Make, built
     editor = sublime.start()
     editor.wait_message("needs annotated-types")
     repair(editor)
-    editor.wait_message("Package Control could not mend it")
+    editor.wait_message("Package Control could not repair it")
     assert editor.wait_question()["caption"] == QUESTION
     editor.do("answer", panel=0)
     works(editor)

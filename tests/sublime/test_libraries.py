@@ -61,7 +61,7 @@ class TestLibraries(CompanionCase):
         self.troubles = [[self.trouble()]]
         self.outcome = ["pydantic-core"], []
         yield from self.repair()
-        sentence = "Restart Sublime Text: pydantic-core is in use, and is installed anew at the next start."
+        sentence = "Restart Sublime Text: pydantic-core is in use and will be reinstalled at the next start."
         self.assertEqual(self.said, [sentence])
         self.assertFalse(self.satisfied)
 
@@ -69,13 +69,15 @@ class TestLibraries(CompanionCase):
         self.troubles = [[self.trouble()]]
         self.outcome = [], ["one"]
         yield from self.repair()
-        self.assertEqual(self.said, ["one can't be removed, so Package Control does not install it anew."])
+        self.assertEqual(self.said, ["one can't be removed, so Package Control does not reinstall it."])
         self.assertFalse(self.satisfied)
 
     def test_what_package_control_does_not_mend_is_said(self) -> Steps:
         self.troubles = [[self.trouble()]]
         yield from self.repair()
-        self.assertEqual(self.said, ["Package Control could not mend it: mismatch of one. Sublime's console says why."])
+        self.assertEqual(
+            self.said, ["Package Control could not repair it: mismatch of one. Sublime's console says why."]
+        )
 
     def test_a_library_that_is_loaded_in_another_version_wants_a_restart(self) -> Steps:
         self.troubles = [[self.trouble()], [self.trouble("loaded")]]

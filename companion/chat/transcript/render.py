@@ -53,7 +53,7 @@ class Code:
     indent: int = 0
     """Blanks before each line that belong to a list, not to the code."""
     depth: int = 0
-    """How many quotes it is in: so many `>` are before each line."""
+    """How many quotes it is in: each line begins with that many `>`."""
 
     def text(self, shown: str) -> str:
         """The code itself, from the text between `start` and `end`."""

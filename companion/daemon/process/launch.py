@@ -204,7 +204,7 @@ def _spawn(command: Sequence[str], folder: str, environment: Mapping[str, str], 
         raise NoQwenError(command[0]) from None
     except OSError as error:
         raise StartFailedError(error.strerror or "it can't be run") from None
-    # Somebody has to hear of its end, or it stays in the list of processes.
+    # Somebody has to wait for it, or it stays in the list of processes.
     threading.Thread(target=process.wait, name="qwen-serve", daemon=True).start()
     return process
 

@@ -85,7 +85,7 @@ class ChatText:
         self.length = prompt_start(view)
         """Of the transcript."""
         self.is_damaged = False
-        """Whether the transcript differs from the renders. A render that replaces all mends it."""
+        """Whether the transcript differs from the renders. A render that replaces everything corrects it."""
         self._damaged = damaged
         self.is_editing = False
         """Whether a change is ours, not the person's."""

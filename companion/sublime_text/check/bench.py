@@ -13,7 +13,7 @@ from .scratch import CHECK_SETTING
 Wait = int | Callable[[], object]
 """What a probe yields: milliseconds to wait, or a condition to wait for, for `PATIENCE` at most."""
 PATIENCE = 400
-"""Milliseconds to wait for a condition. The probe goes on then, whether it has come true or not."""
+"""Milliseconds to wait for a condition. Then the probe continues, whether it is true or not."""
 
 
 class Finding(NamedTuple):
@@ -99,7 +99,7 @@ class Bench:
             reaction()
 
     def rewritten(self, command: str) -> str | None:
-        """The command to run in place of one, None for that itself."""
+        """The command to run instead of one, or None to run that one."""
         if self.rewrite and self.rewrite[0] == command:
             return self.rewrite[1]
         return None

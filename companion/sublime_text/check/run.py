@@ -133,7 +133,7 @@ class EditorCheck:
     def _guarded(self, what: str, call: Callable[[], object]) -> None:
         try:
             call()
-        except Exception as error:  # noqa: BLE001 - the person hears of it
+        except Exception as error:  # noqa: BLE001 - the person is told
             self._end(f"{what}: {_where(error)}")
 
     def _end(self, failed: str = "") -> None:

@@ -31,7 +31,7 @@ def filler_height(bench: Bench) -> Steps:
     yield lambda: view.text_to_layout(view.text_point(1, 0))[1] != before
     height = view.text_to_layout(view.text_point(1, 0))[1] - before
     wanted = LINES * view.line_height()
-    return Finding(abs(height - wanted) <= TOLERANCE, f"{height:g} px in place of {wanted:g}")
+    return Finding(abs(height - wanted) <= TOLERANCE, f"{height:g} px instead of {wanted:g}")
 
 
 def viewport_at_once(bench: Bench) -> Steps:
@@ -41,7 +41,7 @@ def viewport_at_once(bench: Bench) -> Steps:
     wanted = 20 * view.line_height()
     view.set_viewport_position((0.0, wanted), animate=False)
     at_once = view.viewport_position()[1]
-    return Finding(abs(at_once - wanted) <= TOLERANCE, f"{at_once:g} in place of {wanted:g}")
+    return Finding(abs(at_once - wanted) <= TOLERANCE, f"{at_once:g} instead of {wanted:g}")
 
 
 def inline_diff_shown(bench: Bench) -> Steps:

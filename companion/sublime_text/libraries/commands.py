@@ -1,4 +1,4 @@
-"""The command that mends the libraries."""
+"""The command that repairs the libraries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .. import package
 
 
 class QwenCompanionRepairLibrariesCommand(sublime_plugin.WindowCommand):
-    """Install anew the libraries that are missing or do not fit."""
+    """Reinstall the libraries that are missing or do not fit."""
 
     def run(self) -> None:
         """In the background; what came of it is said in the status bar and the console."""

@@ -64,7 +64,7 @@ class Libraries:
             self._ask(sublime.active_window())
 
     def repair(self, window: sublime.Window) -> None:
-        """Install anew what is wrong; ask once more where the repository is unknown."""
+        """Reinstall what is wrong; ask once more if the repository is unknown."""
         if self._repair and self._repair.is_alive():
             self._say("The libraries are being installed already.")
         elif not package_control.is_there():
@@ -119,10 +119,10 @@ class Libraries:
             names = {name for trouble in wrong for name in trouble.libraries}
             busy, kept = repair.forget(names)
             if kept:
-                self._say(f"{_list(kept)} can't be removed, so Package Control does not install it anew.")
+                self._say(f"{_list(kept)} can't be removed, so Package Control does not reinstall it.")
                 return
             if busy:
-                self._say(f"Restart Sublime Text: {_list(busy)} is in use, and is installed anew at the next start.")
+                self._say(f"Restart Sublime Text: {_list(busy)} is in use and will be reinstalled at the next start.")
                 return
             sublime.set_timeout(package_control.satisfy)
             if not self._wait():
@@ -134,7 +134,7 @@ class Libraries:
         elif self._trouble.kind == "loaded":
             self._say(self._trouble.sentence())
         else:
-            self._say(f"Package Control could not mend it: {self._trouble.what}. Sublime's console says why.")
+            self._say(f"Package Control could not repair it: {self._trouble.what}. Sublime's console says why.")
             if self._is_missing() and self._is_repository_new():
                 sublime.set_timeout(lambda: self._ask(sublime.active_window()))
 
