@@ -77,7 +77,7 @@ class QwenCompanionNextChangeCommand(_DiffCommand):
 
     def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Move the proposal's caret."""
-        diff.actions.move(1)
+        diffs.move(diff, 1)
 
 
 class QwenCompanionPreviousChangeCommand(_DiffCommand):
@@ -85,7 +85,7 @@ class QwenCompanionPreviousChangeCommand(_DiffCommand):
 
     def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Move the proposal's caret."""
-        diff.actions.move(-1)
+        diffs.move(diff, -1)
 
 
 class QwenCompanionRevertChangeCommand(_DiffCommand):

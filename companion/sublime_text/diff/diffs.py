@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import sublime
 
@@ -48,6 +48,7 @@ class Diffs:
         self._tell = tell
         self._layout = layout
         self._open: dict[int, DiffView] = {}
+        self._actions: dict[int, ChangeActions] = {}
         self._by_file: dict[str, list[DiffView]] = {}
         """The diffs of each file, by its real path."""
         self._rejected: deque[tuple[str, str, sublime.Syntax | None]] = deque(maxlen=REJECTED_KEPT)
@@ -73,7 +74,7 @@ class Diffs:
         beside = focus if is_focused and contents.shows(focus) else None
         is_behind = beside is not None and self.find(beside) is not None
         diff = DiffView(window, group, review, layout, before, lambda href: self._clicked(diff, href))
-        diff.actions = ChangeActions(diff, lambda *args: self._ask_edits(diff, *args))
+        self._actions[review.number] = ChangeActions(diff, lambda *args: self._ask_edits(diff, *args))
         self._open[review.number] = diff
         if review.is_here:
             self._by_file.setdefault(real_path(review.file_path), []).append(diff)
@@ -102,11 +103,12 @@ class Diffs:
     def apply(self, review: Review, edits: Sequence[Edit], version: int) -> None:
         """The companion has computed the edits of a command on changes."""
         if diff := self._open.get(review.number):
-            diff.actions.answered(edits, version)
+            self._actions[diff.review.number].answered(edits, version)
 
     def close(self, review: Review) -> None:
         """A review has its outcome: close its views and restore the focus, or go on to the next diff."""
         diff = self._open.pop(review.number, None)
+        self._actions.pop(review.number, None)
         if diff is None:
             return
         diff.is_kept = True
@@ -230,11 +232,15 @@ class Diffs:
         if self._open and (diff := self.find(view)):
             diff.attention.entered()
 
+    def move(self, diff: DiffView, step: Literal[1, -1]) -> None:
+        """Go to the next or the previous change, after the commands that still wait."""
+        self._actions[diff.review.number].move(step)
+
     def edit(self, diff: DiffView, action: Action, view: sublime.View) -> None:
         """Revert or restore the changes at the carets of the view that a command was run on."""
         if diff.review.is_editable:
             side = view if view == diff.original else diff.proposal
-            diff.actions.edit(action, side)
+            self._actions[diff.review.number].edit(action, side)
         else:
             self._say_not_editable(diff)
 
@@ -305,6 +311,7 @@ class Diffs:
             else:
                 diff.close()
         self._open.clear()
+        self._actions.clear()
         self._by_file.clear()
 
     def _compare(self, diff: DiffView, version: int) -> None:
@@ -379,13 +386,13 @@ class Diffs:
             case "reject":
                 self.reject(diff, by_key=True)
             case "next":
-                diff.actions.move(1)
+                self.move(diff, 1)
             case "previous":
-                diff.actions.move(-1)
+                self.move(diff, -1)
             case "revert" | "restore":
                 generation, _, fingerprint = of.partition(":")
                 if generation in (str(diff.generation), ANY_GENERATION):
-                    diff.actions.follow(what, fingerprint)
+                    self._actions[diff.review.number].follow(what, fingerprint)
                 else:
                     diff.window.status_message("QwenCompanion: This link is out of date.")
             case "endings":

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ...review.changes import Edit, Tally
     from ...review.marks import Marks
     from ...review.review import Review
-    from .actions import ChangeActions
 
 Layout = Literal["side_by_side", "inline"]
 
@@ -58,8 +57,6 @@ class DiffView:
         self.review = review
         self.layout: Layout = layout
         self.focus_before = focus_before
-        self.actions: ChangeActions
-        """Set by the owner of the diff."""
         self.attention = Attention()
         self.is_kept = False
         """What the person has edited has been kept in a tab."""
