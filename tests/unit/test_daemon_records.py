@@ -130,3 +130,16 @@ def test_the_companion_ends_them_when_it_starts(spawn: Start, folder: Path, star
     start()
     until(lambda: not path.exists())
     assert process.wait(10) is not None
+
+
+def test_the_folder_goes_with_the_last_record_and_looking_makes_none(spawn: Start, folder: Path):
+    """Issue 10, 6: uninstalling leaves nothing behind."""
+    assert records.orphans() == []
+    assert not folder.exists()
+    first, second = spawn(), spawn()
+    for process in (first, second):
+        records.write(process.pid, made(process))
+    records.remove(first.pid)
+    assert folder.exists()
+    records.remove(second.pid)
+    assert not folder.exists()

@@ -32,14 +32,19 @@ def write(pid: int, started: float) -> None:
 
 
 def remove(pid: int) -> None:
-    """A daemon has ended."""
+    """A daemon has ended. The folder goes with the last record."""
+    folder = _folder().path
     with contextlib.suppress(OSError):
-        (_folder().path / _name(pid)).unlink()
+        (folder / _name(pid)).unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def orphans() -> list[tuple[int, float]]:
     """The daemons whose editor is gone: the pid of each and when it was made."""
     found: list[tuple[int, float]] = []
+    if not _folder().path.exists():
+        return found
     try:
         # Never read another user's records: the folder must be ours.
         paths = sorted(prepare_folder(_folder()).glob("*.json"))
