@@ -170,6 +170,7 @@ class Demo:
         PICTURE.parent.mkdir(parents=True, exist_ok=True)
         windows = self.editor.state()["windows"]
         window = next(told["id"] for told in windows if proposal["id"] in [view["id"] for view in told["views"]])
+        self.editor.do("command", name="qwen_companion_go_to_diff", window=window)
         self.editor.do("render", window=window, path=str(PICTURE))
         self.report.show(f"As a picture: {PICTURE}")
         expect(proposal["text"] == self.proposed, "The view does not hold what the model proposed.")

@@ -129,6 +129,7 @@ def diffs() -> None:
             editor.wait("marks", lambda: editor.view(proposal["id"])["annotations"])
             editor.wait("status", lambda: "1 diff" in str(editor.view(proposal["id"])["status"]))
             window = editor.state()["windows"][0]["id"]
+            editor.do("command", name="qwen_companion_go_to_diff", window=window)
             for layout in ("side-by-side", "inline"):
                 shoot(editor, window, f"diff-{layout}", SIZE)
                 editor.do("command", name="qwen_companion_toggle_diff_layout", view=proposal["id"])

@@ -396,7 +396,11 @@ class TestMarks(ChangesCase):
         for view, other, row in ((self.original, self.proposal, 60), (self.proposal, self.original, 20)):
             y = view.text_to_layout(view.text_point(row, 0))[1]
             view.set_viewport_position((0.0, y), animate=False)
-            yield lambda other=other, y=y: abs(other.viewport_position()[1] - y) < 1
+            if self._fillers_are_exact():
+                yield lambda other=other, y=y: abs(other.viewport_position()[1] - y) < 1
+            else:
+                line = view.substr(view.line(view.text_point(row, 0)))
+                yield lambda other=other, line=line: self._first_line(other) == line
             self.assertLess(abs(view.viewport_position()[1] - y), 1)
 
     def test_more_changes_than_can_be_decorated_are_said_to_be_so(self) -> Steps:
@@ -442,7 +446,20 @@ class TestMarks(ChangesCase):
         self.proposal.run_command("revert_hunk")
         yield from self.becomes(without(0))
 
+    def _fillers_are_exact(self) -> bool:
+        """Whether this editor draws phantoms as high as they say. If not, the sides scroll by their content."""
+        diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
+        return diff._proposal_marks.are_fillers_exact and diff._original_marks.are_fillers_exact
+
+    @staticmethod
+    def _first_line(view: sublime.View) -> str:
+        """The first line on the screen."""
+        x, y = view.viewport_position()
+        return view.substr(view.line(view.layout_to_text((x, y + view.line_height() / 2))))
+
     def _assert_level(self) -> None:
+        if not self._fillers_are_exact():
+            return  # how it looks differs then; how the sides scroll is tested
         for number in (1, 5, 11, 20, 29, 35, 60, 100, 120):
             line = f"line {number} is here\n"
             heights = [view.text_to_layout(text_of(view).index(line))[1] for view in (self.original, self.proposal)]
