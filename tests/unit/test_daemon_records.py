@@ -27,6 +27,7 @@ def spawn() -> Iterator[Start]:
 
     def spawn(*arguments: str) -> subprocess.Popen[bytes]:
         started.append(process := subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", *arguments]))
+        until(lambda: psutil.Process(process.pid).cmdline())  # for a moment after the start there are none
         return process
 
     yield spawn
