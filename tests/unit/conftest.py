@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import queue
+import socket
 import subprocess
 import sys
 import threading
@@ -56,6 +57,20 @@ def until(condition: Callable[[], T]) -> T:
         assert time.monotonic() < end, "the condition never became true"
         time.sleep(0.005)
     return found
+
+
+def is_refused(port: int) -> bool:
+    """Say whether nothing listens on a port of this computer.
+
+    A connection is reset if the listener closes while the connection waits to be accepted: ask again then.
+    """
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=LIMIT).close()
+    except ConnectionResetError:
+        return False
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from companion import handover
 from companion.handover import HOLDER, Inheritance
 from companion.server.endpoint import listen
 
-from .conftest import Running, until
+from .conftest import Running, is_refused, until
 from .wire import LIMIT, Cli
 
 
@@ -134,8 +134,7 @@ def test_without_a_reload_nothing_is_left(start: Callable[[], Running]) -> None:
     cli, _ = running.listening()
     assert running.thread.stop(LIMIT)
     assert HOLDER not in sys.modules
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", cli.port), timeout=1)
+    until(lambda: is_refused(cli.port))
 
 
 def test_the_place_of_a_window_that_has_closed_is_given_up(start: Callable[[], Running]) -> None:
@@ -145,8 +144,7 @@ def test_the_place_of_a_window_that_has_closed_is_given_up(start: Callable[[], R
     assert running.thread.stop(LIMIT, hand_over=True)
     del running.editor.windows[2]
     start().lock()
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=1)
+    until(lambda: is_refused(port))
 
 
 def test_what_nobody_takes_is_given_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,6 +372,5 @@ def test_windows_that_close_during_a_reload_are_given_up(start: Callable[[], Run
         del running.editor.windows[window]
     start().lock()
     for window in (2, 3):
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", ports[window]), timeout=1)
+        until(lambda window=window: is_refused(ports[window]))
     assert running.editor.ports[1] == ports[1]

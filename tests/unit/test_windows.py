@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -14,21 +13,12 @@ from pathlib import Path
 
 from companion.clis.discovery import IDE_INFO
 
-from .conftest import VARIABLES, Running, until
+from .conftest import VARIABLES, Running, is_refused, until
 from .memory_editor import MemoryEditor
-from .wire import LIMIT
 
 
 def variables() -> list[str | None]:
     return [os.environ.get(name) for name in VARIABLES[:2]]
-
-
-def is_refused(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=LIMIT).close()
-    except ConnectionRefusedError:
-        return True
-    return False
 
 
 def test_every_window_has_its_own_port_token_folders_and_files(
