@@ -968,7 +968,9 @@ def test_what_is_not_sent_yet_is_shown_and_can_be_taken_back(project: Path, monk
     attached(project, test)
 
 
-def test_what_goes_out_quickly_is_never_shown_as_unsent(project: Path):
+def test_what_goes_out_quickly_is_never_offered_for_removal(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("companion.chat.outbox.QUICK", 60)
+
     async def test(room: Room) -> None:
         room.chats.open(1, room.folder)
         stream = await room.live()
@@ -976,7 +978,8 @@ def test_what_goes_out_quickly_is_never_shown_as_unsent(project: Path):
         await room.asked("POST /session/s/prompt")
         stream.say(1, "Hello")
         await until(lambda: "Hello" in room.editor.chats[1])
-        assert not any(render.unsent for render in room.editor.renders[1])
+        unsent = [each for render in room.editor.renders[1] for each in render.unsent]
+        assert not any(each.can_be_removed for each in unsent)
 
     attached(project, test)
 
