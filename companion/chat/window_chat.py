@@ -189,7 +189,8 @@ class WindowChat:
     def reconnect(self) -> None:
         """Start over: settings, private daemon, connection. The session is resumed."""
         self._connection.private.may_restart = True
-        if self._conversation.status.connection.state != "connecting":
+        # A daemon that is being reached gets the settings of now anyway.
+        if self._conversation.status.connection.state != "connecting" or self._connection.has_client:
             self._conversation.set_connection(ConnectionStatus("connecting"))
             self._connection.again()
 

@@ -265,6 +265,31 @@ def test_switching_it_off_ends_the_chat_and_says_so(project: Path):
     attached(project, test)
 
 
+def test_reconnect_counts_while_the_stream_is_tried_again(project: Path, monkeypatch: pytest.MonkeyPatch):
+    """F4: it starts over with the settings of now, although something is being tried already."""
+    monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.05,))
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        stream.say(1, "one ")
+        await until(lambda: room.render.session)
+
+        def refuse(_: Request) -> tuple[int, Any]:
+            if room.connection.state == "connecting":
+                del room.daemon.routes["GET /events"]
+                room.configure(token="another")
+                room.chats.reconnect(1)
+            return 503, {"error": "booting"}
+
+        room.daemon.routes["GET /events"] = refuse
+        stream.cut()
+        await room.live()
+        assert room.daemon.requests[-1].headers["authorization"] == "Bearer another"
+
+    attached(project, test)
+
+
 def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(project: Path):
     async def test(room: Room) -> None:
         room.chats.open(1, room.folder)
