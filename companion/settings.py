@@ -178,8 +178,9 @@ class Values:
     @property
     def settings(self) -> Settings:
         """The settings of the companion."""
-        values = {each.name: self.by_name[each.name] for each in fields(Settings)}
-        return Settings(**values | {_EXCLUDE: tuple(self.by_name[_EXCLUDE])})
+        values: dict[str, Any] = {each.name: self.by_name[each.name] for each in fields(Settings)}
+        values[_EXCLUDE] = tuple(values[_EXCLUDE])
+        return Settings(**values)
 
     @property
     def daemon(self) -> DaemonSettings:
