@@ -329,11 +329,16 @@ class DiffView:
         self.proposal.sel().clear()
         self.proposal.sel().add_all(carets)
 
+    @property
+    def offers_reload(self) -> bool:
+        """Whether the file on disk has changed since, so that it can be compared again."""
+        return self.review.disk_state in ("changed", "deleted") and self.review.is_editable
+
     def _show_headers(self) -> None:
         review = self.review
         content = orphaned_header(review.owner.cli) if review.orphaned else ""
         content = content or proposal_header(review, self.counts, self._note())
-        reloads = review.disk_state in ("changed", "deleted") and review.is_editable
+        reloads = self.offers_reload
         title = "Current file" if review.disk.exists else "New file"
         if self.original and self.original.is_valid():
             self._original_header.show(original_header(title, self._warnings(), offers_reload=reloads))
