@@ -123,12 +123,16 @@ class Diffs:
         was_shown = diff.is_shown
         for other in self._open.values():
             other.take_over(diff)
+        hidden = [other for other in self.in_window(window) if not other.is_shown]
         diff.close()
         waiting = [other for other in self.in_window(window) if other.group == diff.group]
         if was_shown and waiting and not any(other.is_shown for other in waiting):
             self._go_on(waiting[0], after, takes_focus=goes_on)
         else:
             after.restore()
+        for other in hidden:
+            if other.is_shown:
+                other.attention.came_back()
 
     def _go_on(self, diff: DiffView, after: FocusBefore, *, takes_focus: bool) -> None:
         """Show the next diff. It gets the focus if the person has answered in a diff."""
