@@ -80,7 +80,7 @@ class TestUnseen(CompanionCase):
         self.assertEqual(self.content, PROPOSAL)
 
     def test_a_diff_that_comes_back_by_itself_takes_no_second_key_or_click(self) -> Steps:
-        """Issue 11 §1: it has been on the screen before, but the second click was meant for the diff that has closed."""
+        """Issue 11 §1: it has been seen before, but the second click was meant for the diff that has closed."""
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
         first = self.proposal

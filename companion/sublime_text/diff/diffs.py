@@ -401,6 +401,8 @@ class Diffs:
                     diff.window.status_message("QwenCompanion: This link is out of date.")
             case "endings":
                 self._keep_endings(diff, keeps=of == "revert")
+            case "warnings":
+                diff.window.status_message(f"QwenCompanion: {' · '.join(diff.warnings)}")
             case "reload":
                 self._tell(lambda reviews: reviews.reload(diff.review.number))
             case _:

@@ -13,7 +13,7 @@ import sublime
 from ..windows import DIFF_SETTING, FocusBefore, GroupContents, is_visible, show_in_group, views_of_file
 from .attention import Attention
 from .fill import fill
-from .header import Header, original_header, orphaned_header, proposal_header
+from .header import Header, original_headers, orphaned_header, proposal_headers
 from .leftovers import let_go
 from .marks import WORDS, Links, SideMarks, are_few, change_regions
 from .scroll import ScrollTogether
@@ -331,29 +331,33 @@ class DiffView:
 
     def _show_headers(self) -> None:
         review = self.review
-        content = orphaned_header(review.owner.cli) if review.orphaned else ""
-        content = content or proposal_header(review, self.counts, self._note())
         reloads = review.disk_state in ("changed", "deleted") and review.is_editable
-        title = "Current file" if review.disk.exists else "New file"
+        notes, warnings = self._notes(), self._warnings()
         if self.original and self.original.is_valid():
-            self._original_header.show(original_header(title, self._warnings(), offers_reload=reloads))
-            self._proposal_header.show(content)
+            self._original_header.show(original_headers("Current file", warnings, offers_reload=reloads))
+            contents = proposal_headers(review, self.counts, notes)
         else:
-            title = "" if review.disk.exists else title
-            warned = original_header(title, self._warnings(), offers_reload=reloads)
-            self._proposal_header.show(f"{content} {warned}")
+            title = "" if review.disk.exists else "New file"
+            both = [*notes, *warnings]
+            contents = proposal_headers(review, self.counts, both, title=title, offers_reload=reloads)
+        self._proposal_header.show([orphaned_header(review.owner.cli)] if review.orphaned else contents)
 
-    def _note(self) -> str:
+    @property
+    def warnings(self) -> list[str]:
+        """What the headers warn of."""
+        return [*self._notes(), *self._warnings()]
+
+    def _notes(self) -> list[str]:
         if not self._is_exact:
-            return "The editor can't show this text exactly, so it can't be edited."
+            return ["The editor can't show this text exactly: it is read-only."]
         if self._marks is None:
-            return "Too large or not a text: changes are not marked."
+            return ["Too large or not a text: changes are not marked."]
         if are_few(self._marks.proposal):
-            return ""
+            return []
         missing = ["links"] if self.review.is_editable else []
         if self.layout == "side_by_side":
             missing.append("alignment")
-        return f"Too many changes: no {' and no '.join(missing)}." if missing else ""
+        return [f"Too many changes: no {' and no '.join(missing)}."] if missing else []
 
     def _warnings(self) -> list[str]:
         warnings: list[str] = []
