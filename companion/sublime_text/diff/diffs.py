@@ -236,6 +236,11 @@ class Diffs:
         if self._open and (diff := self.find(view)):
             diff.attention.entered()
 
+    def caret_moved(self, view: sublime.View) -> None:
+        """The carets of a view have moved."""
+        if self._open and (diff := self.find(view)) and view == diff.proposal:
+            diff.caret_moved()
+
     def move(self, diff: DiffView, step: Literal[1, -1]) -> None:
         """Go to the next or the previous change, after the commands that still wait."""
         self._actions[diff.review.number].move(step)
