@@ -95,7 +95,8 @@ class ViewPicture:
             if regions.scope and not regions.flags & RegionFlags.HIDDEN:
                 colour = self._scheme.foreground(regions.scope)
                 for span in self._seen(regions.spans):
-                    self._mark_region(marks, span, colour, regions.flags)
+                    fill = self._scheme.background(regions.scope) or _fill(colour)
+                    self._mark_region(marks, span, colour, fill, regions.flags)
                     if regions.icon:
                         marks.icons[self._buffer.lines.row(min(span))] = colour
         self._mark_diff(marks)
@@ -113,14 +114,13 @@ class ViewPicture:
                 if end > self._bounds[0] and start < self._bounds[1]:
                     marks.spans.append((start, end, f"color: {colour}"))
 
-    def _mark_region(self, marks: Marks, span: tuple[int, int], colour: str, flags: int) -> None:
+    def _mark_region(self, marks: Marks, span: tuple[int, int], colour: str, fill: str, flags: int) -> None:
         start, end = min(span), max(span)
         underline = next((line for flag, line in _UNDERLINES.items() if flags & flag), None)
         if underline:
             css = f"text-decoration: underline {underline} {colour}"
             marks.spans.append((start, end, css))
         if not flags & RegionFlags.DRAW_NO_FILL:
-            fill = _fill(colour)
             for row, whole, part in self._by_row(start, end):
                 if whole:
                     marks.rows[row] = fill

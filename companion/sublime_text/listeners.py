@@ -45,6 +45,11 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         if adapter := package.adapter():
             adapter.touched(view)
 
+    def on_selection_modified(self, view: sublime.View) -> None:
+        """The carets have moved; the diffs hear of it at once."""
+        if adapter := package.adapter():
+            adapter.diffs.caret_moved(view)
+
     def on_pre_close(self, view: sublime.View) -> None:
         """A view is about to close."""
         if adapter := package.adapter():

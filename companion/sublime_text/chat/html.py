@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..minihtml import safe
 from ..style import COLOURS
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def page(content: str) -> str:
 
 def link(href: str, words: str, kind: str = "") -> str:
     """Something to click."""
-    return f'<a class="{kind}" href="{html.escape(href)}">{html.escape(words)}</a>'
+    return f'<a class="{kind}" href="{safe(href)}">{safe(words)}</a>'
 
 
 def meter(window: ContextWindow | None) -> str:
@@ -64,7 +65,7 @@ def bar(render: Render, attached: Sequence[str], folder: str = "") -> str:
     transcript itself has the state of the connection and warnings about the host.
     """
     status, where = render.status, render.locality
-    first = [" · ".join(html.escape(fact) for fact in [*facts(render), folder, where.host] if fact)]
+    first = [" · ".join(safe(fact) for fact in [*facts(render), folder, where.host] if fact)]
     if status.running is not None:
         first.append(link("cancel", "■ Cancel", "reject"))
     elif status.last in CONTINUED and status.connection.state == "live":
@@ -76,7 +77,7 @@ def bar(render: Render, attached: Sequence[str], folder: str = "") -> str:
     lines = [" &nbsp; ".join(filter(None, first))]
     lines += [_waits("waits", queued, "dequeue") for queued in status.queue]
     lines += [_waits("not sent yet", unsent, "unsend") for unsent in render.unsent if unsent.can_be_removed]
-    lines += [f"with {html.escape(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
+    lines += [f"with {safe(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
     return page(f'<div class="bar">{"<br>".join(lines)}</div>')
 
 
@@ -109,7 +110,7 @@ def code(block: Code) -> str:
 
 def popup(words: str, href: str = "") -> str:
     """A few words over the text, to click or to read."""
-    return page(f"<div>{link(href, words) if href else html.escape(words)}</div>")
+    return page(f"<div>{link(href, words) if href else safe(words)}</div>")
 
 
 class LinkItem(NamedTuple):
@@ -136,7 +137,7 @@ def link_items(content: str) -> list[LinkItem]:
 def _waits(how: str, queued: Queued | Unsent, href: str) -> str:
     words = " ".join(queued.text.split())
     words = words if len(words) <= QUEUED_LENGTH else f"{words[: QUEUED_LENGTH - 1]}…"
-    return f'<span class="quiet">{how}: {html.escape(words)}</span> {link(f"{href}:{queued.id}", "remove")}'
+    return f'<span class="quiet">{how}: {safe(words)}</span> {link(f"{href}:{queued.id}", "remove")}'
 
 
 def _kind(option: Option) -> str:

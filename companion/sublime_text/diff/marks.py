@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import sublime
 
@@ -45,9 +45,12 @@ _FILLER = (
     "a {{ text-decoration: none; }}"
     "</style><div>{content}</div></body>"
 )
+NARROW = 60
+"""With fewer columns than this, a link is one glyph."""
 _LINK = f'<a style="color: {LINK_COLOUR}" href="{{href}}">{{text}}</a>'
 _LINES = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.DRAW_EMPTY
-_OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL
+_WORDS = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE
+_OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL | sublime.RegionFlags.DRAW_EMPTY
 _NOT_DRAWN = _LINES | sublime.RegionFlags.DRAW_NO_FILL
 
 
@@ -65,21 +68,22 @@ def are_few(side: Side) -> bool:
 
 
 class SideMarks:
-    """The marks of one side. `clicked` is called with the href of a change's link; without it there are no links.
+    """The marks of one side, where lines were "inserted" or "deleted".
 
-    With `marks_gaps`, a change without lines on this side is marked by an empty region.
+    `clicked` is called with the href of a change's link; without it there are no links. With `marks_gaps`, a change
+    without lines on this side is marked by an empty region.
     """
 
     def __init__(
         self,
         view: sublime.View,
-        scope: str,
+        kind: Literal["inserted", "deleted"],
         clicked: Callable[[str], None] | None = None,
         *,
         marks_gaps: bool = False,
     ) -> None:
         self._view = view
-        self._scope = scope
+        self._kind = kind
         self._clicked = clicked
         self._marks_gaps = marks_gaps
         self._fillers: dict[int, str] = {}
@@ -116,7 +120,7 @@ class SideMarks:
         return [
             *steps,
             lambda: self._erase_lines(len(parts)),
-            lambda: self._view.add_regions(WORDS, _regions(words), self._scope, flags=_OUTLINED),
+            lambda: self._draw_words(words),
             lambda: self._draw_reverted(links),
             *self._filler_steps(fillers),
             lambda: self._measure(side) if fillers and gone is None else None,
@@ -131,15 +135,30 @@ class SideMarks:
 
     def _draw_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], *, inline: bool) -> None:
         with no_collection():
-            self._add_lines(key, lines, links, _NOT_DRAWN if inline else _LINES)
+            self._add_lines(key, lines, links, inline=inline)
 
-    def _add_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], flags: sublime.RegionFlags) -> None:
+    def _add_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], *, inline: bool) -> None:
+        scope, is_tinted = self._scope(f"diff.{self._kind}")
+        flags = _NOT_DRAWN if inline else _LINES if is_tinted else _OUTLINED
+        # A region may not fill its row to the end in the editor; the icon marks it all the same.
+        icon = "" if inline else "dot"
         if self._clicked:
-            color = self._view.style_for_scope(self._scope).get("foreground", "")
-            self._view.add_regions(key, _regions(lines), self._scope, "", flags, list(links), color, self._clicked)
+            color = self._view.style_for_scope(f"markup.{self._kind}").get("foreground", "")
+            self._view.add_regions(key, _regions(lines), scope, icon, flags, list(links), color, self._clicked)
         else:
-            # A region may not fill its row to the end in the editor; the icon marks it all the same.
-            self._view.add_regions(key, _regions(lines), self._scope, "dot", flags)
+            self._view.add_regions(key, _regions(lines), scope, icon, flags)
+
+    def _draw_words(self, words: Sequence[Points]) -> None:
+        scope, _ = self._scope(f"diff.{self._kind}.char")
+        self._view.add_regions(WORDS, _regions(words), scope, flags=_WORDS)
+
+    def _scope(self, scope: str) -> tuple[str, bool]:
+        """A scope of the editor's inline diff, and whether the colour scheme has a background for it.
+
+        If not, it is the scope of a diff's text, whose colour is too strong for whole lines.
+        """
+        is_tinted = "background" in self._view.style_for_scope(scope)
+        return (scope if is_tinted else f"markup.{self._kind}"), is_tinted
 
     def _draw_reverted(self, links: Links | None) -> None:
         if self._clicked:
@@ -230,11 +249,12 @@ class SideMarks:
 
 
 class Links:
-    """The links of a proposal's changes."""
+    """The links of a proposal's changes; with `is_short`, each is a glyph."""
 
-    def __init__(self, marks: Marks, generation: int) -> None:
+    def __init__(self, marks: Marks, generation: int, *, is_short: bool = False) -> None:
         self._marks = marks
         self._generation = generation
+        self._is_short = is_short
 
     @property
     def places(self) -> list[Points]:
@@ -244,26 +264,27 @@ class Links:
     def of_changes(self, *, in_fillers: bool) -> list[str]:
         """The annotation of each change. What only went has its link in a filler, if there are fillers."""
         return [
-            "" if gone and in_fillers else _revert(str(self._generation), name, gone)
+            "" if gone and in_fillers else self._revert(str(self._generation), name, gone)
             for name, gone in zip(self._marks.fingerprints, self._marks.gone, strict=False)
         ]
 
     def of_reverted(self) -> list[str]:
         """The annotation of each change that was reverted."""
         return [
-            _LINK.format(href=f"restore:{self._generation}:{one.fingerprint}", text="restore")
-            for one in self._marks.reverted
+            self._link(f"restore:{self._generation}:{one.fingerprint}", "↪", "restore") for one in self._marks.reverted
         ]
 
     def in_fillers(self) -> list[tuple[Filler, str]]:
         """The fillers of lines that only went, from the top, and their links."""
         pairs = zip(self._marks.fingerprints, self._marks.gone, strict=False)
-        return [(gone, _revert(ANY_GENERATION, name, gone)) for name, gone in pairs if gone]
+        return [(gone, self._revert(ANY_GENERATION, name, gone)) for name, gone in pairs if gone]
 
+    def _revert(self, generation: str, name: str, gone: Filler | None) -> str:
+        words = f"restore {gone[1]} line{'s' * (gone[1] != 1)}" if gone else "revert"
+        return self._link(f"revert:{generation}:{name}", "↩", words)
 
-def _revert(generation: str, name: str, gone: Filler | None) -> str:
-    text = f"↩ restore {gone[1]} line{'s' * (gone[1] != 1)}" if gone else "↩ revert"
-    return _LINK.format(href=f"revert:{generation}:{name}", text=text)
+    def _link(self, href: str, glyph: str, words: str) -> str:
+        return _LINK.format(href=href, text=glyph if self._is_short else f"{glyph} {words}")
 
 
 def change_regions(view: sublime.View) -> list[sublime.Region]:
