@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
-from ..windows import DIFF_SETTING, FocusBefore, GroupContents, is_visible, show_in_group, views_of_file
+from ..windows import (
+    DIFF_SETTING,
+    FocusBefore,
+    GroupContents,
+    focus_view,
+    is_visible,
+    show_in_group,
+    views_of_file,
+)
 from .attention import Attention
 from .fill import fill
 from .header import Header, original_headers, orphaned_header, proposal_headers
+from .inline import InlineDiff, gone_lines
 from .leftovers import let_go
 from .marks import NARROW, WORDS, Links, SideMarks, are_few, change_regions
 from .scroll import ScrollTogether
@@ -91,6 +100,7 @@ class DiffView:
         self._proposal_header = Header(self.proposal, act)
         revert = act if review.is_editable else None
         self._proposal_marks = SideMarks(self.proposal, "inserted", revert, marks_gaps=True)
+        self._inline = InlineDiff(self.proposal, self._draw)
         fill(self.proposal, review.shown, self._filled, detects_indentation=self._like is None)
 
     @property
@@ -193,7 +203,7 @@ class DiffView:
         wrapped = "" if further else ", from the top again" if step > 0 else ", from the bottom again"
         self.proposal.sel().clear()
         self.proposal.sel().add(target)
-        self.window.focus_view(self.proposal)
+        focus_view(self.window, self.proposal)
         self.proposal.show_at_center(target)
         at = starts.index(target) + 1
         words = self.proposal.get_regions(WORDS)
@@ -227,7 +237,7 @@ class DiffView:
                 self.original.close()
             self.original = None
         else:
-            self._show_inline(shown=False)
+            self._inline.hide()
             self.group, index = self.window.get_view_index(self.proposal)
             self.original = self._new_original()
             if self.window.get_view_index(self.original)[1] > index:
@@ -235,7 +245,7 @@ class DiffView:
         self.proposal.settings().set("mini_diff", self._is_inline)
         self._draw()
         self.show()
-        self.window.focus_view(self.proposal)
+        focus_view(self.window, self.proposal)
 
     def go_inline(self) -> None:
         """The original was closed: show the diff inline."""
@@ -264,6 +274,7 @@ class DiffView:
         self._end_scrolling()
         if self.original:
             self.original.close()
+        self._inline.hide()
         self._proposal_marks.clear()
         let_go(self.proposal)
         self.proposal.erase_status(KEYS_STATUS)
@@ -334,32 +345,20 @@ class DiffView:
         if side_by_side and self.original and self._scroll is None:
             self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown, self._across)
         if self._is_inline:
-            self._show_inline(shown=True)
+            self._inline.show(marks)
         if marks is None:
             return
         self.generation += 1
         links = Links(marks, self.generation, is_short=self._is_narrow) if self.review.is_editable else None
-        steps = self._proposal_marks.steps(marks.proposal, inline=self._is_inline, links=links)
+        is_own = self._is_inline and self._inline.is_own
+        gone = gone_lines(self.proposal, marks, self.review.original) if is_own else None
+        editors = self._is_inline and not is_own
+        steps = self._proposal_marks.steps(marks.proposal, inline=editors, links=links, gone=gone)
         if self._is_original_shown:
             side = marks.original.below_blank_line() if self._top.is_there else marks.original
             steps += self._original_marks.steps(side, inline=False)
         drawing = self._drawing = object()
         in_steps(steps, lambda: self._drawing is drawing and all(view.is_valid() for view in self.views))
-
-    def _show_inline(self, *, shown: bool) -> None:
-        was_shown = bool(self.proposal.settings().get("qwen_companion.inline"))
-        self.proposal.settings().set("qwen_companion.inline", shown)
-        if not was_shown and not shown:
-            return
-        carets = list(self.proposal.sel())
-        self.proposal.run_command("select_all")
-        if was_shown:
-            self.proposal.run_command("toggle_inline_diff", {"prefer_hide": True})
-        if shown:
-            # After an edit only some hunks may be shown (the editor's issues 2666 and 2728): all, once more.
-            self.proposal.run_command("toggle_inline_diff")
-        self.proposal.sel().clear()
-        self.proposal.sel().add_all(carets)
 
     @property
     def offers_reload(self) -> bool:
