@@ -144,6 +144,15 @@ class Connection(H11Protocol):
         return not self.transport.is_closing()
 
     @property
+    def is_writable(self) -> bool:
+        """Whether what is written goes out now, because the client reads."""
+        return not self.flow.write_paused
+
+    async def writable(self) -> None:
+        """Wait until the client reads, or has gone."""
+        await self.flow.drain()
+
+    @property
     def is_silent(self) -> bool:
         """Whether it owes no answer: it waits for a request, or for the rest of one that has been refused."""
         cycle = cast("RequestResponseCycle | None", self.cycle)
