@@ -30,8 +30,14 @@ from .companion.sublime_text.chat.listener import (  # noqa: E402
     QwenCompanionChatCompleteCommand,
     QwenCompanionChatListener,
 )
+from .companion.sublime_text.chat.past import (  # noqa: E402
+    QwenCompanionChatForkCommand,
+    QwenCompanionChatRewindCommand,
+    QwenCompanionChatSuggestionCommand,
+)
 from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatAddCommand,
+    QwenCompanionChatEffortCommand,
     QwenCompanionChatModeCommand,
     QwenCompanionChatModelCommand,
     QwenCompanionChatPictureCommand,
@@ -91,8 +97,10 @@ __all__ = (
     "QwenCompanionChatCompleteCommand",
     "QwenCompanionChatContinueCommand",
     "QwenCompanionChatEditCommand",
+    "QwenCompanionChatEffortCommand",
     "QwenCompanionChatFolderCommand",
     "QwenCompanionChatFollowCommand",
+    "QwenCompanionChatForkCommand",
     "QwenCompanionChatHomeCommand",
     "QwenCompanionChatLinksCommand",
     "QwenCompanionChatListener",
@@ -102,8 +110,10 @@ __all__ = (
     "QwenCompanionChatPictureCommand",
     "QwenCompanionChatRecallCommand",
     "QwenCompanionChatReconnectCommand",
+    "QwenCompanionChatRewindCommand",
     "QwenCompanionChatSendCommand",
     "QwenCompanionChatSessionsCommand",
+    "QwenCompanionChatSuggestionCommand",
     "QwenCompanionChatTypeCommand",
     "QwenCompanionChatUndoCommand",
     "QwenCompanionCheckEditCommand",

@@ -335,8 +335,6 @@ async def _follow(
     try:
         is_measured = False
         async for envelope in stream.envelopes:
-            if isinstance(envelope.event, events.Rewound):
-                conversation.rewound()
             _check(envelope.event, session)
             if not conversation.apply(envelope):
                 raise _StaleError
@@ -394,7 +392,7 @@ def _tell(error: DaemonError, wait: float | None, conversation: Conversation) ->
 def _check(event: events.Event, session: Session) -> None:
     """Raise what an event says about the stream and the session."""
     match event:
-        case events.ResyncRequired() | events.Rewound():
+        case events.ResyncRequired():
             raise _StaleError
         case events.SessionDied():
             raise _EndedError("The agent's process has ended. Reconnect to resume the conversation.")

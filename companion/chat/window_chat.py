@@ -10,8 +10,8 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any
 
-from ..conversation.conversation import Conversation
-from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status
+from ..conversation.conversation import Choices, Conversation
+from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status, Turn
 from ..daemon.answers import Session
 from ..daemon.client import Client
 from ..daemon.errors import DaemonError, NotConnectedError
@@ -91,6 +91,11 @@ class WindowChat:
     def status(self) -> Status:
         """Everything but the turns."""
         return self._conversation.status
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """All turns."""
+        return self._conversation.turns
 
     @property
     def questions(self) -> int:
@@ -267,6 +272,10 @@ class WindowChat:
         except DaemonError:
             self._answered.discard(permission)
             raise
+
+    def set_choices(self, choices: Choices) -> None:
+        """What the session can switch to has changed, of which no event tells."""
+        self._conversation.set_choices(choices)
 
     def has_answered(self, permission: str) -> bool:
         """See Approvals."""

@@ -145,6 +145,10 @@ class Turn:
     error: str = ""
     cancelling: bool = False
     """Whether somebody has asked it to end."""
+    began: float | None = None
+    """When it began, in seconds since 1970 by the daemon's clock."""
+    asks_model: bool = False
+    """Whether its prompt is one for the model, not a command that the agent does itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +228,9 @@ class Status:
     mode: str = ""
     models: tuple[Choice, ...] = ()
     modes: tuple[Choice, ...] = ()
+    effort: str = ""
+    """How long the model may think: the id of one of the `efforts`."""
+    efforts: tuple[Choice, ...] = ()
     window: ContextWindow | None = None
     plan: tuple[Step, ...] = ()
     commands: tuple[Command, ...] = ()
@@ -231,6 +238,7 @@ class Status:
     permissions: tuple[Permission, ...] = ()
     """Those that wait for an answer, the oldest first."""
     suggestion: str = ""
+    """What the agent thinks the next prompt could be."""
     running: str | None = None
     """The key of the turn that runs."""
     last: TurnState | None = None
