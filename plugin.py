@@ -9,6 +9,7 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
     del sys.modules[_name]
 
 from .companion.sublime_text import package  # noqa: E402
+from .companion.sublime_text.chat.background import QwenCompanionChatTasksCommand  # noqa: E402
 from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatAnswerCommand,
     QwenCompanionChatCancelCommand,
@@ -114,6 +115,7 @@ __all__ = (
     "QwenCompanionChatSendCommand",
     "QwenCompanionChatSessionsCommand",
     "QwenCompanionChatSuggestionCommand",
+    "QwenCompanionChatTasksCommand",
     "QwenCompanionChatTypeCommand",
     "QwenCompanionChatUndoCommand",
     "QwenCompanionCheckEditCommand",

@@ -45,8 +45,9 @@ def _path(tool: Tool, diff: Diff) -> str:
 
 def _whole(tool: Tool, diff: Diff) -> tuple[str, str]:
     """The whole texts of a file before and after a call, where the tool tells them."""
-    output = cast("Mapping[str, Any]", tool.output if isinstance(tool.output, dict) else {})
-    old, new = output.get("originalContent"), output.get("newContent")
+    output: object = tool.output
+    told = cast("Mapping[str, Any]", output if isinstance(output, dict) else {})
+    old, new = told.get("originalContent"), told.get("newContent")
     if len(tool.diffs) == 1 and isinstance(new, str) and (old is None or isinstance(old, str)):
         return old or "", new
     return diff.old, diff.new

@@ -17,6 +17,7 @@ from ..daemon.process import launch
 from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
+from .background import BackgroundOfChats
 from .mentions import pattern
 from .past import PastOfChats
 from .port import ChatScreen
@@ -30,7 +31,7 @@ FILES_LIMIT = 2.0
 """Seconds for a completion."""
 
 
-class Chats(PastOfChats):
+class Chats(BackgroundOfChats, PastOfChats):
     """The chats of an editor's windows."""
 
     def __init__(self, editor: ChatScreen, reviews: Reviews) -> None:

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any
 
 from ..conversation.conversation import Choices, Conversation
-from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status, Turn
+from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status, Task, Turn
 from ..daemon.answers import Session
 from ..daemon.client import Client
 from ..daemon.errors import DaemonError, NotConnectedError
@@ -276,6 +276,10 @@ class WindowChat:
     def set_choices(self, choices: Choices) -> None:
         """What the session can switch to has changed, of which no event tells."""
         self._conversation.set_choices(choices)
+
+    def set_tasks(self, tasks: tuple[Task, ...]) -> None:
+        """The tasks are known to be these."""
+        self._conversation.set_tasks(tasks)
 
     def has_answered(self, permission: str) -> bool:
         """See Approvals."""

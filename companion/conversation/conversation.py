@@ -22,6 +22,7 @@ from .snapshot import (
     Speaker,
     Status,
     Step,
+    Task,
     Turn,
 )
 from .turns import TurnBuilder
@@ -163,6 +164,10 @@ class Conversation:
     def set_context_window(self, window: ContextWindow) -> None:
         """Set how full the context window is; the history doesn't have it."""
         self._set(window=window)
+
+    def set_tasks(self, tasks: tuple[Task, ...]) -> None:
+        """Set what the agent does besides its turn; no event tells."""
+        self._set(tasks=tasks)
 
     def begin(self, epoch: str) -> bool:
         """Events of a bus are about to come. Returns whether they continue from the cursor; if not, rebuild first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from time import time
 from typing import Any, Literal
 
 Speaker = Literal["user", "answer", "thought", "shell"]
@@ -182,6 +183,42 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Task:
+    """What the agent does besides its turn: a command in the background, a sub-agent, a monitor."""
+
+    id: str
+    kind: str
+    """shell, agent, monitor, or something newer."""
+    title: str
+    status: str
+    """running, paused, completed, failed, cancelled, or something newer."""
+    began: float
+    """Seconds since 1970 by the daemon's clock."""
+    seconds: float | None = None
+    """How long it took; None while it runs."""
+    about: str = ""
+    """The command, or what the sub-agent is asked to do."""
+    output: str = ""
+    """The path of the file with its output on the daemon's machine."""
+    error: str = ""
+    tokens: int = 0
+    is_background: bool = True
+    """Whether the turn doesn't wait for it."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it may still do something."""
+        return self.status in {"running", "paused", "pending"}
+
+    @property
+    def duration(self) -> str:
+        """How long it took, or has been running."""
+        seconds = max(0.0, time() - self.began) if self.seconds is None else self.seconds
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+@dataclass(frozen=True, slots=True)
 class ContextWindow:
     """How full the context window is, in tokens."""
 
@@ -237,6 +274,8 @@ class Status:
     queue: tuple[Queued, ...] = ()
     permissions: tuple[Permission, ...] = ()
     """Those that wait for an answer, the oldest first."""
+    tasks: tuple[Task, ...] = ()
+    """What the agent does besides its turn, and has done; the oldest first."""
     suggestion: str = ""
     """What the agent thinks the next prompt could be."""
     running: str | None = None

@@ -19,6 +19,7 @@ from ..conversation.snapshot import ContextWindow, Queued
 from ..libraries.loading import loading
 from . import answers
 from .answers import Session
+from .background import Background
 from .errors import (
     AlreadyAnsweredError,
     MissingFeatureError,
@@ -65,7 +66,7 @@ async def load() -> None:
     await asyncio.to_thread(load)
 
 
-class Client(Listing, Past):
+class Client(Background, Listing, Past):
     """Asks one daemon. Use it with `async with`, or close it."""
 
     async def __aenter__(self) -> Self:

@@ -78,6 +78,8 @@ def bar(render: Render, attached: Sequence[str], folder: str = "") -> str:
     if status.connection.state != "live":
         first.append(link("reconnect", "↻ Reconnect"))
     lines = [" &nbsp; ".join(filter(None, first))]
+    if tasks := [task.title for task in status.tasks if task.is_running and task.is_background]:
+        lines.append(f"◐ In the background: {html.escape(shortened(', '.join(tasks)))} {link('tasks', 'Show')}")
     lines += [_waits("waits", queued, "dequeue") for queued in status.queue]
     lines += [_waits("not sent yet", unsent, "unsend") for unsent in render.unsent if unsent.can_be_removed]
     lines += [f"with {html.escape(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
