@@ -61,10 +61,12 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionPreviousChangeCommand,
     QwenCompanionRejectAllCommand,
     QwenCompanionRejectDiffCommand,
+    QwenCompanionReloadDiffCommand,
     QwenCompanionReopenRejectedCommand,
     QwenCompanionRestoreChangeCommand,
     QwenCompanionRevertChangeCommand,
     QwenCompanionToggleDiffLayoutCommand,
+    QwenCompanionToggleLineEndingsCommand,
 )
 from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand  # noqa: E402
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
@@ -134,6 +136,7 @@ __all__ = (
     "QwenCompanionPreviousChangeCommand",
     "QwenCompanionRejectAllCommand",
     "QwenCompanionRejectDiffCommand",
+    "QwenCompanionReloadDiffCommand",
     "QwenCompanionReopenRejectedCommand",
     "QwenCompanionRepairLibrariesCommand",
     "QwenCompanionRestoreChangeCommand",
@@ -149,6 +152,7 @@ __all__ = (
     "QwenCompanionTerminalListener",
     "QwenCompanionTerminalOpenedCommand",
     "QwenCompanionToggleDiffLayoutCommand",
+    "QwenCompanionToggleLineEndingsCommand",
     "plugin_loaded",
     "plugin_unloaded",
 )

@@ -29,6 +29,7 @@ PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
 
 STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
+MOVED = "The button that you clicked has only just come there. Read the question, and click again."
 
 Tell = Callable[[Callable[["Chats"], object]], object]
 """Calls something with the companion's chats, on the companion thread."""
@@ -195,7 +196,7 @@ class ChatViews:
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
-        chat = ChatView(view, window, lambda href: self._clicked(chat, href), lambda: self.redraw(chat))
+        chat = ChatView(view, window, lambda href: self._clicked_on(chat, href), lambda: self.redraw(chat))
         self._chats[window.id()] = chat
         for draft in drafts:
             chat.take_back(draft)
@@ -247,9 +248,17 @@ class ChatViews:
 
     def use_link(self, chat: ChatView, item: LinkItem) -> None:
         """Do what a click on a link does."""
-        self._clicked(chat, item.href)
+        self._follow_link(chat, item.href)
 
-    def _clicked(self, chat: ChatView, href: str) -> None:
+    def _clicked_on(self, chat: ChatView, href: str) -> None:
+        """A click does what its link says, unless it is an answer and the button has moved under the mouse."""
+        what, _, of = href.partition(":")
+        if what == "vote" and not chat.attention.is_steady(of.partition(":")[2]):
+            say(chat.window, MOVED)
+        else:
+            self._follow_link(chat, href)
+
+    def _follow_link(self, chat: ChatView, href: str) -> None:
         what, _, of = href.partition(":")
         window = chat.window.id()
         match what:

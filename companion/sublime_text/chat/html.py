@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..minihtml import safe
 from ..style import COLOURS
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def page(content: str) -> str:
 
 def link(href: str, words: str, kind: str = "") -> str:
     """Something to click."""
-    return f'<a class="{kind}" href="{html.escape(href)}">{html.escape(words)}</a>'
+    return f'<a class="{kind}" href="{safe(href)}">{safe(words)}</a>'
 
 
 def meter(window: ContextWindow | None) -> str:
@@ -68,7 +69,7 @@ def bar(render: Render, attached: Sequence[str], folder: str = "") -> str:
     transcript itself has the state of the connection and warnings about the host.
     """
     status, where = render.status, render.locality
-    first = [" · ".join(html.escape(fact) for fact in [*facts(render), folder, where.host] if fact)]
+    first = [" · ".join(safe(fact) for fact in [*facts(render), folder, where.host] if fact)]
     if status.running is not None:
         first.append(link("cancel", "■ Cancel", "reject"))
     elif status.last in CONTINUED and status.connection.state == "live":
@@ -79,10 +80,10 @@ def bar(render: Render, attached: Sequence[str], folder: str = "") -> str:
         first.append(link("reconnect", "↻ Reconnect"))
     lines = [" &nbsp; ".join(filter(None, first))]
     if tasks := [task.title for task in status.tasks if task.is_running and task.is_background]:
-        lines.append(f"◐ In the background: {html.escape(shortened(', '.join(tasks)))} {link('tasks', 'Show')}")
+        lines.append(f"◐ In the background: {safe(shortened(', '.join(tasks)))} {link('tasks', 'Show')}")
     lines += [_waits("waits", queued, "dequeue") for queued in status.queue]
     lines += [_waits("not sent yet", unsent, "unsend") for unsent in render.unsent if unsent.can_be_removed]
-    lines += [f"with {html.escape(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
+    lines += [f"with {safe(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
     return page(f'<div class="bar">{"<br>".join(lines)}</div>')
 
 
@@ -120,7 +121,7 @@ def ghost(suggestion: str) -> str:
 
 def popup(words: str, href: str = "") -> str:
     """A few words over the text, to click or to read."""
-    return page(f"<div>{link(href, words) if href else html.escape(words)}</div>")
+    return page(f"<div>{link(href, words) if href else safe(words)}</div>")
 
 
 class LinkItem(NamedTuple):
@@ -145,7 +146,7 @@ def link_items(content: str) -> list[LinkItem]:
 
 
 def _waits(how: str, queued: Queued | Unsent, href: str) -> str:
-    words = f'<span class="quiet">{how}: {html.escape(shortened(queued.text))}</span>'
+    words = f'<span class="quiet">{how}: {safe(shortened(queued.text))}</span>'
     return f"{words} {link(f'{href}:{queued.id}', 'remove')}"
 
 

@@ -11,6 +11,7 @@ import sublime_plugin
 from ...chat.mentions import mention, open_mention
 from ...chat.slash import offered
 from .. import package
+from ..minihtml import safe
 from ..panels import say
 from ..windows import CHAT_SETTING, is_chat
 from .chats import show_link
@@ -246,7 +247,7 @@ def _completion(
     item = sublime.CompletionItem.command_completion(
         trigger, "qwen_companion_chat_complete", {"text": text}, annotation, kind
     )
-    item.details = details.replace("&", "&amp;").replace("<", "&lt;")
+    item.details = safe(details)
     return item
 
 

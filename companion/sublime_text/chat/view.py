@@ -134,7 +134,7 @@ class ChatView:
         elif render.replaces_all:
             self.view.set_viewport_position(scrolled, False)
         self._look_at_turn(render)
-        self.attention.asked(render.asks[0] if render.asks else None)
+        self.attention.asked(render.asks)
         self._tell(render)
 
     def activated(self) -> None:
@@ -198,7 +198,7 @@ class ChatView:
 
     def close(self) -> None:
         """The package is unloaded. The text stays for the next instance."""
-        self.attention.asked(None)
+        self.attention.asked(())
         self.text.close()
         if self.view.is_valid():
             self.marks.close()
