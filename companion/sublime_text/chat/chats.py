@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import webbrowser
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import sublime
 
 from ...chat.mentions import mentions
 from ...chat.prompt import Draft
-from ...chat.slash import translated
+from ...chat.slash import Instead, translated
 from ..panels import NO_ANSWER, STARTING, say
 from ..windows import CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from . import html
@@ -155,7 +155,7 @@ class ChatViews:
         in_turn = mid_turn and status is not None and status.running is not None
         self._tell(lambda chats: chats.send(window, draft, mid_turn=in_turn))
 
-    def _do_instead(self, chat: ChatView, what: Literal["new", "model", "mode"]) -> None:
+    def _do_instead(self, chat: ChatView, what: Instead) -> None:
         """Do what a slash command is for."""
         if what == "new":
             window = chat.window.id()
@@ -266,6 +266,10 @@ class ChatViews:
                 self._tell(lambda chats: getattr(chats, what)(window))
             case "dequeue" | "unsend":
                 self._tell(lambda chats: getattr(chats, what)(window, of))
+            case "suggestion":
+                chat.view.run_command("qwen_companion_chat_suggestion")
+            case "tasks":
+                chat.window.run_command("qwen_companion_chat_tasks")
             case "detach":
                 chat.detach(int(of))
             case "vote" | "answer":
