@@ -59,14 +59,17 @@ class Screen:
         on_select([item.trigger for item in items].index(caption))
 
     def annotations(self, view: sublime.View) -> list[str]:
-        """The texts of a proposal's annotations, in the order of the changes."""
-        return [words(text) for text in self._annotations.get((view.id(), "qwen_companion.changes"), ([], None))[0]]
+        """The texts of the annotations at a proposal's changes, in their order."""
+        return [words(text) for text in self._at_changes(view)]
 
     def links(self, view: sublime.View) -> list[str]:
         """The targets of the links at a proposal's changes: in its annotations, then in its fillers."""
-        texts = self._annotations.get((view.id(), "qwen_companion.changes"), ([], None))[0]
-        texts = [*texts, *(content for content, _ in self._of(view, "qwen_companion.fillers"))]
+        texts = [*self._at_changes(view), *(content for content, _ in self._of(view, "qwen_companion.fillers"))]
         return [href for text in texts for href in _HREF.findall(text)]
+
+    def _at_changes(self, view: sublime.View) -> list[str]:
+        keys = ("qwen_companion.changes", "qwen_companion.gaps")
+        return [text for key in keys for text in self._annotations.get((view.id(), key), ([], None))[0]]
 
     def restores(self, view: sublime.View) -> list[str]:
         """The targets of the links at changes that were reverted."""

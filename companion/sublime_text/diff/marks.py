@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 CHANGES = "qwen_companion.changes"
 """Key of the regions of the changes. If there are many, further keys have the suffixes .1, .2 and so on."""
+GAPS = "qwen_companion.gaps"
+"""Key of the regions, empty and not drawn, where lines only went. Their links are in fillers."""
 AT_ONCE = 4_000
 """The number of regions that are added at once."""
 FILLERS_AT_ONCE = 100
@@ -89,9 +91,9 @@ class SideMarks:
         In an inline diff, Sublime draws the lines itself and needs no fillers.
         """
         few = are_few(side)
-        lines = side.lines if self._marks_gaps else [points for points in side.lines if points[0] < points[1]]
+        lines, gaps = self._parted(side, links if few else None)
         parts = [lines[at : at + AT_ONCE] for at in range(0, len(lines), AT_ONCE)] or [[]]
-        texts = links.of_changes(in_fillers=not inline) if links and few else []
+        texts = links.of_lines() if links and few else []
         steps: list[Callable[[], None]] = [
             lambda at=at, part=part: self._draw_lines(_key(at), part, texts, inline=inline)
             for at, part in enumerate(parts)
@@ -101,6 +103,7 @@ class SideMarks:
         return [
             *steps,
             lambda: self._erase_lines(len(parts)),
+            lambda: self._draw_gaps(gaps, links.of_gaps() if links and few and inline else []),
             lambda: self._draw_words(words),
             lambda: self._draw_reverted(links),
             *self._filler_steps(fillers),
@@ -110,9 +113,17 @@ class SideMarks:
     def clear(self) -> None:
         """Remove all marks."""
         self._erase_lines(0)
+        self._view.erase_regions(GAPS)
         self._view.erase_regions(WORDS)
         self._view.erase_regions(REVERTED)
         self._erase_fillers()
+
+    def _parted(self, side: Side, links: Links | None) -> tuple[list[Points], list[Points]]:
+        """The changes with lines on this side, and those without, which nothing marks but their fillers."""
+        is_gap = links.are_gaps if links else [start == end for start, end in side.lines]
+        pairs = list(zip(side.lines, is_gap, strict=True))
+        gaps = [points for points, is_one in pairs if is_one] if self._marks_gaps else []
+        return [points for points, is_one in pairs if not is_one], gaps
 
     def _draw_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], *, inline: bool) -> None:
         with no_collection():
@@ -129,6 +140,13 @@ class SideMarks:
         else:
             self._view.add_regions(key, _regions(lines), scope, icon, flags)
 
+    def _draw_gaps(self, gaps: Sequence[Points], links: Sequence[str]) -> None:
+        flags = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
+        if links:
+            self._view.add_regions(GAPS, _regions(gaps), "", "", _NOT_DRAWN, list(links), "", self._clicked)
+        else:
+            self._view.add_regions(GAPS, _regions(gaps), flags=flags)
+
     def _draw_words(self, words: Sequence[Points]) -> None:
         scope, _ = self._scope(f"diff.{self._kind}.char")
         self._view.add_regions(WORDS, _regions(words), scope, flags=_WORDS)
@@ -144,7 +162,7 @@ class SideMarks:
     def _draw_reverted(self, links: Links | None) -> None:
         if self._clicked:
             regions, texts = (_regions(links.places), links.of_reverted()) if links else ([], [])
-            self._view.add_regions(REVERTED, regions, "comment", "circle", _NOT_DRAWN, texts, "", self._clicked)
+            self._view.add_regions(REVERTED, regions, "comment", "circle", _OUTLINED, texts, "", self._clicked)
 
     def _erase_lines(self, start: int) -> None:
         while self._view.get_regions(_key(start)):
@@ -231,12 +249,20 @@ class Links:
         """Where changes were reverted."""
         return [one.points for one in self._marks.reverted]
 
-    def of_changes(self, *, in_fillers: bool) -> list[str]:
-        """The annotation of each change. What only went has its link in a filler, if there are fillers."""
-        return [
-            "" if gone and in_fillers else self._revert(str(self._generation), name, gone)
-            for name, gone in zip(self._marks.fingerprints, self._marks.gone, strict=False)
-        ]
+    @property
+    def are_gaps(self) -> list[bool]:
+        """For each change, whether lines only went."""
+        return [gone is not None for gone in self._marks.gone]
+
+    def of_lines(self) -> list[str]:
+        """The annotation of each change that has lines in the proposal."""
+        pairs = zip(self._marks.fingerprints, self._marks.gone, strict=False)
+        return [self._revert(str(self._generation), name, None) for name, gone in pairs if not gone]
+
+    def of_gaps(self) -> list[str]:
+        """The annotation of each change of lines that only went, where there are no fillers."""
+        pairs = zip(self._marks.fingerprints, self._marks.gone, strict=False)
+        return [self._revert(str(self._generation), name, gone) for name, gone in pairs if gone]
 
     def of_reverted(self) -> list[str]:
         """The annotation of each change that was reverted."""
@@ -259,12 +285,12 @@ class Links:
 
 def change_regions(view: sublime.View) -> list[sublime.Region]:
     """The current regions of a proposal's changes, in order. A region is empty where lines are missing."""
-    found: list[sublime.Region] = []
+    found = view.get_regions(GAPS)
     part = 0
     while regions := view.get_regions(_key(part)):
         found += regions
         part += 1
-    return found
+    return sorted(found)
 
 
 def _key(part: int) -> str:

@@ -29,6 +29,9 @@ class TopLine:
         view.run_command("qwen_companion_edit_diff", {"edits": [[0, 0, "\n"] if wanted else [0, 1, ""]]})
         view.set_read_only(True)
         view.clear_undo_stack()
+        if wanted and list(view.sel()) == [sublime.Region(1)]:
+            view.sel().clear()
+            view.sel().add(0)
         if wanted:
             view.settings().set("line_numbers", False)
         else:

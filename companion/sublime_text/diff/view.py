@@ -199,7 +199,8 @@ class DiffView:
         words = self.proposal.get_regions(WORDS)
         if word := next((word for word in words if regions[at - 1].contains(word)), None):
             _show_sideways(self.proposal, word)
-        self.window.status_message(f"QwenCompanion: Change {at} of {len(starts)}{wrapped}")
+        if wrapped:
+            self.window.status_message(f"QwenCompanion: Change {at} of {len(starts)}{wrapped}")
 
     def update_header(self) -> None:
         """What the header says has changed."""
@@ -376,8 +377,6 @@ class DiffView:
 
     def _show_place(self) -> None:
         """Say in the status bar which change the caret is in."""
-        if not self.proposal.is_valid():
-            return
         lines = self._marks.proposal.lines if self._marks else []
         caret = self.proposal.sel()[0].b if len(self.proposal.sel()) else 0
         before = bisect_right(lines, caret, key=lambda points: points[0])
