@@ -54,10 +54,12 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionPreviousChangeCommand,
     QwenCompanionRejectAllCommand,
     QwenCompanionRejectDiffCommand,
+    QwenCompanionReloadDiffCommand,
     QwenCompanionReopenRejectedCommand,
     QwenCompanionRestoreChangeCommand,
     QwenCompanionRevertChangeCommand,
     QwenCompanionToggleDiffLayoutCommand,
+    QwenCompanionToggleLineEndingsCommand,
 )
 from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand  # noqa: E402
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
@@ -122,6 +124,7 @@ __all__ = (
     "QwenCompanionPreviousChangeCommand",
     "QwenCompanionRejectAllCommand",
     "QwenCompanionRejectDiffCommand",
+    "QwenCompanionReloadDiffCommand",
     "QwenCompanionReopenRejectedCommand",
     "QwenCompanionRepairLibrariesCommand",
     "QwenCompanionRestoreChangeCommand",
@@ -137,6 +140,7 @@ __all__ = (
     "QwenCompanionTerminalListener",
     "QwenCompanionTerminalOpenedCommand",
     "QwenCompanionToggleDiffLayoutCommand",
+    "QwenCompanionToggleLineEndingsCommand",
     "plugin_loaded",
     "plugin_unloaded",
 )

@@ -17,6 +17,7 @@ from ..daemon.process import launch
 from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
+from ..told import Told
 from .port import ChatScreen
 from .prompt import Draft
 from .window_chat import QUICK_STOP_LIMIT, WindowChat
@@ -36,6 +37,8 @@ class Chats:
         self._editor = editor
         self._reviews = reviews
         self._settings = DaemonSettings()
+        self.told_of: Callable[[int], Told] = lambda _: Told()
+        """What may be told of a window's files."""
         self.on_change: Callable[[], object] = lambda: None
         """Called when another number of questions waits in a window."""
         self._windows: dict[int, WindowChat] = {}
@@ -208,7 +211,9 @@ class Chats:
                 found = await client.glob(_pattern(words), MAX_FILES)
         except TimeoutError:
             return []
-        return sorted((path for path in found if path != "."), key=lambda path: (len(path), path))
+        folder = self._chat(window).chat_folder
+        allowed = await asyncio.to_thread(lambda: [path for path in found if not folder.refusal([path])])
+        return sorted((path for path in allowed if path != "."), key=lambda path: (len(path), path))
 
     async def locality(self, window: int) -> str:
         """The page on the daemon (F6): where it runs, with which files, servers, skills, providers, variables."""
@@ -250,7 +255,12 @@ class Chats:
     def _made(self, window: int) -> WindowChat:
         if window not in self._windows:
             self._windows[window] = WindowChat(
-                window, self._editor, self._reviews, lambda: self._settings, self.on_change
+                window,
+                self._editor,
+                self._reviews,
+                lambda: self._settings,
+                lambda: self.told_of(window),
+                self.on_change,
             )
         return self._windows[window]
 

@@ -143,6 +143,11 @@ class Connection:
             self.here.add(self._attachment.client.address.url)
             self._again.set()
 
+    @property
+    def has_client(self) -> bool:
+        """Whether a daemon was reached. Its events may not be read at the moment."""
+        return self._attachment is not None and self._attachment.client is not None
+
     def again(self) -> None:
         """Start over now: settings, private daemon, connection."""
         self._again.set()
@@ -207,7 +212,7 @@ class Connection:
             async with asyncio.timeout(seconds):
                 return await self._again.wait()
         except TimeoutError:
-            return False
+            return self._again.is_set()  # at the last moment
 
     # Reaching the daemon, and leaving it
 

@@ -19,6 +19,7 @@ from ..daemon.process import launch
 from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
+from ..told import Told
 from .connection import Connection
 from .outbox import Outbox, from_plain, plain
 from .permissions import Approvals
@@ -48,11 +49,13 @@ class WindowChat:
         editor: ChatScreen,
         reviews: Reviews,
         settings: Callable[[], DaemonSettings],
+        told: Callable[[], Told],
         questions_changed: Callable[[], object],
     ) -> None:
         self._window = window
         self._editor = editor
         self._settings = settings
+        self._told = told
         self._connection = Connection(settings, lambda message: editor.say(message, window))
         self._is_open = False
         self._conversation = Conversation()
@@ -141,7 +144,8 @@ class WindowChat:
     @property
     def chat_folder(self) -> ChatFolder:
         """The chat's folder, here and there."""
-        return ChatFolder(self._connection.folder, self._connection.locality.folder, self._connection.locality.is_local)
+        where = self._connection.locality
+        return ChatFolder(self._connection.folder, where.folder, where.is_local, self._told())
 
     def path(self, path: str) -> str:
         """A path of the daemon's as an absolute one."""
@@ -189,7 +193,8 @@ class WindowChat:
     def reconnect(self) -> None:
         """Start over: settings, private daemon, connection. The session is resumed."""
         self._connection.private.may_restart = True
-        if self._conversation.status.connection.state != "connecting":
+        # A daemon that is being reached gets the settings of now anyway.
+        if self._conversation.status.connection.state != "connecting" or self._connection.has_client:
             self._conversation.set_connection(ConnectionStatus("connecting"))
             self._connection.again()
 

@@ -144,10 +144,28 @@ class TestHeader(CompanionCase):
         yield lambda: "not LF → CRLF in 2 lines" in self.screen.header(self.proposal)
         self.screen.click(self.proposal, "endings:restore")
         yield lambda: "↩ revert" in self.screen.header(self.proposal)
-        self.screen.click(self.proposal, "endings:revert")
+        self.proposal.run_command("qwen_companion_toggle_line_endings")
+        yield lambda: "not LF" in self.screen.header(self.proposal)
+        self.proposal.run_command("qwen_companion_toggle_line_endings")
+        yield lambda: "↩ revert" in self.screen.header(self.proposal)
+        self.proposal.run_command("qwen_companion_toggle_line_endings")
         yield lambda: "not LF" in self.screen.header(self.proposal)
         yield from self.accepted()
         self.assertEqual(self.content, FILE)
+
+    def test_the_commands_for_line_endings_and_for_a_changed_file_need_a_reason(self) -> Steps:
+        """Issue 14, point 9: each link has a command, which is enabled where the link is."""
+        module = loaded("sublime_text.diff.commands")
+        self.set_limit("companion", "TICK", 0.1)
+        yield from self.open_diff(PROPOSAL)
+        endings = module.QwenCompanionToggleLineEndingsCommand(self.proposal)
+        reload = module.QwenCompanionReloadDiffCommand(self.proposal)
+        self.assertEqual((endings.is_enabled(), reload.is_enabled()), (False, False))
+        self.file.write_text("x = 1\n" + FILE)
+        yield reload.is_enabled
+        self.proposal.run_command("qwen_companion_reload_diff")
+        yield lambda: text_of(self.original) == "x = 1\n" + FILE
+        yield lambda: not reload.is_enabled()
 
     def test_the_file_that_has_changed_can_be_reloaded(self) -> Steps:
         """Issue 11 §6: the warning goes when it is no longer true."""

@@ -405,15 +405,21 @@ class Diffs:
                 else:
                     diff.window.status_message("QwenCompanion: This link is out of date.")
             case "endings":
-                self._keep_endings(diff, keeps=of == "revert")
+                self.keep_endings(diff, keeps=of == "revert")
             case "warnings":
                 diff.window.status_message(f"QwenCompanion: {' · '.join(diff.warnings)}")
             case "reload":
-                self._tell(lambda reviews: reviews.reload(diff.review.number))
+                self.read_again(diff)
             case _:
                 pass
 
-    def _keep_endings(self, diff: DiffView, *, keeps: bool) -> None:
+    def read_again(self, diff: DiffView) -> None:
+        """Compare with the file as it is on the disk now."""
+        self._tell(lambda reviews: reviews.reload(diff.review.number))
+
+    def keep_endings(self, diff: DiffView, *, keeps: bool) -> None:
+        """Use the line endings and the byte order mark of the file on disk, or those of the proposal."""
+
         def keep(reviews: Reviews) -> None:
             reviews.keep_endings(diff.review.number, keeps=keeps)
 

@@ -363,6 +363,11 @@ class DiffView:
         self.proposal.sel().add_all(carets)
 
     @property
+    def offers_reload(self) -> bool:
+        """Whether the file on disk has changed since, so that it can be compared again."""
+        return self.review.disk_state in ("changed", "deleted") and self.review.is_editable
+
+    @property
     def _is_original_shown(self) -> bool:
         return self._is_original_filled and self.original is not None and self.original.is_valid()
 
@@ -387,7 +392,7 @@ class DiffView:
     def _show_headers(self) -> None:
         self._widths = [view.viewport_extent()[0] for view in self.views]
         review = self.review
-        reloads = review.disk_state in ("changed", "deleted") and review.is_editable
+        reloads = self.offers_reload
         notes, warnings = self._notes(), self._warnings()
         if self.original and self.original.is_valid():
             self._original_header.show(original_headers("Current file", warnings, offers_reload=reloads))
