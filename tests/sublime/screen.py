@@ -39,6 +39,7 @@ class Screen:
         self._annotations: dict[tuple[int, str], tuple[list[str], Callable[[str], None] | None]] = {}
         self.icons: dict[tuple[int, str], str] = {}
         """The icons in the gutter, by view and key of the regions."""
+        self._drawn: dict[tuple[int, str], tuple[str, str, sublime.RegionFlags]] = {}
         self._listen(test, sublime.View, "add_phantom", self._phantom_added)
         self._listen(test, sublime.View, "erase_phantom_by_id", self._phantom_erased)
         self._listen(test, sublime.View, "add_regions", self._regions_added)
@@ -70,8 +71,11 @@ class Screen:
         return [href for text in texts for href in _HREF.findall(text)]
 
     def _at_changes(self, view: sublime.View) -> list[str]:
-        keys = ("qwen_companion.changes", "qwen_companion.gaps")
-        return [text for key in keys for text in self._annotations.get((view.id(), key), ([], None))[0]]
+        return self._annotations.get((view.id(), "qwen_companion.changes"), ([], None))[0]
+
+    def drawn(self, view: sublime.View, key: str) -> tuple[str, str, sublime.RegionFlags]:
+        """The scope, the icon and the flags of a view's regions of a key."""
+        return self._drawn[view.id(), key]
 
     def restores(self, view: sublime.View) -> list[str]:
         """The targets of the links at changes that were reverted."""
@@ -150,6 +154,7 @@ class Screen:
         on_close: Callable[[], None] | None = None,
     ) -> None:
         self._annotations[view.id(), key] = (annotations or [], on_navigate)
+        self._drawn[view.id(), key] = (scope, icon, flags)
         self.icons[view.id(), key] = icon
 
     def _panel_shown(

@@ -444,8 +444,10 @@ class TestMarks(ChangesCase):
             self.assertEqual((row_of(view), row_of(other)), (row, sides[other].index(line)))
 
     def test_sublimes_own_hunk_commands_work_on_the_proposal(self) -> Steps:
-        """Issue 3: the original is the proposal's reference document."""
+        """Issue 3: the original is the reference document. They need `mini_diff`, as the inline diff does."""
         yield from self.open_changes()
+        self.command("toggle_diff_layout")
+        yield lambda: not self.original.is_valid()
         self.proposal.run_command("next_modification")
         self.assertEqual(self.row(), ROWS[0])
         self.proposal.run_command("revert_hunk")

@@ -35,8 +35,8 @@ REVERTED = "qwen_companion.reverted"
 
 _FILLER = (
     "<body><style>"
-    "html.light {{ --filler: color(var(--background) blend(black 96%)); }}"
-    "html.dark {{ --filler: color(var(--background) blend(white 95%)); }}"
+    "html.light {{ --filler: color(var(--background) blend(black 97%)); }}"
+    "html.dark {{ --filler: color(var(--background) blend(white 96%)); }}"
     "body {{ margin: 0; }}"
     "div {{ padding-top: {above}px; line-height: {line}px; background-color: var(--filler); }}"
     "a {{ text-decoration: none; }}"
@@ -48,6 +48,7 @@ _LINK = f'<a style="color: {LINK_COLOUR}" href="{{href}}">{{text}}</a>'
 _LINES = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.DRAW_EMPTY
 _WORDS = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE
 _OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL | sublime.RegionFlags.DRAW_EMPTY
+_HIDDEN = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.HIDDEN
 _NOT_DRAWN = _LINES | sublime.RegionFlags.DRAW_NO_FILL
 
 
@@ -88,7 +89,7 @@ class SideMarks:
     def steps(self, side: Side, *, inline: bool, links: Links | None = None) -> list[Callable[[], None]]:
         """The steps that draw the marks. Each is short, so that the UI thread stays responsive.
 
-        In an inline diff, Sublime draws the lines itself and needs no fillers.
+        In an inline diff, Sublime draws the lines itself. Its only fillers are lines with the links of what only went.
         """
         few = are_few(side)
         lines, gaps = self._parted(side, links if few else None)
@@ -99,15 +100,15 @@ class SideMarks:
             for at, part in enumerate(parts)
         ]
         words = [] if inline else side.words
-        fillers = self._contents(side, links) if few and not inline else []
+        fillers = self._contents(side, links, inline=inline) if few else []
         return [
             *steps,
             lambda: self._erase_lines(len(parts)),
-            lambda: self._draw_gaps(gaps, links.of_gaps() if links and few and inline else []),
+            lambda: self._view.add_regions(GAPS, _regions(gaps), flags=_HIDDEN),
             lambda: self._draw_words(words),
             lambda: self._draw_reverted(links),
             *self._filler_steps(fillers),
-            lambda: self._measure(side),
+            lambda: None if inline else self._measure(side),
         ]
 
     def clear(self) -> None:
@@ -140,13 +141,6 @@ class SideMarks:
         else:
             self._view.add_regions(key, _regions(lines), scope, icon, flags)
 
-    def _draw_gaps(self, gaps: Sequence[Points], links: Sequence[str]) -> None:
-        flags = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
-        if links:
-            self._view.add_regions(GAPS, _regions(gaps), "", "", _NOT_DRAWN, list(links), "", self._clicked)
-        else:
-            self._view.add_regions(GAPS, _regions(gaps), flags=flags)
-
     def _draw_words(self, words: Sequence[Points]) -> None:
         scope, _ = self._scope(f"diff.{self._kind}.char")
         self._view.add_regions(WORDS, _regions(words), scope, flags=_WORDS)
@@ -169,13 +163,16 @@ class SideMarks:
             self._view.erase_regions(_key(start))
             start += 1
 
-    def _contents(self, side: Side, links: Links | None) -> list[tuple[int, str]]:
+    def _contents(self, side: Side, links: Links | None, *, inline: bool) -> list[tuple[int, str]]:
         """Where there are fillers, and what they show."""
         height = self._view.line_height()
-        named = deque(links.in_fillers() if links else ())
+        named = links.in_fillers() if links else []
+        if inline:
+            return [(point, filler(1, height, link)) for (point, _), link in named]
+        waiting = deque(named)
         found: list[tuple[int, str]] = []
         for point, lines in side.fillers:
-            content = named.popleft()[1] if named and named[0][0] == (point, lines) else "&nbsp;"
+            content = waiting.popleft()[1] if waiting and waiting[0][0] == (point, lines) else "&nbsp;"
             found.append((point, filler(lines, height, content)))
         return found
 
@@ -258,11 +255,6 @@ class Links:
         """The annotation of each change that has lines in the proposal."""
         pairs = zip(self._marks.fingerprints, self._marks.gone, strict=False)
         return [self._revert(str(self._generation), name, None) for name, gone in pairs if not gone]
-
-    def of_gaps(self) -> list[str]:
-        """The annotation of each change of lines that only went, where there are no fillers."""
-        pairs = zip(self._marks.fingerprints, self._marks.gone, strict=False)
-        return [self._revert(str(self._generation), name, gone) for name, gone in pairs if gone]
 
     def of_reverted(self) -> list[str]:
         """The annotation of each change that was reverted."""
