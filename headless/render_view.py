@@ -68,14 +68,16 @@ class ViewPicture:
         self._first, self._last = self._rows[0], self._rows[-1] + 1
         self._bounds = lines.start(self._first), lines.start(self._last)
         self._hunks = diff.hunks(self._buffer)
+        is_inline = view.inline_diff and variations.chosen("inline-diff") == "shown"
+        self._gone = {hunk.row: hunk.old_lines for hunk in self._hunks} if is_inline else {}
+        self._cut += len(self._gone.get(self._first, ())) * LINE_HEIGHT
         self._phantoms = self._phantoms_by_row()
         self._annotations = self._annotations_by_row()
 
     def page(self) -> str:
         """The view's box."""
         marks = self._marks()
-        hunks = {hunk.row: hunk for hunk in self._hunks} if self._view.inline_diff else {}
-        rows = "".join(self._deleted_rows(hunks.get(row)) + self._row(row, marks) for row in self._rows)
+        rows = "".join(self._deleted_rows(row) + self._row(row, marks) for row in self._rows)
         if self._cut > 0:
             rows = f'<div style="margin-top: -{self._cut:g}px">{rows}</div>'
         digits = max(2, len(str(self._buffer.lines.count())))
@@ -147,7 +149,7 @@ class ViewPicture:
             colour = self._scheme.colours[_DIFF_COLOURS[hunk.kind]]
             for row in range(hunk.row, hunk.row + max(1, hunk.count)):
                 marks.icons.setdefault(row, colour)
-                if self._view.inline_diff and hunk.count:
+                if hunk.row in self._gone and hunk.count:
                     marks.rows[row] = _fill(self._scheme.colours["greenish"])
 
     def _mark_selection(self, marks: Marks) -> None:
@@ -184,12 +186,10 @@ class ViewPicture:
                 start, end = last, max(end, self._buffer.row_span(self._buffer.lines.row(last))[1])
         return "".join([*pieces, self._text(start, end, marks)])
 
-    def _deleted_rows(self, hunk: diff.Hunk | None) -> str:
-        """What the reference document has in the place of a hunk, as the inline diff shows it."""
-        if hunk is None or not hunk.old:
-            return ""
+    def _deleted_rows(self, row: int) -> str:
+        """What the reference document has in the place of the hunk of a row, as the inline diff shows it."""
         css = f"background: {_fill(self._scheme.colours['redish'])}"
-        lines = hunk.old.removesuffix("\n").split("\n")
+        lines = self._gone.get(row, [])
         number = '<span class="number"></span>'
         return "".join(f'<div class="row" style="{css}">{number}<pre>{html.escape(line)}</pre></div>' for line in lines)
 

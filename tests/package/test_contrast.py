@@ -9,13 +9,14 @@ from __future__ import annotations
 import colorsys
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
-from companion.sublime_text.diff.marks import filler
 from companion.sublime_text.style import COLOURS, LINK_COLOUR
 from headless.schemes import SCHEMES
 
+MARKS = Path(__file__).parents[2] / "companion" / "sublime_text" / "diff" / "marks.py"
 ENOUGH = 4.5
 SMALL = 0.01
 """What the steps of the lightness may leave."""
@@ -85,7 +86,7 @@ def test_a_filler_and_a_header_have_different_tints(side: str) -> None:
     """Issue 11 §10: each differs from the other as much as from the text's background."""
     variables = {name: parsed(value) for name, value in SCHEMES[side].palette().items()}
     [tint] = re.findall(rf"html\.{side} {{ --tint: (.*); }}", COLOURS)
-    [gap] = re.findall(rf"html\.{side} {{ --filler: (.*?); }}", filler(1, 20))
+    [gap] = re.findall(rf"html\.{side} {{{{ --filler: (.*?); }}}}", MARKS.read_text("utf-8"))
     header, gap = evaluated(tint, variables), evaluated(gap, variables)
     assert variables["background"] != gap
     assert contrast(header, gap) >= contrast(gap, variables["background"])

@@ -17,6 +17,7 @@ COMMANDS = {
     "restore": "qwen_companion_restore_change",
     "endings": "qwen_companion_toggle_line_endings",
     "reload": "qwen_companion_reload_diff",
+    "warnings": "qwen_companion_diff_warnings",
     # A chat; "Chat: Use a Link" has all of them, and the most frequent ones have a command of their own.
     "cancel": "qwen_companion_chat_cancel",
     "go_on": "qwen_companion_chat_continue",

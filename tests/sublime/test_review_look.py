@@ -98,64 +98,30 @@ class TestLook(ChangesCase):
 
 
 class TestTop(ChangesCase):
-    """An insertion at the top reads as one (issue 11 §10): no line of the file is beside its first line."""
+    """What is new or gone above the first line reads as that (issue 11 §10). No phantom can be above it."""
 
-    def open_top(self) -> Steps:
+    def test_a_filler_for_lines_above_the_first_one_says_so(self) -> Steps:
         yield from self.open_changes(TOP)
-        yield lambda: self.screen.phantoms(self.original, FILLERS)
-        yield lambda: text_of(self.original) == f"\n{FILE}"
-
-    def test_equal_lines_are_beside_each_other(self) -> Steps:
-        yield from self.open_top()
+        yield lambda: self.screen.phantoms(self.original, FILLERS) == ["↑ 3 lines new above the first line"]
+        self.assertEqual(text_of(self.original), FILE)
         heights = [
-            [view.text_to_layout(text_of(view).index(f"line {number} is"))[1] for number in (1, 2, 60)]
+            [view.text_to_layout(text_of(view).index(f"line {number} is"))[1] for number in (2, 3, 60)]
             for view in (self.original, self.proposal)
         ]
-        diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
-        if diff._original_marks.are_fillers_exact:
+        if self._fillers_are_exact():
             self.assertEqual(*heights)
-        self.assertFalse(self.original.settings().get("line_numbers"))
-        self.assertTrue(self.original.is_read_only())
-        self.assertEqual(self.original.viewport_position(), (0.0, 0.0))
 
-    def test_the_marks_and_carets_of_the_left_side_are_at_their_lines(self) -> Steps:
-        yield from self.open_changes("".join(["new\n", *LINES[:9], "changed\n", *LINES[10:]]))
-        yield lambda: text_of(self.original) == f"\n{FILE}"
-        yield lambda: self.original.get_regions(CHANGES)
-        self.assertEqual([self.original.substr(r) for r in self.original.get_regions(CHANGES)], ["line 10 is here\n"])
-        self.assertEqual(self.screen.phantoms(self.original, FILLERS), [])
-        self.original.sel().clear()
-        self.original.sel().add(self.original.text_point(10, 0))
-        self.original.run_command("qwen_companion_revert_change")
-        yield from self.becomes(f"new\n{FILE}")
-        self.original.sel().clear()
-        self.original.sel().add(0)
-        self.original.run_command("qwen_companion_revert_change")
-        yield from self.becomes(FILE)
+    def test_a_link_for_lines_that_were_above_the_first_one_says_so(self) -> Steps:
+        self.file.write_text(f"gone\n{FILE}")
+        yield lambda: text_of(self.view).startswith("gone")
+        yield from self.open_changes(PROPOSAL)
+        yield lambda: len(self.screen.phantoms(self.proposal, FILLERS)) == 2
+        shown = self.screen.phantoms(self.proposal, FILLERS)
+        self.assertEqual(shown, ["↩ restore 1 line above the first line", "↩ restore 2 lines"])
 
-    def test_the_blank_line_goes_with_the_insertion(self) -> Steps:
-        yield from self.open_top()
-        self.put_caret(0)
-        self.command("revert_change")
-        yield from self.becomes(FILE)
-        yield lambda: text_of(self.original) == FILE
-        self.assertTrue(self.original.settings().get("line_numbers"))
-        self.proposal.run_command("undo")
-        yield lambda: text_of(self.original) == f"\n{FILE}"
-
-    def test_the_left_side_is_no_edited_text_for_the_next_start(self) -> Steps:
-        """Issue 3: after a restart the tabs of old diffs go, unless the person has edited them."""
-        yield from self.open_top()
-        leftovers = loaded("sublime_text.diff.leftovers")
-        shown = lambda: self.original.settings().get(leftovers.SHOWN_SETTING)  # noqa: E731
-        yield lambda: shown() == leftovers._fingerprint(f"\n{FILE}")
-
-    def test_the_file_that_is_read_again_has_it_too(self) -> Steps:
-        yield from self.open_top()
-        self.file.write_text(f"{FILE}more\n")
-        yield {"condition": lambda: "changed on disk" in self.screen.header(self.original), "timeout": 20_000}
-        self.screen.click(self.original, "reload")
-        yield lambda: text_of(self.original) == f"\n{FILE}more\n"
+    def _fillers_are_exact(self) -> bool:
+        diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
+        return diff._proposal_marks.are_fillers_exact and diff._original_marks.are_fillers_exact
 
 
 class TestReach(ChangesCase):

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from companion.chat import chats as chats_module
-from companion.chat import outbox, window_chat
+from companion.chat import mentions, outbox, window_chat
 from companion.chat.prompt import Draft, Excerpt
 from companion.conversation.conversation import Conversation
 from companion.daemon import transport
@@ -1153,7 +1153,7 @@ def test_an_export_and_the_files_come_from_the_daemon(project: Path, monkeypatch
     ],
 )
 def test_files_are_found_however_they_are_written(words: str, pattern: str):
-    assert chats_module._pattern(words) == pattern
+    assert mentions.pattern(words) == pattern
 
 
 def test_the_token_is_in_no_frame_log_or_message_f7(project: Path, caplog: pytest.LogCaptureFixture):

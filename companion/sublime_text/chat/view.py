@@ -106,6 +106,17 @@ class ChatView:
         """The names of what goes with the prompt."""
         return [*(excerpt.name for excerpt in self.excerpts), *self.pictures]
 
+    @property
+    def suggestion(self) -> str:
+        """The suggested next prompt, while nothing is written and no turn runs."""
+        status = self.render.status if self.render else None
+        is_due = status is not None and status.running is None and not status.permissions and not self.text.prompt
+        return status.suggestion if status and is_due else ""
+
+    def show_suggestion(self) -> None:
+        """Show the suggested prompt in the empty input."""
+        self.marks.show_suggestion(self.suggestion)
+
     def show(self, render: Render) -> None:
         """Update the view."""
         if not render.replaces_all and (self.render is None or self.text.is_damaged):
@@ -117,6 +128,7 @@ class ChatView:
         self.text.apply(render)
         self.render = render
         self.marks.show(render, self.attached)
+        self.show_suggestion()
         if follows:
             self.view.show(self.view.size(), False, False, False)
         elif render.replaces_all:

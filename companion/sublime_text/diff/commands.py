@@ -118,6 +118,20 @@ class QwenCompanionReloadDiffCommand(_DiffCommand):
         diffs.read_again(diff)
 
 
+class QwenCompanionDiffWarningsCommand(_DiffCommand):
+    """Say what the header warns of, where it doesn't fit."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is a warning."""
+        adapter = package.adapter()
+        diff = adapter.diffs.meant(self.view) if adapter else None
+        return diff is not None and bool(diff.warnings)
+
+    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
+        """Say it in the status bar."""
+        diff.say_warnings()
+
+
 class QwenCompanionToggleLineEndingsCommand(_DiffCommand):
     """Revert a change of line endings or of the byte order mark, or make it again."""
 

@@ -407,7 +407,7 @@ class Diffs:
             case "endings":
                 self.keep_endings(diff, keeps=of == "revert")
             case "warnings":
-                diff.window.status_message(f"QwenCompanion: {' · '.join(diff.warnings)}")
+                diff.say_warnings()
             case "reload":
                 self.read_again(diff)
             case _:

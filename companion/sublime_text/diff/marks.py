@@ -10,6 +10,7 @@ import sublime
 
 from ...garbage import no_collection
 from ...review.marks import MAX_LINKS
+from ..editor_facts import EDITOR
 from ..style import LINK_COLOUR
 
 if TYPE_CHECKING:
@@ -21,10 +22,14 @@ GAPS = "qwen_companion.gaps"
 """Key of the regions, empty and not drawn, where lines only went. Their links are in fillers."""
 AT_ONCE = 4_000
 """The number of regions that are added at once."""
+MEASURED = 5
+"""The number of fillers that are tried for one that can be measured."""
 FILLERS_AT_ONCE = 100
 """The number of fillers that are changed at once."""
 ANY_GENERATION = "any"
 """In the links of fillers: a filler is never left over, and stays if it is the same in the next drawing."""
+LINK_COLUMNS = 40
+"""The width of a filler's link, and some more."""
 WORDS = "qwen_companion.words"
 FILLERS = "qwen_companion.fillers"
 
@@ -38,12 +43,14 @@ _FILLER = (
     "html.light {{ --filler: color(var(--background) blend(black 97%)); }}"
     "html.dark {{ --filler: color(var(--background) blend(white 96%)); }}"
     "body {{ margin: 0; }}"
-    "div {{ padding-top: {above}px; line-height: {line}px; background-color: var(--filler); }}"
+    "div {{ padding-top: {above}px; padding-right: {pad}px; line-height: {line}px; background-color: var(--filler); }}"
     "a {{ text-decoration: none; }}"
+    "span {{ color: color(var(--foreground) blend(var(--background) 75%) min-contrast(var(--filler) 4.5)); }}"
     "</style><div>{content}</div></body>"
 )
 NARROW = 60
 """With fewer columns than this, a link is one glyph."""
+_ABOVE = "<span> above the first line</span>"
 _LINK = f'<a style="color: {LINK_COLOUR}" href="{{href}}">{{text}}</a>'
 _LINES = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.DRAW_EMPTY
 _WORDS = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE
@@ -52,9 +59,12 @@ _HIDDEN = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.HIDDEN
 _NOT_DRAWN = _LINES | sublime.RegionFlags.DRAW_NO_FILL
 
 
-def filler(lines: int, height: float, content: str = "&nbsp;") -> str:
-    """The minihtml of a phantom that stands for lines of a height in pixels, with the content in its last line."""
-    return _FILLER.format(above=(lines - 1) * height, line=height, content=content)
+def filler(lines: int, height: float, content: str = "&nbsp;", pad: int = 0) -> str:
+    """The minihtml of a phantom that stands for lines of a height in pixels, with the content in its last line.
+
+    `pad` is a number of pixels behind the content.
+    """
+    return _FILLER.format(above=(lines - 1) * height, line=height, content=content, pad=pad)
 
 
 def are_few(side: Side) -> bool:
@@ -83,13 +93,21 @@ class SideMarks:
         self._marks_gaps = marks_gaps
         self._fillers: dict[int, str] = {}
         """The phantoms and what they show."""
-        self.are_fillers_exact = True
+        self.are_fillers_exact = EDITOR.holds("filler_height")
         """The fillers are as high as the lines that they stand for."""
 
-    def steps(self, side: Side, *, inline: bool, links: Links | None = None) -> list[Callable[[], None]]:
+    def steps(
+        self,
+        side: Side,
+        *,
+        inline: bool,
+        links: Links | None = None,
+        gone: Sequence[tuple[int, str]] | None = None,
+    ) -> list[Callable[[], None]]:
         """The steps that draw the marks. Each is short, so that the UI thread stays responsive.
 
         In an inline diff, Sublime draws the lines itself. Its only fillers are lines with the links of what only went.
+        With `gone`, those phantoms take the place of the fillers.
         """
         few = are_few(side)
         lines, gaps = self._parted(side, links if few else None)
@@ -100,15 +118,19 @@ class SideMarks:
             for at, part in enumerate(parts)
         ]
         words = [] if inline else side.words
-        fillers = self._contents(side, links, inline=inline) if few else []
+        if few and gone is None:
+            gone = self._contents(side, links, inline=inline)
+            is_measured = not inline and bool(gone)
+        else:
+            is_measured = False
         return [
             *steps,
             lambda: self._erase_lines(len(parts)),
             lambda: self._view.add_regions(GAPS, _regions(gaps), flags=_HIDDEN),
             lambda: self._draw_words(words),
             lambda: self._draw_reverted(links),
-            *self._filler_steps(fillers),
-            lambda: None if inline else self._measure(side),
+            *self._filler_steps(gone if few and gone else []),
+            lambda: self._measure(side) if is_measured else None,
         ]
 
     def clear(self) -> None:
@@ -165,15 +187,24 @@ class SideMarks:
 
     def _contents(self, side: Side, links: Links | None, *, inline: bool) -> list[tuple[int, str]]:
         """Where there are fillers, and what they show."""
-        height = self._view.line_height()
+        height, em, width = self._view.line_height(), self._view.em_width(), self._view.viewport_extent()[0]
+        # A phantom may be as wide as its content only (the editor's issue 3261).
+        plain, with_link = (max(0, int(width - columns * em)) for columns in (2, LINK_COLUMNS))
         named = links.in_fillers() if links else []
         if inline:
-            return [(point, filler(1, height, link)) for (point, _), link in named]
+            return [(point, filler(1, height, link, with_link)) for (point, _), link in named]
         waiting = deque(named)
         found: list[tuple[int, str]] = []
-        for point, lines in side.fillers:
-            content = waiting.popleft()[1] if waiting and waiting[0][0] == (point, lines) else "&nbsp;"
-            found.append((point, filler(lines, height, content)))
+        for at, (point, lines) in enumerate(side.fillers):
+            # No phantom can be above the first line, so the filler is below it and says so.
+            above = _ABOVE if at == 0 and side.is_top_missing else ""
+            if waiting and waiting[0][0] == (point, lines):
+                content = filler(lines, height, waiting.popleft()[1] + above, with_link)
+            elif above:
+                content = filler(lines, height, f"<span>↑ {_counted(lines)} new</span>{above}", with_link)
+            else:
+                content = filler(lines, height, pad=plain)
+            found.append((point, content))
         return found
 
     def _filler_steps(self, fillers: Sequence[tuple[int, str]]) -> list[Callable[[], None]]:
@@ -212,9 +243,13 @@ class SideMarks:
         self._change_fillers(list(self._fillers), [])
 
     def _holding_the_caret(self, change: Callable[[], None]) -> None:
-        """Keep the caret's line where it is on the screen: phantoms above it move it (the editor's issue 5894)."""
-        view = self._view
-        carets = [region.b for region in view.sel() if view.visible_region().contains(region.b)]
+        """Keep the caret's line where it is on the screen: phantoms above it move it (the editor's issue 5894).
+
+        A side without the focus follows the other one.
+        """
+        view, window = self._view, self._view.window()
+        is_focused = window is not None and window.active_view() == view
+        carets = [region.b for region in view.sel() if is_focused and view.visible_region().contains(region.b)]
         before = view.text_to_layout(carets[0])[1] if carets else 0
         change()
         if carets and (moved := view.text_to_layout(carets[0])[1] - before):
@@ -222,15 +257,17 @@ class SideMarks:
             view.set_viewport_position((x, y + moved), animate=False)
 
     def _measure(self, side: Side) -> None:
-        """Whether a filler is as high as its lines, to a pixel."""
-        if not self._fillers or not side.fillers:
-            return
-        point, lines = side.fillers[0]
-        row = self._view.rowcol(point)[0]
-        after = self._view.text_point(row + 1, 0)
-        if self._view.rowcol(after)[0] == row + 1:
-            found = self._view.text_to_layout(after)[1] - self._view.text_to_layout(point)[1]
-            self.are_fillers_exact = abs(found - (lines + 1) * self._view.line_height()) <= 1
+        """Whether a filler is as high as its lines, to a pixel. Without one that can be measured, the check decides."""
+        view = self._view
+        self.are_fillers_exact = EDITOR.holds("filler_height")
+        for point, lines in side.fillers[:MEASURED]:
+            row = view.rowcol(point)[0]
+            after = view.text_point(row + 1, 0)
+            found = view.text_to_layout(after)[1] - view.text_to_layout(point)[1]
+            # The header is below the first row. An editor that is slow to draw does not have the filler yet.
+            if row and view.rowcol(after)[0] == row + 1 and found > view.line_height() + 1:
+                self.are_fillers_exact = abs(found - (lines + 1) * view.line_height()) <= 1
+                return
 
 
 class Links:
@@ -268,11 +305,15 @@ class Links:
         return [(gone, self._revert(ANY_GENERATION, name, gone)) for name, gone in pairs if gone]
 
     def _revert(self, generation: str, name: str, gone: Filler | None) -> str:
-        words = f"restore {gone[1]} line{'s' * (gone[1] != 1)}" if gone else "revert"
+        words = f"restore {_counted(gone[1])}" if gone else "revert"
         return self._link(f"revert:{generation}:{name}", "↩", words)
 
     def _link(self, href: str, glyph: str, words: str) -> str:
         return _LINK.format(href=href, text=glyph if self._is_short else f"{glyph} {words}")
+
+
+def _counted(lines: int) -> str:
+    return f"{lines} line{'s' * (lines != 1)}"
 
 
 def change_regions(view: sublime.View) -> list[sublime.Region]:

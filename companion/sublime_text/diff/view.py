@@ -10,15 +10,23 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
-from ..windows import DIFF_SETTING, FocusBefore, GroupContents, is_visible, show_in_group, views_of_file
+from ..windows import (
+    DIFF_SETTING,
+    FocusBefore,
+    GroupContents,
+    focus_view,
+    is_visible,
+    show_in_group,
+    views_of_file,
+)
 from .attention import Attention
 from .fill import fill
 from .header import Header, original_headers, orphaned_header, proposal_headers
+from .inline import InlineDiff, gone_lines
 from .leftovers import let_go
 from .marks import NARROW, WORDS, Links, SideMarks, are_few, change_regions
 from .scroll import ScrollTogether
 from .steps import in_steps
-from .top import TopLine
 
 if TYPE_CHECKING:
     from ...review.changes import Edit, Tally
@@ -91,6 +99,7 @@ class DiffView:
         self._proposal_header = Header(self.proposal, act)
         revert = act if review.is_editable else None
         self._proposal_marks = SideMarks(self.proposal, "inserted", revert, marks_gaps=True)
+        self._inline = InlineDiff(self.proposal, self._draw)
         fill(self.proposal, review.shown, self._filled, detects_indentation=self._like is None)
 
     @property
@@ -193,7 +202,7 @@ class DiffView:
         wrapped = "" if further else ", from the top again" if step > 0 else ", from the bottom again"
         self.proposal.sel().clear()
         self.proposal.sel().add(target)
-        self.window.focus_view(self.proposal)
+        focus_view(self.window, self.proposal)
         self.proposal.show_at_center(target)
         at = starts.index(target) + 1
         words = self.proposal.get_regions(WORDS)
@@ -228,7 +237,7 @@ class DiffView:
                 self.original.close()
             self.original = None
         else:
-            self._show_inline(shown=False)
+            self._inline.hide()
             self.group, index = self.window.get_view_index(self.proposal)
             self.original = self._new_original()
             if self.window.get_view_index(self.original)[1] > index:
@@ -236,7 +245,7 @@ class DiffView:
         self.proposal.settings().set("mini_diff", self._is_inline)
         self._draw()
         self.show()
-        self.window.focus_view(self.proposal)
+        focus_view(self.window, self.proposal)
 
     def go_inline(self) -> None:
         """The original was closed: show the diff inline."""
@@ -265,6 +274,7 @@ class DiffView:
         self._end_scrolling()
         if self.original:
             self.original.close()
+        self._inline.hide()
         self._proposal_marks.clear()
         let_go(self.proposal)
         self.proposal.erase_status(KEYS_STATUS)
@@ -307,9 +317,7 @@ class DiffView:
             if self.original in (None, view):  # it may be filled later than the proposal
                 self._draw()
 
-        self._top = TopLine(view, self.review.original)
         view.set_read_only(False)
-        view.settings().erase("line_numbers")
         view.run_command("qwen_companion_edit_diff", {"edits": [[0, view.size(), ""]]})
         fill(view, self.review.original, filled, detects_indentation=self._like is None)
 
@@ -327,54 +335,33 @@ class DiffView:
         if not self._is_filled:
             return
         marks, side_by_side = self._marks, self.layout == "side_by_side"
-        if marks and self._is_original_shown:
-            self._top.show(wanted=marks.original.is_top_missing and are_few(marks.original))
         self._is_narrow = self._is_too_narrow()
         self._show_headers()
         self._show_place()
         if side_by_side and self.original and self._scroll is None:
             self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown, self._across)
         if self._is_inline:
-            self._show_inline(shown=True)
+            self._inline.show(
+                marks, has_links=self.review.is_editable and marks is not None and are_few(marks.proposal)
+            )
         if marks is None:
             return
         self.generation += 1
         links = Links(marks, self.generation, is_short=self._is_narrow) if self.review.is_editable else None
-        steps = self._proposal_marks.steps(marks.proposal, inline=self._is_inline, links=links)
-        if self._is_original_shown:
-            side = marks.original.below_blank_line() if self._top.is_there else marks.original
-            steps += self._original_marks.steps(side, inline=False)
+        is_own = self._is_inline and self._inline.is_own
+        gone = gone_lines(self.proposal, marks, self.review.original, links) if is_own else None
+        editors = self._is_inline and not is_own
+        self.proposal.settings().set("mini_diff", editors)
+        steps = self._proposal_marks.steps(marks.proposal, inline=editors, links=links, gone=gone)
+        if side_by_side and self.original and self._is_original_filled:
+            steps += self._original_marks.steps(marks.original, inline=False)
         drawing = self._drawing = object()
         in_steps(steps, lambda: self._drawing is drawing and all(view.is_valid() for view in self.views))
-
-    def _show_inline(self, *, shown: bool) -> None:
-        was_shown = bool(self.proposal.settings().get("qwen_companion.inline"))
-        self.proposal.settings().set("qwen_companion.inline", shown)
-        if not was_shown and not shown:
-            return
-        carets = list(self.proposal.sel())
-        self.proposal.run_command("select_all")
-        if was_shown:
-            self.proposal.run_command("toggle_inline_diff", {"prefer_hide": True})
-        if shown:
-            # After an edit only some hunks may be shown (the editor's issues 2666 and 2728): all, once more.
-            self.proposal.run_command("toggle_inline_diff")
-        self.proposal.sel().clear()
-        self.proposal.sel().add_all(carets)
 
     @property
     def offers_reload(self) -> bool:
         """Whether the file on disk has changed since, so that it can be compared again."""
         return self.review.disk_state in ("changed", "deleted") and self.review.is_editable
-
-    @property
-    def _is_original_shown(self) -> bool:
-        return self._is_original_filled and self.original is not None and self.original.is_valid()
-
-    @property
-    def rows_above_original(self) -> int:
-        """The blank rows above the text of the original in its view."""
-        return int(self._is_original_shown and self._top.is_there)
 
     def caret_moved(self) -> None:
         """The caret of the proposal is elsewhere."""
@@ -408,9 +395,13 @@ class DiffView:
         """What the headers warn of."""
         return [*self._notes(), *self._warnings()]
 
+    def say_warnings(self) -> None:
+        """Say in the status bar what the headers warn of."""
+        self.window.status_message(f"QwenCompanion: {' · '.join(self.warnings)}")
+
     def _notes(self) -> list[str]:
         if not self._is_exact:
-            return ["The editor can't show this text exactly: it is read-only."]
+            return ["The editor can't show this text exactly: read-only."]
         if self._marks is None:
             return ["Too large or not a text: changes are not marked."]
         if are_few(self._marks.proposal):
@@ -441,8 +432,7 @@ class DiffView:
         exact = self._proposal_marks.are_fillers_exact and (not original or self._original_marks.are_fillers_exact)
         if marks is None or original is None or (exact and are_few(marks.proposal)):
             return y
-        shown = marks.original.below_blank_line() if self._top.is_there else marks.original
-        views, lines = (original, self.proposal), (shown.lines, marks.proposal.lines)
+        views, lines = (original, self.proposal), (marks.original.lines, marks.proposal.lines)
         here, there, ours, theirs = views[side], views[1 - side], lines[side], lines[1 - side]
         point = here.layout_to_text((0, y))
         ended = bisect_right(ours, point, key=lambda points: points[1])
