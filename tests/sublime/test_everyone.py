@@ -39,7 +39,7 @@ def pages() -> list[str]:
     asks = SimpleNamespace(permission=permission)
     asked = SimpleNamespace(permission=SimpleNamespace(id="p", options=options, questions=("Which?",)))
     status: dict[str, Any] = {"models": (), "model": "m", "modes": (), "mode": "default", "window": None}
-    status |= {"efforts": (), "effort": ""}
+    status |= {"efforts": (), "effort": "", "tasks": ()}
     status |= {"connection": SimpleNamespace(state="live"), "queue": (SimpleNamespace(id="q", text="later"),)}
     where = SimpleNamespace(is_known=True, host="this computer")
     bars = [

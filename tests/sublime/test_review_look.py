@@ -102,7 +102,7 @@ class TestTop(ChangesCase):
 
     def test_a_filler_for_lines_above_the_first_one_says_so(self) -> Steps:
         yield from self.open_changes(TOP)
-        yield lambda: self.screen.phantoms(self.original, FILLERS) == ["↑ 3 lines new above the first line"]
+        yield lambda: self.screen.phantoms(self.original, FILLERS) == ["↑ 3 new lines above"]
         self.assertEqual(text_of(self.original), FILE)
         heights = [
             [view.text_to_layout(text_of(view).index(f"line {number} is"))[1] for number in (2, 3, 60)]
@@ -117,7 +117,7 @@ class TestTop(ChangesCase):
         yield from self.open_changes(PROPOSAL)
         yield lambda: len(self.screen.phantoms(self.proposal, FILLERS)) == 2
         shown = self.screen.phantoms(self.proposal, FILLERS)
-        self.assertEqual(shown, ["↩ restore 1 line above the first line", "↩ restore 2 lines"])
+        self.assertEqual(shown, ["↩ restore 1 line above", "↩ restore 2 lines"])
 
     def _fillers_are_exact(self) -> bool:
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)

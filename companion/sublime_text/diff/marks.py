@@ -50,7 +50,7 @@ _FILLER = (
 )
 NARROW = 60
 """With fewer columns than this, a link is one glyph."""
-_ABOVE = "<span> above the first line</span>"
+_ABOVE = "<span> above</span>"
 _LINK = f'<a style="color: {LINK_COLOUR}" href="{{href}}">{{text}}</a>'
 _LINES = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.DRAW_EMPTY
 _WORDS = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE
@@ -201,7 +201,7 @@ class SideMarks:
             if waiting and waiting[0][0] == (point, lines):
                 content = filler(lines, height, waiting.popleft()[1] + above, with_link)
             elif above:
-                content = filler(lines, height, f"<span>↑ {_counted(lines)} new</span>{above}", with_link)
+                content = filler(lines, height, f"<span>↑ {_counted(lines, 'new line')}</span>{above}", with_link)
             else:
                 content = filler(lines, height, pad=plain)
             found.append((point, content))
@@ -296,7 +296,7 @@ class Links:
     def of_reverted(self) -> list[str]:
         """The annotation of each change that was reverted."""
         return [
-            self._link(f"restore:{self._generation}:{one.fingerprint}", "↪", "restore") for one in self._marks.reverted
+            self.link(f"restore:{self._generation}:{one.fingerprint}", "↪", "restore") for one in self._marks.reverted
         ]
 
     def in_fillers(self) -> list[tuple[Filler, str]]:
@@ -306,14 +306,15 @@ class Links:
 
     def _revert(self, generation: str, name: str, gone: Filler | None) -> str:
         words = f"restore {_counted(gone[1])}" if gone else "revert"
-        return self._link(f"revert:{generation}:{name}", "↩", words)
+        return self.link(f"revert:{generation}:{name}", "↩", words)
 
-    def _link(self, href: str, glyph: str, words: str) -> str:
+    def link(self, href: str, glyph: str, words: str) -> str:
+        """The minihtml of a link."""
         return _LINK.format(href=href, text=glyph if self._is_short else f"{glyph} {words}")
 
 
-def _counted(lines: int) -> str:
-    return f"{lines} line{'s' * (lines != 1)}"
+def _counted(lines: int, what: str = "line") -> str:
+    return f"{lines} {what}{'s' * (lines != 1)}"
 
 
 def change_regions(view: sublime.View) -> list[sublime.Region]:
