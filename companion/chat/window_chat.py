@@ -10,8 +10,8 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any
 
-from ..conversation.conversation import Conversation
-from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status
+from ..conversation.conversation import Choices, Conversation
+from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status, Task, Turn
 from ..daemon.answers import Session
 from ..daemon.client import Client
 from ..daemon.errors import DaemonError, NotConnectedError
@@ -94,6 +94,11 @@ class WindowChat:
     def status(self) -> Status:
         """Everything but the turns."""
         return self._conversation.status
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """All turns."""
+        return self._conversation.turns
 
     @property
     def questions(self) -> int:
@@ -193,7 +198,8 @@ class WindowChat:
     def reconnect(self) -> None:
         """Start over: settings, private daemon, connection. The session is resumed."""
         self._connection.private.may_restart = True
-        if self._conversation.status.connection.state != "connecting":
+        # A daemon that is being reached gets the settings of now anyway.
+        if self._conversation.status.connection.state != "connecting" or self._connection.has_client:
             self._conversation.set_connection(ConnectionStatus("connecting"))
             self._connection.again()
 
@@ -271,6 +277,14 @@ class WindowChat:
         except DaemonError:
             self._answered.discard(permission)
             raise
+
+    def set_choices(self, choices: Choices) -> None:
+        """What the session can switch to has changed, of which no event tells."""
+        self._conversation.set_choices(choices)
+
+    def set_tasks(self, tasks: tuple[Task, ...]) -> None:
+        """The tasks are known to be these."""
+        self._conversation.set_tasks(tasks)
 
     def has_answered(self, permission: str) -> bool:
         """See Approvals."""

@@ -340,7 +340,7 @@ class TestCompletions(ChatCase):
         found = self.complete()
         yield from self.listed(found)
         self.assertEqual(self.items, ["/help", "/init"])
-        self.assertEqual(found.completions[0].details, "Show &lt;help>")
+        self.assertEqual(found.completions[0].details, "Show &lt;help&gt;")
         self.view.run_command("qwen_companion_chat_complete", {"text": "/help "})
         self.assertEqual(self.prompt, "/help ")
         self.type("/h")

@@ -99,6 +99,21 @@ class QwenCompanionChatModeCommand(_SwitchCommand):
         adapter.thread.post(lambda companion: companion.chats.switch_mode(window, identifier))
 
 
+class QwenCompanionChatEffortCommand(_SwitchCommand):
+    """Switch how long the model thinks."""
+
+    placeholder = "How long the model thinks in this conversation"
+
+    def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
+        """The efforts."""
+        return (chat.render.status.effort, chat.render.status.efforts) if chat.render else ("", ())
+
+    def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
+        """Ask the daemon."""
+        window = chat.window.id()
+        adapter.thread.post(lambda companion: companion.chats.switch_effort(window, identifier))
+
+
 class QwenCompanionChatSessionsCommand(_ChatCommand):
     """Open, rename, export or delete one of the conversations in the chat's folder."""
 

@@ -123,12 +123,16 @@ class Diffs:
         was_shown = diff.is_shown
         for other in self._open.values():
             other.take_over(diff)
+        hidden = [other for other in self.in_window(window) if not other.is_shown]
         diff.close()
         waiting = [other for other in self.in_window(window) if other.group == diff.group]
         if was_shown and waiting and not any(other.is_shown for other in waiting):
             self._go_on(waiting[0], after, takes_focus=goes_on)
         else:
             after.restore()
+        for other in hidden:
+            if other.is_shown:
+                other.attention.came_back()
 
     def _go_on(self, diff: DiffView, after: FocusBefore, *, takes_focus: bool) -> None:
         """Show the next diff. It gets the focus if the person has answered in a diff."""
@@ -231,6 +235,11 @@ class Diffs:
         """The person has clicked into a view."""
         if self._open and (diff := self.find(view)):
             diff.attention.entered()
+
+    def caret_moved(self, view: sublime.View) -> None:
+        """The carets of a view have moved."""
+        if self._open and (diff := self.find(view)) and view == diff.proposal:
+            diff.caret_moved()
 
     def move(self, diff: DiffView, step: Literal[1, -1]) -> None:
         """Go to the next or the previous change, after the commands that still wait."""
@@ -397,6 +406,8 @@ class Diffs:
                     diff.window.status_message("QwenCompanion: This link is out of date.")
             case "endings":
                 self.keep_endings(diff, keeps=of == "revert")
+            case "warnings":
+                diff.window.status_message(f"QwenCompanion: {' · '.join(diff.warnings)}")
             case "reload":
                 self.read_again(diff)
             case _:
