@@ -10,6 +10,7 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
 
 from .companion.sublime_text import package  # noqa: E402
 from .companion.sublime_text.chat.background import QwenCompanionChatTasksCommand  # noqa: E402
+from .companion.sublime_text.chat.changes import QwenCompanionChatChangesCommand  # noqa: E402
 from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatAnswerCommand,
     QwenCompanionChatCancelCommand,
@@ -96,6 +97,7 @@ __all__ = (
     "QwenCompanionChatAddCommand",
     "QwenCompanionChatAnswerCommand",
     "QwenCompanionChatCancelCommand",
+    "QwenCompanionChatChangesCommand",
     "QwenCompanionChatCommand",
     "QwenCompanionChatCompleteCommand",
     "QwenCompanionChatContinueCommand",

@@ -19,6 +19,7 @@ from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from ..told import Told
 from .background import BackgroundOfChats
+from .changes import ChangesOfChats
 from .mentions import pattern
 from .past import PastOfChats
 from .port import ChatScreen
@@ -32,7 +33,7 @@ FILES_LIMIT = 2.0
 """Seconds for a completion."""
 
 
-class Chats(BackgroundOfChats, PastOfChats):
+class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats):
     """The chats of an editor's windows."""
 
     def __init__(self, editor: ChatScreen, reviews: Reviews) -> None:

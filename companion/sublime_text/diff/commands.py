@@ -8,7 +8,7 @@ import sublime
 import sublime_plugin
 
 from .. import package
-from ..minihtml import safe
+from ..panels import changed_file
 
 if TYPE_CHECKING:
     from .diffs import Diffs
@@ -220,10 +220,8 @@ class QwenCompanionPendingDiffsCommand(_WindowDiffsCommand):
             adapter.diffs.show(diff)
 
 
-def _item(diff: DiffView) -> Any:
+def _item(diff: DiffView) -> sublime.QuickPanelItem:
     review, counts = diff.review, diff.counts
-    seen = diff.attention.was_shown
-    state = "edited" if diff.is_edited else "viewed" if seen else "not viewed"
-    annotation = " · ".join([f"+{counts.inserted} −{counts.deleted}", state] if counts else [state])
-    kind = (sublime.KindId.COLOR_GREENISH, "D", "Diff")
-    return sublime.QuickPanelItem(review.name, [safe(review.file_path), safe(review.owner.cli)], annotation, kind)
+    state = "edited" if diff.is_edited else "viewed" if diff.attention.was_shown else "not viewed"
+    lines = (counts.inserted, counts.deleted) if counts else None
+    return changed_file(review.name, review.file_path, review.owner.cli, counts=lines, state=state)
