@@ -43,9 +43,9 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatModeCommand,
     QwenCompanionChatModelCommand,
     QwenCompanionChatPictureCommand,
-    QwenCompanionChatSessionsCommand,
     QwenCompanionDaemonCommand,
 )
+from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsCommand  # noqa: E402
 from .companion.sublime_text.check.commands import (  # noqa: E402
     QwenCompanionCheckEditCommand,
     QwenCompanionCheckEditorCommand,
