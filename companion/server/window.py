@@ -141,9 +141,10 @@ class WindowServer:
                 return
             has_changed = _comparable(context) != _comparable(self._sent)
             self._sent = context
+            update = ContextUpdate(params=context)
             for session in self.sessions:
                 if has_changed or session is opened:
-                    session.notify(ContextUpdate(params=context))
+                    session.notify(update)
 
     async def _context(self) -> IdeContext | None:
         state = await self._editor.window_state(self.endpoint.window, self.order.recent())

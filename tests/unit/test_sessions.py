@@ -269,24 +269,32 @@ def test_a_last_event_id_is_no_reason_to_fail(running: Running, files: list[str]
     again.close()
 
 
+class Wire(sessions.Stream):
+    """A stream that notes what it is asked to write; nothing is written until the test says so."""
+
+    def __init__(self, sent: list[str]) -> None:
+        super().__init__(self.note)
+        self.sent = sent
+        self.result: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    async def note(self, event: bytes) -> bool:
+        self.sent.append(json.loads(event.partition(b"data: ")[2])["params"]["filePath"])
+        self.result = asyncio.get_running_loop().create_future()
+        return await self.result
+
+
 class TestDelivery:
     """What is sent on which stream."""
 
     @pytest.fixture
-    def sent(self) -> list[Any]:
+    def sent(self) -> list[str]:
         return []
 
     @pytest.fixture
-    def session(self, sent: list[Any]) -> sessions.Session:
-        """A session whose peer notes what it is asked to send; nothing is written by itself."""
-
-        class Peer:
-            async def send_notification(self, notification: Any) -> None:
-                sent.append(notification)
-
+    def session(self) -> sessions.Session:
         tasks: list[Any] = []
         session = sessions.Session("id", 1, "Qwen Code", lambda work: tasks.append(asyncio.ensure_future(work)))
-        session.initialized(cast("Any", Peer()))
+        session.initialized(cast("Any", object()))
         return session
 
     @staticmethod
@@ -298,16 +306,18 @@ class TestDelivery:
         for _ in range(10):
             await asyncio.sleep(0)
 
-    def test_nothing_is_sent_once_the_stream_has_gone(self, session: sessions.Session, sent: list[Any]):
-        """D4: the SDK would drop it. It goes out on the next stream, and only once."""
+    def test_nothing_is_sent_once_the_stream_has_gone(self, session: sessions.Session, sent: list[str]):
+        """D4: it would be lost. It goes out on the next stream, and only once."""
 
         async def main() -> None:
-            first, second = sessions.Stream(), sessions.Stream()
+            first, second = Wire(sent), Wire(sent)
             session.stream_opened(first)
             session.notify(self.outcome("/a"))
             session.notify(self.outcome("/b"))
             await self.turns()
-            assert [one.params.file_path for one in sent] == ["/a"]
+            assert sent == ["/a"]
+            first.result.set_result(False)
+            await self.turns()
             first.end()
             session.stream_closed(first)
             await self.turns()
@@ -316,18 +326,36 @@ class TestDelivery:
             session.stream_opened(second)
             for _ in range(2):
                 await self.turns()
-                second.written()
+                second.result.set_result(True)
             await session.flushed()
-            assert [one.params.file_path for one in sent] == ["/a", "/a", "/b"]
+            assert sent == ["/a", "/a", "/b"]
             assert session.unsent() == []
 
         asyncio.run(main())
 
-    def test_the_end_of_an_old_stream_is_not_that_of_the_new_one(self, session: sessions.Session, sent: list[Any]):
+    def test_a_stream_that_can_not_be_written_to_is_not_tried_again(self, session: sessions.Session, sent: list[str]):
+        """D4: its connection is lost, and its end is about to be noticed."""
+
+        async def main() -> None:
+            stream = Wire(sent)
+            session.stream_opened(stream)
+            session.notify(self.outcome("/a"))
+            await self.turns()
+            stream.result.set_result(False)
+            await self.turns()
+            assert sent == ["/a"]
+            stream.end()
+            session.stream_closed(stream)
+            await self.turns()
+            assert [one.params.file_path for one in session.unsent()] == ["/a"]
+
+        asyncio.run(main())
+
+    def test_the_end_of_an_old_stream_is_not_that_of_the_new_one(self, session: sessions.Session, sent: list[str]):
         """A1: a stream that another one has replaced may end late."""
 
         async def main() -> None:
-            first, second = sessions.Stream(), sessions.Stream()
+            first, second = Wire(sent), Wire(sent)
             session.stream_opened(first)
             session.stream_opened(second)
             first.end()
