@@ -200,4 +200,5 @@ class TestGutter(ChangesCase):
             yield from self.open_changes(
                 FILE.replace("line 7 is here\n", "\n", 1).replace("line 90 is here\n", "\n", 1)
             )
-        self.assertEqual(icons, {self.original.id(): "dot", self.proposal.id(): "dot"})
+        self.assertEqual((icons[self.original.id()], icons[self.proposal.id()]), ("dot", "dot"))
+        self.assertEqual(text_of(self.original), FILE)
