@@ -149,6 +149,11 @@ class Chats:
 
         self._do(window, switch)
 
+    def show_earlier(self, window: int) -> None:
+        """Show a page of the turns before the first one that is shown."""
+        if chat := self._windows.get(window):
+            chat.show_earlier()
+
     def reconnect(self, window: int) -> None:
         """Connect again, even if connected, with the current settings. The session is resumed."""
         if chat := self._windows.get(window):

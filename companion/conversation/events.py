@@ -294,6 +294,8 @@ class Envelope:
     """The prompt whose turn it belongs to."""
     client: str | None = None
     """The client that caused it."""
+    at: int = 0
+    """When it was sent, in ms since 1970; 0 if that isn't known."""
 
 
 def read_envelope(data: str | Mapping[str, Any]) -> Envelope:
@@ -322,7 +324,19 @@ def read_envelope(data: str | Mapping[str, Any]) -> Envelope:
         number if type(number) is int else None,
         prompt if isinstance(prompt, str) else None,
         client if isinstance(client, str) else None,
+        _sent(envelope, about),
     )
+
+
+def _sent(envelope: Mapping[str, Any], about: Mapping[str, Any]) -> int:
+    """When an event was sent. A history from disk has that on the update."""
+    update: object = about.get("update", about)
+    for holder, name in (envelope, "serverTimestamp"), (update, "timestamp"):
+        meta: object = cast("Mapping[str, Any]", holder).get("_meta") if isinstance(holder, Mapping) else None
+        at: object = cast("Mapping[str, Any]", meta).get(name) if isinstance(meta, Mapping) else None
+        if type(at) is int and at > 0:
+            return at
+    return 0
 
 
 def _event(kind: object, data: Mapping[str, Any]) -> Event:

@@ -132,6 +132,18 @@ Item = Message | Tool | Notice
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What a turn has taken."""
+
+    seconds: float = 0.0
+    """From its first event to its last one so far; 0 if that isn't known."""
+    read: int = 0
+    """Tokens that the model was given, in all its calls."""
+    written: int = 0
+    """Tokens that it has answered."""
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """A prompt and what came of it."""
 
@@ -145,6 +157,7 @@ class Turn:
     error: str = ""
     cancelling: bool = False
     """Whether somebody has asked it to end."""
+    cost: Cost = Cost()
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +248,8 @@ class Status:
     """The key of the turn that runs."""
     last: TurnState | None = None
     """The state of the last turn."""
+    has_earlier: bool = False
+    """Whether there are turns before the first one that is shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 
-from ..conversation.conversation import Choices, Cursor, History
+from ..conversation.conversation import Choices, Cursor, History, Oldest
+from ..conversation.events import Envelope
 from ..conversation.snapshot import ContextWindow, Queued
 from ..libraries.loading import loading
 from . import answers
@@ -43,6 +44,13 @@ BOOT_LIMIT = 10.0
 MAX_QUEUED = 2048
 """Events that the daemon may hold for us; its own choice is 256."""
 
+PAGE = 120
+"""Records of the history on disk in a page; a turn has about six, and two more for each tool call."""
+INDEX_PAGE = 500
+"""Turns in a page of their index; the daemon gives no more."""
+
+_PAGES = "session_turn_navigation"
+"""The feature with which the pages of a history can be read from its end."""
 _QUALIFIED = "workspace_qualified_rest_core"
 """The feature of routes that name their folder."""
 _MID_TURN = "session_mid_turn_message_mutation"
@@ -159,14 +167,35 @@ class Client:
         return answers.read(Session, answer)
 
     async def load(self, session: Session) -> tuple[Session, History]:
-        """Attach to a session, be it at work, listed or lost, and get its conversation."""
+        """Attach to a session, be it at work, listed or lost, and get its conversation, a long one's end at least."""
         self._need("session_load")
-        answer = await self._transport.json(
-            "POST", _path(session, "load"), {"cwd": session.folder}, session, limit=SESSION_LIMIT
-        )
+        has_pages = self.has(_PAGES)
+        body = {"cwd": session.folder, "historyPageSize": PAGE if has_pages else None}
+        answer = await self._transport.json("POST", _path(session, "load"), body, session, limit=SESSION_LIMIT)
         loaded = answers.read(Session, answer)
-        queue = await self.queue(loaded)
-        return loaded, answers.history(answer, tuple(waiting for waiting, state in queue if state == "queued"))
+        queue = tuple(waiting for waiting, state in await self.queue(loaded) if state == "queued")
+        return loaded, await asyncio.to_thread(answers.history, answer, queue, has_pages=has_pages)
+
+    async def earlier(self, session: Session, oldest: Oldest) -> tuple[list[Envelope], bool]:
+        """The page of a conversation before a turn, and whether there are older ones."""
+        self._need(_PAGES)
+        record = oldest.record or await self._record(session, oldest.prompt)
+        route = f"{_path(session, 'transcript')}?limit={PAGE}&beforeRecordId={quote(record, safe='')}"
+        return answers.page(await self._transport.json("GET", route, session=session))
+
+    async def _record(self, session: Session, prompt: str) -> str:
+        """What the history on disk calls the beginning of a prompt's turn."""
+        route = f"{_path(session, 'turn-index')}?limit={INDEX_PAGE}"
+        name, start, records = answers.index(await self._transport.json("GET", route, session=session))
+        while prompt not in records and start > 0:
+            before = max(0, start - INDEX_PAGE)
+            there = f"{route}&snapshot={quote(name, safe='')}&start={before}"
+            name, start, records = answers.index(await self._transport.json("GET", there, session=session))
+            if start > before:
+                break
+        if not (record := records.get(prompt)):
+            raise RefusedError(HTTPStatus.OK, "it doesn't say what came before the first turn here")
+        return record
 
     async def sessions(self, folder: str) -> list[SessionInfo]:
         """The sessions of a folder that aren't archived, in the daemon's order."""
