@@ -23,7 +23,8 @@ def split(events: Sequence[Raw]) -> tuple[list[Raw], list[Raw]]:
 
     The page begins with the latest of the earlier events that tell what still holds, such as the list of commands.
     """
-    at = page_start(events)
+    # A rewind counts the turns from the first one.
+    at = 0 if any(_kind(event) == "session_rewound" for event in events) else page_start(events)
     holds = {kind: event for event in events[:at] if (kind := _kind(event)) in _STATE}
     return list(events[:at]), [*holds.values(), *events[at:]]
 

@@ -58,8 +58,10 @@ class TurnBuilder:
     record: str = ""
     """What the history on disk calls its beginning; empty if that isn't known."""
     cost: Cost = field(default_factory=Cost)
-    _begun: int = 0
-    """When its first event was sent, in ms since 1970; 0 if that isn't known."""
+    began: float | None = None
+    """When its first event came, in seconds since 1970 by the daemon's clock."""
+    has_used_model: bool = False
+    """Whether the model is known to have been asked."""
     _items: list[_Said | Notice | str] = field(default_factory=list["_Said | Notice | str"])
     """A text is the id of a tool call."""
     _tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
@@ -76,30 +78,44 @@ class TurnBuilder:
                 case Notice():
                     items.append(item)
         return Turn(
-            self.key, self.state, tuple(items), self.client, self.stop_reason, self.error, self.cancelling, self.cost
+            self.key,
+            self.state,
+            tuple(items),
+            self.client,
+            self.stop_reason,
+            self.error,
+            self.cancelling,
+            self.cost,
+            self.began,
+            self.asks_model,
         )
 
     @property
     def asked(self) -> str:
         """The text that the turn began with; empty if there was no prompt."""
         first = self._items[0] if self._items else None
-        return first.show().text if isinstance(first, _Said) and first.speaker == "user" else ""
+        return first.show().text if isinstance(first, _Said) and first.speaker == "user" and not first.aside else ""
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether its prompt is one for the model, which the agent counts; not a command that the agent does itself."""
+        is_command = self.asked.startswith("/") and not self._tools
+        return bool(self.asked) and (self.has_used_model or not is_command)
 
     def restore(self, seen: TurnBuilder) -> None:
         """Take the items of the same turn as it was seen, if there are more of them."""
         if seen.size > self.size:
             self._items, self._tools = seen._items, seen._tools
 
-    def account(self, at: int, meta: agent.ChunkMeta | None) -> None:
-        """Take note of when an event was sent, in ms since 1970, and of what a call of the model has used."""
+    def account(self, at: float | None, meta: agent.ChunkMeta | None) -> None:
+        """Take note of when an event was sent, in seconds since 1970, and of what a call of the model has used."""
         if meta and meta.record_id and not self.record:
             self.record = meta.record_id
         if meta and meta.usage:
             read, written = (_number(meta.usage.get(name)) for name in ("inputTokens", "outputTokens"))
             self.cost = replace(self.cost, read=self.cost.read + read, written=self.cost.written + written)
-        if at:
-            self._begun = self._begun or at
-            self.cost = replace(self.cost, seconds=max(self.cost.seconds, (at - self._begun) / 1000))
+        if at is not None and self.began is not None:
+            self.cost = replace(self.cost, seconds=max(self.cost.seconds, at - self.began))
 
     def join(self, rest: TurnBuilder) -> None:
         """Add the rest of the turn, which was read before its beginning."""
