@@ -14,6 +14,8 @@ from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
 from .test_review_changes import FILE, PROPOSAL, ChangesCase
 
 FILLERS = "qwen_companion.fillers"
+LINK = "↩ restore 2 lines"
+GONE_WITH_LINK = f"line 30 is hereline 31 is here{LINK}"
 PANEL = "output.companion_fallbacks"
 
 
@@ -301,7 +303,7 @@ class TestInline(ChangesCase):
         self.know()
         yield from self.open_inline()
         yield lambda: len(self.shown) == 2
-        self.assertEqual(sorted(self.shown), ["line 3 is here", "line 30 is hereline 31 is here"])
+        self.assertEqual(sorted(self.shown), ["line 3 is here", GONE_WITH_LINK])
         self.assertGreater(self.toggled, 1)
         self.assertTrue(self.proposal.settings().get("qwen_companion.inline"))
 
@@ -315,7 +317,7 @@ class TestInline(ChangesCase):
         self.know(inline_diff_shown=True)
         yield from self.open_inline()
         self.assertGreater(self.toggled, 0)
-        self.assertEqual((self.inline._look, self.inline.is_own, self.shown), (None, False, []))
+        self.assertEqual((self.inline._look, self.inline.is_own, self.shown), (None, False, [LINK]))
 
     def test_the_phantoms_follow_the_edits_and_go_with_the_inline_layout(self) -> Steps:
         self.know(inline_diff_shown=False)
@@ -323,13 +325,11 @@ class TestInline(ChangesCase):
         yield lambda: len(self.shown) == 2
         self.put_caret(2)
         self.command("revert_change")
-        yield lambda: self.shown == ["line 30 is hereline 31 is here"]
+        yield lambda: self.shown == [GONE_WITH_LINK]
         self.command("toggle_diff_layout")
-        yield (
-            lambda: diff_views(self.window, "original") and len(self.shown) == 1 and "restore 2 lines" in self.shown[0]
-        )
+        yield (lambda: diff_views(self.window, "original") and self.shown == [LINK])
         self.command("toggle_diff_layout")
-        yield lambda: self.shown == ["line 30 is hereline 31 is here"]
+        yield lambda: self.shown == [GONE_WITH_LINK]
 
     def test_hostile_and_long_lines_are_text_and_cut(self) -> Steps:
         self.know(inline_diff_shown=False)
@@ -348,6 +348,6 @@ class TestInline(ChangesCase):
             (FILE[: FILE.index("line 120")], "line 120 is here"),
         ):
             yield from self.open_inline(text)
-            yield lambda gone=gone: self.shown == [gone]
+            yield lambda gone=gone: self.shown == [f"{gone}↩ restore 1 line"]
             self.command("reject_diff")
             yield from self.closed()
