@@ -128,7 +128,8 @@ def test_a_file_that_is_deleted_without_an_event_is_left_out(ticking: Running, f
     stream = running.cli().connect().listen()
     until(lambda: len(open_files(stream.take("ide/contextUpdate"))) == 2)
     os.unlink(files[1])
-    assert open_files(stream.take("ide/contextUpdate")) == files[:1]
+    # An update of just before may still be on its way.
+    until(lambda: open_files(stream.take("ide/contextUpdate")) == files[:1])
 
 
 def test_many_changes_in_a_moment_are_one_update(
@@ -373,18 +374,21 @@ class TestDelivery:
         asyncio.run(main())
 
 
+SHORT = 0.05
+"""Seconds that a session without a stream has, instead of ten. A busy client needs longer to begin one."""
+
+
 class TestEnd:
-    """A session's end. The limit is lowered from ten seconds."""
+    """A session's end."""
 
-    @pytest.fixture
-    def limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", 0.05)
-
-    def test_a_session_whose_stream_has_gone_ends(self, running: Running, limit: None, files: list[str]):
+    def test_a_session_whose_stream_has_gone_ends(
+        self, running: Running, monkeypatch: pytest.MonkeyPatch, files: list[str]
+    ):
         """E2: a CLI that quits sends nothing. Its diffs stay for the person, and nobody hears of them."""
         cli, stream = running.listening()
         cli.open_diff(files[0], "new\n")
         diff = running.diff(files[0])
+        monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", SHORT)
         stream.close()
         until(lambda: not running.sessions())
         until(lambda: running.editor.orphaned == [diff.review.number])
@@ -397,16 +401,20 @@ class TestEnd:
         running.do(lambda companion: companion.reviews.reject(diff.review.number))
         assert not running.editor.diffs
 
-    def test_a_session_that_never_listens_ends(self, running: Running, limit: None):
+    def test_a_session_that_never_listens_ends(self, running: Running, monkeypatch: pytest.MonkeyPatch):
         """E2."""
+        monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", SHORT)
         cli = running.cli()
         cli.initialize()
         until(lambda: not running.sessions())
         assert cli.ask("tools/list").status_code == 404
 
-    def test_the_end_of_one_session_does_not_end_another(self, running: Running, limit: None, files: list[str]):
+    def test_the_end_of_one_session_does_not_end_another(
+        self, running: Running, monkeypatch: pytest.MonkeyPatch, files: list[str]
+    ):
         """E2."""
         (gone, gone_stream), (here, stream) = running.listening(), running.listening()
+        monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", SHORT)
         gone.open_diff(files[0], "new\n")
         here.open_diff(files[0], "new\n")
         until(lambda: len(running.editor.diffs) == 2)
@@ -421,7 +429,7 @@ class TestEnd:
         self, monkeypatch: pytest.MonkeyPatch, running: Running, files: list[str]
     ):
         """A1: the timer is off while a stream is open, also when it has taken over."""
-        monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", 0.5)
+        monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", 20)
         cli, stream = running.listening()
         for _ in range(3):
             stream.close()
