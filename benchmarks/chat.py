@@ -13,8 +13,6 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-import sublime
-
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import read_envelope
@@ -22,7 +20,7 @@ from companion.conversation.snapshot import Locality
 from tests.unit.fake_daemon import TOKEN
 
 from .daemon import piece, turn
-from .editor import ROOT, Editor
+from .editor import ROOT, Editor, sublime
 
 ANSWERS = 15
 FRAMES = 100
