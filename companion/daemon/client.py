@@ -31,6 +31,7 @@ from .errors import (
 from .listing import Listing
 from .past import Past
 from .routes import QUALIFIED, path
+from .sign_in import SignIn
 
 if TYPE_CHECKING:
     from .transport import EventStream
@@ -66,7 +67,7 @@ async def load() -> None:
     await asyncio.to_thread(load)
 
 
-class Client(Background, Listing, Past):
+class Client(Background, Listing, Past, SignIn):
     """Asks one daemon. Use it with `async with`, or close it."""
 
     async def __aenter__(self) -> Self:

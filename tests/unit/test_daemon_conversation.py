@@ -198,7 +198,6 @@ def test_what_names_no_prompt_belongs_to_the_last_turn():
 @pytest.mark.parametrize(
     ("envelope", "notice"),
     [
-        (event("auth_device_flow_started"), "Unsupported: a sign-in: finish it in the terminal of Qwen Code."),
         (update("agent_message_chunk", content={"type": "audio"}), "Unsupported: audio in the answer."),
         (
             event("session_recording_degraded"),
