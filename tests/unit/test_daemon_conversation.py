@@ -531,3 +531,23 @@ def test_the_history_of_old_daemons_names_no_prompts_but_their_records():
     conversation.rebuild(History(envelopes, Cursor("f", 3)))
     assert [texts(turn) for turn in conversation.turns] == [[("user", "One?"), ("answer", "1")], [("user", "Two?")]]
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
+
+
+def test_the_end_of_a_task_is_told_once_and_its_id_never():
+    def aside(source: str, text: str, **about: Any) -> Envelope:
+        meta = {"qwenDiscreteMessage": True, "source": source, **about}
+        return say(text, None, _meta=meta)
+
+    task = {"backgroundTask": {"taskId": "bg_1", "status": "cancelled"}}
+    conversation = told(
+        [
+            *asked("a"),
+            aside("background_task_completed", "The shell was cancelled.", **task),
+            aside("background_notification_turn_started", "bg_1", backgroundTurn={"taskId": "bg_1"}),
+            aside("background_notification", "The shell was cancelled.", **task),
+            aside("other", "Twice."),
+            aside("other", "Twice."),
+        ]
+    )
+    notices = [item.text for turn in conversation.turns for item in turn.items if isinstance(item, Notice)]
+    assert notices == ["The shell was cancelled.", "Twice.", "Twice."]
