@@ -524,6 +524,8 @@ class Conversation:
             self._end(self._turns[key], "cancelled")
             del self._turns[key]
             self._is_over(key)
+        hidden, self._hidden = self._hidden, min(self._hidden, max(0, len(self._turns) - MOST_TURNS))
+        self._dirty.update(dict.fromkeys(islice(self._turns, self._hidden, hidden)))
         self._set(plan=(), suggestion="")
 
     def _suggested(self, _frame: Envelope, suggestion: events.Suggestion) -> None:

@@ -451,6 +451,16 @@ def test_a_rewind_takes_its_prompt_and_all_later_ones_away_and_commands_do_not_c
     assert [turn.key for turn in other.turns] == [*left, "e"]
 
 
+def test_a_rewind_to_a_prompt_that_is_not_shown_shows_what_is_left():
+    conversation = told([each for number in range(60) for each in asked(f"t{number}")])
+    conversation.hide_earlier()
+    assert conversation.look_at_all().order[0] == "t40"
+    conversation.apply(event("session_rewound", None, promptId="x", targetTurnIndex=30))
+    shown = conversation.look()
+    assert (shown.order[0], shown.order[-1], len(shown.order)) == ("t10", "t29", 20)
+    assert [turn.key for turn in shown.changed] == list(shown.order)
+
+
 def test_a_rewind_is_nothing_where_nothing_was_asked():
     conversation = told([])
     conversation.apply(event("session_rewound", None, promptId="x", targetTurnIndex=0))
