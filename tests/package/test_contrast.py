@@ -9,6 +9,7 @@ from __future__ import annotations
 import colorsys
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from companion.sublime_text.style import COLOURS, LINK_COLOUR
 from headless.schemes import SCHEMES
 
+MARKS = Path(__file__).parents[2] / "companion" / "sublime_text" / "diff" / "marks.py"
 ENOUGH = 4.5
 SMALL = 0.01
 """What the steps of the lightness may leave."""
@@ -104,6 +106,17 @@ def test_it_is_readable_in_each_shipped_scheme_whatever_its_other_colours(scheme
     variables = dict(zip(HUES, colours, strict=True))
     variables |= {"background": parsed(background), "foreground": parsed(foreground)}
     assert_readable(side, variables)
+
+
+@pytest.mark.parametrize("side", sorted(SCHEMES))
+def test_a_filler_and_a_header_have_different_tints(side: str) -> None:
+    """Issue 11 §10: each differs from the other as much as from the text's background."""
+    variables = {name: parsed(value) for name, value in SCHEMES[side].palette().items()}
+    [tint] = re.findall(rf"html\.{side} {{ --tint: (.*); }}", COLOURS)
+    [gap] = re.findall(rf"html\.{side} {{{{ --filler: (.*?); }}}}", MARKS.read_text("utf-8"))
+    header, gap = evaluated(tint, variables), evaluated(gap, variables)
+    assert variables["background"] != gap
+    assert contrast(header, gap) >= contrast(gap, variables["background"])
 
 
 def test_a_lower_contrast_is_found() -> None:
