@@ -379,12 +379,12 @@ class TestMarks(ChangesCase):
         yield from self.open_changes()
         diffs = loaded("sublime_text.package").adapter().diffs
         review = diffs.find(self.proposal).review
-        stale = loaded("review.marks").marks(FILE, FILE.replace("line 7 is", "line 7 was"))
+        stale = loaded("review.marks").marks(FILE, PROPOSAL.replace("line 90 is", "line 90 was"))
         diffs.show_marks(review, stale, self.proposal.change_count() - 1)
         yield 100
         self.assertEqual(self.rows(), ROWS)
         diffs.show_marks(review, stale, self.proposal.change_count())
-        yield lambda: self.rows() == [6]
+        yield lambda: self.rows() == [*ROWS, 89]
 
     def test_a_diff_that_nobody_edits_is_compared_once(self) -> Steps:
         """Issue 3, figures: filling a view is an edit to the editor only."""
