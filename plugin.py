@@ -10,6 +10,7 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
 
 from .companion.sublime_text import package  # noqa: E402
 from .companion.sublime_text.chat.background import QwenCompanionChatTasksCommand  # noqa: E402
+from .companion.sublime_text.chat.changes import QwenCompanionChatChangesCommand  # noqa: E402
 from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatAnswerCommand,
     QwenCompanionChatCancelCommand,
@@ -42,9 +43,9 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatModeCommand,
     QwenCompanionChatModelCommand,
     QwenCompanionChatPictureCommand,
-    QwenCompanionChatSessionsCommand,
     QwenCompanionDaemonCommand,
 )
+from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsCommand  # noqa: E402
 from .companion.sublime_text.check.commands import (  # noqa: E402
     QwenCompanionCheckEditCommand,
     QwenCompanionCheckEditorCommand,
@@ -99,6 +100,7 @@ __all__ = (
     "QwenCompanionChatAddCommand",
     "QwenCompanionChatAnswerCommand",
     "QwenCompanionChatCancelCommand",
+    "QwenCompanionChatChangesCommand",
     "QwenCompanionChatCommand",
     "QwenCompanionChatCompleteCommand",
     "QwenCompanionChatContinueCommand",

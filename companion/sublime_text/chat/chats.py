@@ -268,8 +268,8 @@ class ChatViews:
                 self._tell(lambda chats: getattr(chats, what)(window, of))
             case "suggestion":
                 chat.view.run_command("qwen_companion_chat_suggestion")
-            case "tasks":
-                chat.window.run_command("qwen_companion_chat_tasks")
+            case "tasks" | "changes":
+                chat.window.run_command(f"qwen_companion_chat_{what}")
             case "detach":
                 chat.detach(int(of))
             case "vote" | "answer":

@@ -8,7 +8,7 @@ import sublime
 import sublime_plugin
 
 from .. import package
-from ..minihtml import safe
+from ..panels import changed_file
 from .listing import state_of
 
 if TYPE_CHECKING:
@@ -257,9 +257,7 @@ class QwenCompanionPendingDiffsCommand(_WindowDiffsCommand):
             adapter.diffs.show(diff)
 
 
-def _item(diff: DiffView) -> Any:
+def _item(diff: DiffView) -> sublime.QuickPanelItem:
     review, counts = diff.review, diff.counts
-    state = state_of(diff)
-    annotation = " · ".join([f"+{counts.inserted} −{counts.deleted}", state] if counts else [state])
-    kind = (sublime.KindId.COLOR_GREENISH, "D", "Diff")
-    return sublime.QuickPanelItem(review.name, [safe(review.file_path), safe(review.owner.cli)], annotation, kind)
+    lines = (counts.inserted, counts.deleted) if counts else None
+    return changed_file(review.name, review.file_path, review.owner.cli, counts=lines, state=state_of(diff))
