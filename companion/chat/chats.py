@@ -140,6 +140,11 @@ class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats):
 
         self._do(window, switch)
 
+    def show_earlier(self, window: int) -> None:
+        """Show a page of the turns before the first one that is shown."""
+        if chat := self._windows.get(window):
+            chat.show_earlier()
+
     def switch_effort(self, window: int, effort: str) -> None:
         """Switch how long the model thinks."""
 

@@ -133,6 +133,18 @@ Item = Message | Tool | Notice
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What a turn has taken."""
+
+    seconds: float = 0.0
+    """From its first event to its last one so far; 0 if that isn't known."""
+    read: int = 0
+    """Tokens that the model was given, in all its calls."""
+    written: int = 0
+    """Tokens that it has answered."""
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """A prompt and what came of it."""
 
@@ -146,6 +158,7 @@ class Turn:
     error: str = ""
     cancelling: bool = False
     """Whether somebody has asked it to end."""
+    cost: Cost = Cost()
     began: float | None = None
     """When it began, in seconds since 1970 by the daemon's clock."""
     asks_model: bool = False
@@ -290,6 +303,8 @@ class Status:
     """The state of the last turn."""
     changed: int = 0
     """How many files the last turn has changed, once it is over."""
+    has_earlier: bool = False
+    """Whether there are turns before the first one that is shown."""
 
 
 @dataclass(frozen=True, slots=True)

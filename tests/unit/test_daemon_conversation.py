@@ -134,7 +134,7 @@ def test_looks_add_up_to_the_conversation(looks: list[int]):
 @pytest.mark.parametrize("answer", HISTORIES)
 def test_the_history_says_the_same_as_the_events(answer: dict[str, Any]):
     conversation = Conversation()
-    conversation.rebuild(history(answer, ()))
+    conversation.rebuild(history(answer, (), has_pages=False))
     assert conversation.cursor == Cursor(answer["eventEpoch"], answer["lastEventId"])
     for shown, live in zip(conversation.turns, WHOLE.turns, strict=False):
         assert shown.key == live.key
@@ -147,7 +147,7 @@ def test_the_history_says_the_same_as_the_events(answer: dict[str, Any]):
 
 def test_the_live_history_is_equal_in_all():
     conversation = Conversation()
-    conversation.rebuild(history(HISTORIES[0], ()))
+    conversation.rebuild(history(HISTORIES[0], (), has_pages=False))
     assert conversation.turns == WHOLE.turns
 
 

@@ -173,6 +173,11 @@ class ChatViews:
         window = chat.window.id()
         self._tell(lambda chats: chats.go_on(window))
 
+    def show_earlier(self, chat: ChatView) -> None:
+        """Show a page of the turns before the first one that is shown."""
+        window = chat.window.id()
+        self._tell(lambda chats: chats.show_earlier(window))
+
     def reconnect(self, chat: ChatView) -> None:
         """Try again now."""
         window = chat.window.id()
@@ -238,7 +243,7 @@ class ChatViews:
         render = chat.render
         if render is None:
             return []
-        pages = [html.bar(render, chat.attached)]
+        pages = [html.bar(render, chat.attached), *([html.EARLIER] if render.status.has_earlier else [])]
         pages += [html.ask(ask, is_first=at == 0) for at, ask in enumerate(render.asks)]
         found = [item for page in pages for item in html.link_items(page)]
         for block in render.codes:
@@ -262,7 +267,7 @@ class ChatViews:
         what, _, of = href.partition(":")
         window = chat.window.id()
         match what:
-            case "cancel" | "reconnect" | "go_on" | "confirm_here":
+            case "cancel" | "reconnect" | "go_on" | "confirm_here" | "show_earlier":
                 self._tell(lambda chats: getattr(chats, what)(window))
             case "dequeue" | "unsend":
                 self._tell(lambda chats: getattr(chats, what)(window, of))
@@ -272,6 +277,8 @@ class ChatViews:
                 chat.window.run_command(f"qwen_companion_chat_{what}")
             case "detach":
                 chat.detach(int(of))
+            case "to_end":
+                chat.view.show(chat.view.size(), False)
             case "vote" | "answer":
                 self._clicked_on_permission(chat, what, of)
             case "copy" if (text := chat.code_text(of)) is not None:

@@ -197,6 +197,18 @@ class QwenCompanionChatContinueCommand(_ChatCommand):
         adapter.chats.go_on(chat)
 
 
+class QwenCompanionChatEarlierCommand(_ChatCommand):
+    """Show earlier turns of a long conversation."""
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether there are any."""
+        return chat.render is not None and chat.render.status.has_earlier
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask for a page of them."""
+        adapter.chats.show_earlier(chat)
+
+
 class QwenCompanionChatReconnectCommand(_ChatCommand):
     """Connect again now."""
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..minihtml import safe
-from ..style import COLOURS
+from ..style import COLOURS, LINK_COLOUR
 
 if TYPE_CHECKING:
     from ...chat.transcript.render import Ask, Code, Render
@@ -39,6 +39,12 @@ def page(content: str) -> str:
 def link(href: str, words: str, kind: str = "") -> str:
     """Something to click."""
     return f'<a class="{kind}" href="{safe(href)}">{safe(words)}</a>'
+
+
+EARLIER = page(f'<div class="bar">{link("show_earlier", "▴ Earlier messages")}</div>')
+"""What is above the first turn that is shown, if there are earlier ones."""
+BELOW = f'<a href="to_end" style="text-decoration: none; color: {LINK_COLOUR}">▾ new text below</a>'
+"""What is at the edge of the screen while there is text below that the person hasn't seen."""
 
 
 def meter(window: ContextWindow | None) -> str:

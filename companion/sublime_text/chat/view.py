@@ -15,6 +15,7 @@ from . import html
 from .asks import Attention
 from .marks import ChatMarks
 from .prompt import ATTACHED_SETTING, RECALL_SETTING, Recall, attached
+from .scroll import Scroll, ScrollWatch
 from .text import ChatText, Undo
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class ChatView:
         self.text = ChatText(view, damaged)
         self.attention = Attention(self.text)
         self.marks = ChatMarks(view, act)
+        self.scroll = ScrollWatch(view, act)
         with_prompt: Any = settings.get(ATTACHED_SETTING)
         excerpts, pictures = attached(with_prompt)
         self.excerpts = list(excerpts)
@@ -123,7 +125,8 @@ class ChatView:
             return  # made for another text; a render that replaces all was asked for
         changes_text = render.replaces_all or bool(render.edits)
         follows = changes_text and self._shows_end()
-        scrolled = self.view.viewport_position()
+        length = self.text.length
+        scroll = Scroll(self.view, self.render.top if self.render else 0)
         self.marks.before(render)
         self.text.apply(render)
         self.render = render
@@ -131,8 +134,9 @@ class ChatView:
         self.show_suggestion()
         if follows:
             self.view.show(self.view.size(), False, False, False)
-        elif render.replaces_all:
-            self.view.set_viewport_position(scrolled, False)
+        else:
+            scroll.restore(render)
+        self.scroll.shown(render, follows=follows, length=length)
         self._look_at_turn(render)
         self.attention.asked(render.asks)
         self._tell(render)
@@ -201,6 +205,7 @@ class ChatView:
         self.attention.asked(())
         self.text.close()
         if self.view.is_valid():
+            self.scroll.close()
             self.marks.close()
             self.view.set_name(self.view.name().removeprefix(ASKS_MARK).removeprefix(NEWS_MARK))
             self.view.erase_status(STATUS)
