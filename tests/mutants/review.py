@@ -387,7 +387,7 @@ MUTANTS = [
     ),
     Mutant(
         "without fillers the sides scroll by pixels (_across)",
-        VIEW,
+        "sublime_text/diff/scroll.py",
         "return there.text_to_layout(other_point)[1] + y - here.text_to_layout(point)[1]",
         "return y",
         (f"{ON_SCREEN}::without_fillers",),
@@ -402,7 +402,7 @@ MUTANTS = [
     Mutant(
         "no way sideways",
         VIEW,
-        "            _show_sideways(self.proposal, word)\n",
+        "            show_sideways(self.proposal, word)\n",
         "            pass\n",
         (f"{ON_SCREEN}::far_to_the_right",),
     ),

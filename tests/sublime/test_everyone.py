@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,12 +39,11 @@ def pages() -> list[str]:
     permission = SimpleNamespace(id="p", options=options, questions=())
     asks = SimpleNamespace(permission=permission)
     asked = SimpleNamespace(permission=SimpleNamespace(id="p", options=options, questions=("Which?",)))
-    status: dict[str, Any] = {"models": (), "model": "m", "modes": (), "mode": "default", "window": None}
-    status |= {"efforts": (), "effort": "", "tasks": ()}
-    status |= {"connection": SimpleNamespace(state="live"), "queue": (SimpleNamespace(id="q", text="later"),)}
-    where = SimpleNamespace(is_known=True, host="this computer")
+    values = loaded("conversation.snapshot")
+    status = values.Status(values.ConnectionStatus("live"), model="m", queue=(values.Queued("q", "later"),))
+    where = values.Locality("this computer")
     bars = [
-        SimpleNamespace(status=SimpleNamespace(**status, running=running, last=last), locality=where, unsent=())
+        SimpleNamespace(status=replace(status, running=running, last=last), locality=where, unsent=())
         for running, last in (("turn", None), (None, "interrupted"), (None, "failed"))
     ]
     header, html = loaded("sublime_text.diff.header"), loaded("sublime_text.chat.html")
