@@ -16,6 +16,8 @@ from .chat_case import ChatCase, Steps, loaded
 class TestContext(ChatCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
+        self.set_setting("chat_context", True)
+        yield lambda: self.adapter.settings.value("chat_context")
         self.code = yield from self.active("app.py", "one\ntwo\nthree\n")
 
     def active(self, name: str, text: str) -> Steps:
@@ -55,9 +57,11 @@ class TestContext(ChatCase):
         self.assertNotIn("one", excerpt.text)
 
     def test_what_is_selected_goes_with_its_lines(self) -> Steps:
+        self.window.focus_view(self.code)
+        yield from self.settled()
         self.select(4, 13)
-        self.listener().on_selection_modified(self.code)
-        yield {"condition": lambda: "app.py:2-3" in self.bar(), "timeout": 20_000}
+        yield lambda: self.chat.context and self.chat.context.name == "app.py:2-3"
+        self.assertIn("app.py:2-3 (active)", self.bar())
         [excerpt] = yield from self.sent()
         self.assertEqual((excerpt.name, excerpt.text), ("app.py:2-3", "two\nthree"))
 
