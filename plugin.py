@@ -10,6 +10,7 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
 
 from .companion.sublime_text import package  # noqa: E402
 from .companion.sublime_text.chat.background import QwenCompanionChatTasksCommand  # noqa: E402
+from .companion.sublime_text.chat.changes import QwenCompanionChatChangesCommand  # noqa: E402
 from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatAnswerCommand,
     QwenCompanionChatCancelCommand,
@@ -45,9 +46,9 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatModelCommand,
     QwenCompanionChatPastePictureCommand,
     QwenCompanionChatPictureCommand,
-    QwenCompanionChatSessionsCommand,
     QwenCompanionDaemonCommand,
 )
+from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsCommand  # noqa: E402
 from .companion.sublime_text.check.commands import (  # noqa: E402
     QwenCompanionCheckEditCommand,
     QwenCompanionCheckEditorCommand,
@@ -57,9 +58,12 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionAcceptAllCommand,
     QwenCompanionAcceptDiffCommand,
     QwenCompanionCloseDiffViewCommand,
+    QwenCompanionDiffListCommand,
+    QwenCompanionDiffWarningsCommand,
     QwenCompanionEditDiffCommand,
     QwenCompanionGoToDiffCommand,
     QwenCompanionNextChangeCommand,
+    QwenCompanionOpenListedDiffCommand,
     QwenCompanionPendingDiffsCommand,
     QwenCompanionPreviousChangeCommand,
     QwenCompanionRejectAllCommand,
@@ -99,6 +103,7 @@ __all__ = (
     "QwenCompanionChatAddCommand",
     "QwenCompanionChatAnswerCommand",
     "QwenCompanionChatCancelCommand",
+    "QwenCompanionChatChangesCommand",
     "QwenCompanionChatCommand",
     "QwenCompanionChatCompleteCommand",
     "QwenCompanionChatContinueCommand",
@@ -133,11 +138,14 @@ __all__ = (
     "QwenCompanionCopyEnvironmentCommand",
     "QwenCompanionCopyReportCommand",
     "QwenCompanionDaemonCommand",
+    "QwenCompanionDiffListCommand",
+    "QwenCompanionDiffWarningsCommand",
     "QwenCompanionDocumentationCommand",
     "QwenCompanionEditDiffCommand",
     "QwenCompanionGoToDiffCommand",
     "QwenCompanionListener",
     "QwenCompanionNextChangeCommand",
+    "QwenCompanionOpenListedDiffCommand",
     "QwenCompanionPendingDiffsCommand",
     "QwenCompanionPreviousChangeCommand",
     "QwenCompanionRejectAllCommand",

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from . import agent, events
+from .changed import changed_files
 from .earlier import MOST_TURNS, Raw, page_start
 from .events import Envelope, read_envelope
 from .snapshot import (
@@ -125,12 +126,14 @@ class Conversation:
     @property
     def status(self) -> Status:
         """Everything but the turns."""
+        last = next(reversed(self._turns.values()), None)
         return replace(
             self._status,
             queue=tuple(self._queue.values()),
             permissions=tuple(self._open.values()),
             running=next((turn.key for turn in reversed(self._turns.values()) if turn.state == "running"), None),
-            last=next((turn.state for turn in reversed(self._turns.values())), None),
+            last=last.state if last else None,
+            changed=len(changed_files([last.show()])) if last and last.state != "running" else 0,
             has_earlier=bool(self._hidden or self._before or self._has_more),
         )
 

@@ -104,6 +104,8 @@ class SessionInfo(Session):
     has_active_prompt: bool = False
     is_waiting_for_permission: bool = False
     is_waiting_for_user_question: bool = False
+    is_pinned: bool = False
+    is_archived: bool = False
 
 
 class _Model(Wire):
