@@ -408,8 +408,6 @@ def _window_state(found: sublime.Window, views: Sequence[int]) -> WindowState:
     files: list[OpenFile] = []
     known = set(views)
     for number in views:
-        if len(files) == FILES_WANTED:
-            break
         view = sublime.View(number)
         if view.is_valid() and view.window() == found and (path := view.file_name()):
             files.append(OpenFile(number, path))
