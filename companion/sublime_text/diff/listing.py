@@ -40,11 +40,9 @@ class Row(NamedTuple):
     @classmethod
     def of(cls, diff: DiffView, answer: str = "") -> Row:
         """The row of a diff, with the answer that it got."""
-        review = diff.review
-        state = answer or state_of(diff)
-        return cls(
-            None if answer else review.number, review.name, diff.counts, state, review.owner.cli, review.file_path
-        )
+        review, where = diff.review, _where(diff.review.file_path, diff.window)
+        number, state = (None, answer) if answer else (review.number, state_of(diff))
+        return cls(number, review.name, diff.counts, state, review.owner.cli, where)
 
 
 def state_of(diff: DiffView) -> str:
