@@ -132,6 +132,14 @@ class Tool:
 Item = Message | Tool | Notice
 
 
+def duration(seconds: float) -> str:
+    """A time in words, such as "2 min 5 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What a turn has taken."""
@@ -233,8 +241,7 @@ class Task:
     def duration(self) -> str:
         """How long it took, or has been running."""
         seconds = max(0.0, time() - self.began) if self.seconds is None else self.seconds
-        minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+        return duration(seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,17 +29,14 @@ def review(**more: Any) -> Any:
     return SimpleNamespace(**about | {"is_editable": False} | more)
 
 
-def option(kind: str) -> Any:
-    return SimpleNamespace(id=kind, name=f"Name of {kind}", kind=kind)
-
-
 def pages() -> list[str]:
     """Everything that has colours: headers of diffs, the chat's bar and questions."""
-    options = [option(kind) for kind in ("allow_once", "allow_always", "reject_once", "reject_always")]
-    permission = SimpleNamespace(id="p", options=options, questions=())
-    asks = SimpleNamespace(permission=permission)
-    asked = SimpleNamespace(permission=SimpleNamespace(id="p", options=options, questions=("Which?",)))
     values = loaded("conversation.snapshot")
+    kinds = ("allow_once", "allow_always", "reject_once", "reject_always")
+    options = tuple(values.Option(kind, f"Name of {kind}", kind) for kind in kinds)
+    permission = values.Permission("p", "turn", "tool", "Run it?", "execute", options)
+    asks = SimpleNamespace(permission=permission)
+    asked = SimpleNamespace(permission=replace(permission, questions=("Which?",)))
     status = values.Status(values.ConnectionStatus("live"), model="m", queue=(values.Queued("q", "later"),))
     where = values.Locality("this computer")
     bars = [

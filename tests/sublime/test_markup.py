@@ -25,6 +25,7 @@ PLACES = {
     "chat.marks:_Phantoms._phantom": "test_the_bar_the_questions_and_the_code_blocks_of_a_chat",
     "chat.chats:show_link": "test_the_popup_over_a_file_name",
     "chat.listener:_completion": "test_a_completion",
+    "chat.sign_in:_SignIn._show": "",
     "status.live:LiveReport._offer": "test_the_remedies_of_the_status_report",
     "chat.scroll:ScrollWatch._mark": "",
     "check.screen:filler_height": "",

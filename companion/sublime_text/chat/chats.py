@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import webbrowser
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sublime
 
 from ...chat.mentions import mentions
-from ...chat.prompt import Draft
+from ...chat.prompt import Draft, Excerpt
 from ...chat.slash import Instead, translated
 from ..panels import NO_ANSWER, STARTING, say
 from ..windows import CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
 
+SETTLED = 300
+"""Milliseconds after a change of a selection until the bar names it."""
+
 STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
 MOVED = "The button that you clicked has only just come there. Read the question, and click again."
 
@@ -38,11 +42,25 @@ Tell = Callable[[Callable[["Chats"], object]], object]
 class ChatViews:
     """Opens chats, and knows which one a view belongs to. Lives on the UI thread."""
 
-    def __init__(self, focus: Focus, tell: Tell, is_enabled: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        focus: Focus,
+        tell: Tell,
+        is_enabled: Callable[[], bool],
+        context: Callable[[sublime.Window], Excerpt | None],
+    ) -> None:
+        """`context` gives what goes with a prompt of a window by itself."""
         self._focus = focus
+        self._context = context
         self._tell = tell
         self._is_enabled = is_enabled
         self._chats: dict[int, ChatView] = {}
+        self._looking: set[int] = set()
+        """The windows in which the active file is looked at soon."""
+        self.is_away = False
+        """Whether another program has the focus, as far as the editor knows."""
+        self.notify: Callable[[str], object] = lambda _: None
+        """Shows a notification of the system."""
         self.is_starting: Callable[[], bool] = lambda: False
         """Whether the companion doesn't answer yet, but will."""
 
@@ -52,9 +70,14 @@ class ChatViews:
         if chat is None or not chat.view.is_valid():
             return False
         known = {ask.permission.id for ask in chat.render.asks} if chat.render else set[str]()
-        chat.show(render)
+        chat.show(render, is_seen=self.is_seen(chat))
+        if ended := chat.take_ended():
+            say(chat.window, ended)
+            self.notify(ended)
         fresh = next((ask.permission for ask in render.asks if ask.permission.id not in known), None)
-        if fresh and not is_visible(chat.view):
+        if fresh and not self.is_seen(chat):
+            # What is asked may be private: a notification doesn't tell.
+            self.notify(f"{chat.agent} asks in the chat.")
             say(chat.window, f"Qwen Code asks in the chat: {' '.join(fresh.title.split())}")
         return True
 
@@ -112,6 +135,7 @@ class ChatViews:
             chat = None
         if chat:
             chat.activated()
+            self.look_at_context(window)
         if chat is None and self.of(window) is None and self._is_enabled() and view.is_primary():
             self._begin(view, window)
 
@@ -146,6 +170,8 @@ class ChatViews:
             # What is sent would be lost, so it stays in the prompt.
             say(chat.window, STARTING_CHAT if self.is_starting() else NO_ANSWER)
             return
+        self.look_at_context(chat.window)
+        context = chat.context
         if text is None:
             chat.sent()
         if instead := translated(draft.text):
@@ -153,7 +179,30 @@ class ChatViews:
             return
         window, status = chat.window.id(), chat.render.status if chat.render else None
         in_turn = mid_turn and status is not None and status.running is not None
+        # A message into a running turn is a text alone, and so is a command.
+        if context and not in_turn and not draft.text.startswith("/"):
+            draft = replace(draft, excerpts=(*draft.excerpts, context))
         self._tell(lambda chats: chats.send(window, draft, mid_turn=in_turn))
+
+    def look_at_context_soon(self, window: sublime.Window | None) -> None:
+        """The same after a while, since a selection changes often."""
+        if window and window.id() in self._chats and window.id() not in self._looking:
+            self._looking.add(window.id())
+
+            def look() -> None:
+                self._looking.discard(window.id())
+                self.look_at_context(window)
+
+            sublime.set_timeout(look, SETTLED)
+
+    def is_seen(self, chat: ChatView) -> bool:
+        """Whether the person can see a chat, as far as the editor knows."""
+        return is_visible(chat.view) and chat.view.window() == sublime.active_window() and not self.is_away
+
+    def look_at_context(self, window: sublime.Window | None) -> None:
+        """Another file may be active in a window, or something else selected in it."""
+        if window and (chat := self.of(window)):
+            chat.offer(self._context(window))
 
     def _do_instead(self, chat: ChatView, what: Instead) -> None:
         """Do what a slash command is for."""
@@ -206,6 +255,7 @@ class ChatViews:
         for draft in drafts:
             chat.take_back(draft)
         self.redraw(chat)
+        self.look_at_context(window)
         sublime.set_timeout(lambda: self._look_at_start(chat), PATIENCE)
         return chat
 
@@ -243,7 +293,11 @@ class ChatViews:
         render = chat.render
         if render is None:
             return []
-        pages = [html.bar(render, chat.attached), *([html.EARLIER] if render.status.has_earlier else [])]
+        context = chat.context.name if chat.context else ""
+        pages = [
+            html.bar(render, chat.attached, context=context),
+            *([html.EARLIER] if render.status.has_earlier else []),
+        ]
         pages += [html.ask(ask, is_first=at == 0) for at, ask in enumerate(render.asks)]
         found = [item for page in pages for item in html.link_items(page)]
         for block in render.codes:
@@ -273,7 +327,7 @@ class ChatViews:
                 self._tell(lambda chats: getattr(chats, what)(window, of))
             case "suggestion":
                 chat.view.run_command("qwen_companion_chat_suggestion")
-            case "tasks" | "changes":
+            case "tasks" | "changes" | "leave_out":
                 chat.window.run_command(f"qwen_companion_chat_{what}")
             case "detach":
                 chat.detach(int(of))

@@ -209,6 +209,18 @@ class QwenCompanionChatEarlierCommand(_ChatCommand):
         adapter.chats.show_earlier(chat)
 
 
+class QwenCompanionChatLeaveOutCommand(_ChatCommand):
+    """Leave out the active file and its selection, which would go with the prompt by themselves."""
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether they would."""
+        return chat.context is not None
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Until another file is active."""
+        chat.leave_out()
+
+
 class QwenCompanionChatReconnectCommand(_ChatCommand):
     """Connect again now."""
 

@@ -53,6 +53,10 @@ class ChatMarks:
         self._links.update(render.links, 0 if render.replaces_all else render.kept.links)
         self._phantoms.show(render, attached)
 
+    def show_context(self, context: str) -> None:
+        """The bar names this from now on as what goes with the prompt by itself."""
+        self._phantoms.context = context
+
     def show_bar(self, render: Render, attached: Sequence[str]) -> None:
         """Update only the bar."""
         self._phantoms.show_bar(render, attached)
@@ -178,6 +182,8 @@ class _Phantoms:
         self._clicked = clicked
         self._shown_asks: object = None
         self._shown_earlier: object = None
+        self.context = ""
+        """The name of what goes with the prompt by itself."""
         self._code_sets: dict[int, sublime.PhantomSet] = {}
         self._codes: Groups[Code] = Groups(self._show_codes)
         self._view = view
@@ -199,7 +205,7 @@ class _Phantoms:
     def show_bar(self, render: Render, attached: Sequence[str]) -> None:
         """Update the bar and its position."""
         at = max(0, render.length - len(MARK))
-        content = html.bar(render, attached, _folder(self._bar.view))
+        content = html.bar(render, attached, _folder(self._bar.view), self.context)
         self._bar.update([self._phantom(at, content, sublime.PhantomLayout.BLOCK)])
 
     def show_suggestion(self, suggestion: str) -> None:
