@@ -49,6 +49,7 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionDaemonCommand,
 )
 from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsCommand  # noqa: E402
+from .companion.sublime_text.chat.sign_in import QwenCompanionChatSignInCommand  # noqa: E402
 from .companion.sublime_text.check.commands import (  # noqa: E402
     QwenCompanionCheckEditCommand,
     QwenCompanionCheckEditorCommand,
@@ -127,6 +128,7 @@ __all__ = (
     "QwenCompanionChatRewindCommand",
     "QwenCompanionChatSendCommand",
     "QwenCompanionChatSessionsCommand",
+    "QwenCompanionChatSignInCommand",
     "QwenCompanionChatSuggestionCommand",
     "QwenCompanionChatTasksCommand",
     "QwenCompanionChatTypeCommand",

@@ -13,8 +13,6 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-import sublime
-
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import read_envelope
@@ -22,7 +20,7 @@ from companion.conversation.snapshot import Locality
 from tests.unit.fake_daemon import TOKEN
 
 from .daemon import piece, turn
-from .editor import ROOT, Editor
+from .editor import ROOT, Editor, sublime
 
 ANSWERS = 15
 FRAMES = 100
@@ -230,8 +228,7 @@ def frame(turns: int) -> float:
 
 def figures() -> dict[str, float]:
     """The median of 15 first pieces; one answer of 10,000; frames in chats of several lengths."""
-    frames = {f"chat.frame_ms.{turns}": frame(turns) for turns in (10, 200)}
-    frames["chat.frame_ms.3000"] = frame(3000)
+    frames = {"chat.frame_ms.10": frame(10), "chat.frame_ms.200": frame(200), "chat.frame_ms.3000": frame(3000)}
     with tempfile.TemporaryDirectory() as folder:
         editor = Editor(folder)
         chat = Chat(editor, folder)

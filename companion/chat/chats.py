@@ -24,6 +24,7 @@ from .past import PastOfChats
 from .port import ChatScreen
 from .prompt import Draft
 from .sessions import SessionsOfChats
+from .sign_in import SignInOfChats
 from .window_chat import QUICK_STOP_LIMIT, WindowChat
 from .windows import REACH_LIMIT
 
@@ -33,7 +34,7 @@ FILES_LIMIT = 2.0
 """Seconds for a completion."""
 
 
-class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats):
+class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats, SignInOfChats):
     """The chats of an editor's windows."""
 
     def __init__(self, editor: ChatScreen, reviews: Reviews) -> None:

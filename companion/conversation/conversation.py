@@ -38,6 +38,8 @@ LONGEST_NOTICE = 300
 """Characters of a message of its own that is shown as a line of the chat."""
 _SPOKEN = {"background_notification_response", "realtime_voice"}
 """Messages of their own that somebody says."""
+_MARKERS = {"background_notification_turn_started"}
+"""Messages of their own that hold nothing but an id."""
 _UNFINISHED = {"running", "interrupted", "failed"}
 START = "start"
 """The key of the turn for what comes before any prompt."""
@@ -374,12 +376,17 @@ class Conversation:
 
     def _aside(self, envelope: Envelope, speaker: Speaker, text: str, meta: agent.ChunkMeta) -> None:
         """A message of its own: a short one is a line of the chat's, without the raw ids of a task."""
+        if meta.source in _MARKERS:
+            return
         about = meta.background_task
         if speaker == "answer" and meta.source not in _SPOKEN and len(text) <= LONGEST_NOTICE:
             for identifier in (about.get("taskId"), about.get("toolUseId"), about.get("sourceTurnId")):
                 if isinstance(identifier, str) and identifier:
                     text = re.sub(rf"\s*[(\[“\"'`#]*{re.escape(identifier)}[)\]”\"'`]*", "", text)
-            if text.strip():
+            # The daemon says it once when the task ends, and once more when the model is told.
+            told = f"{about.get('taskId', '')} {text.strip()}"
+            if text.strip() and not ("taskId" in about and told in self._noted):
+                self._noted.add(told)
                 self._changing(envelope).note(text.strip(), is_aside=True)
             return
         # The pieces of one message name the same task and turn.
@@ -517,6 +524,8 @@ class Conversation:
             self._end(self._turns[key], "cancelled")
             del self._turns[key]
             self._is_over(key)
+        hidden, self._hidden = self._hidden, min(self._hidden, max(0, len(self._turns) - MOST_TURNS))
+        self._dirty.update(dict.fromkeys(islice(self._turns, self._hidden, hidden)))
         self._set(plan=(), suggestion="")
 
     def _suggested(self, _frame: Envelope, suggestion: events.Suggestion) -> None:

@@ -32,6 +32,7 @@ from .listing import Listing
 from .pages import PAGE, PAGES, Pages
 from .past import Past
 from .routes import QUALIFIED, path
+from .sign_in import SignIn
 
 if TYPE_CHECKING:
     from .transport import EventStream
@@ -67,7 +68,7 @@ async def load() -> None:
     await asyncio.to_thread(load)
 
 
-class Client(Background, Listing, Pages, Past):
+class Client(Background, Listing, Pages, Past, SignIn):
     """Asks one daemon. Use it with `async with`, or close it."""
 
     async def __aenter__(self) -> Self:

@@ -32,6 +32,7 @@ COMMANDS = {
     "detach": "qwen_companion_chat_links",
     "copy": "qwen_companion_chat_links",
     "tasks": "qwen_companion_chat_tasks",
+    "changes": "qwen_companion_chat_changes",
     "insert": "qwen_companion_chat_links",
 }
 """The command that does what a link does, by the beginning of its target."""

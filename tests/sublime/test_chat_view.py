@@ -422,7 +422,6 @@ class TestEarlier(ChatCase):
         self.turns(0, 3, more="something new\n\n" * 3)
         yield lambda: self.view.get_regions(below)
         self.assertTrue(self.view.visible_region().contains(self.view.get_regions(below)[0]))
-        link = loaded("sublime_text.chat.html").LinkItem("", "", "to_end")
-        self.adapter.chats.use_link(self.chat, link)
+        self.screen.click(self.view, "to_end")
         yield {"condition": lambda: not self.view.get_regions(below), "timeout": 20_000}
         self.assertGreaterEqual(self.view.visible_region().end(), self.chat.text.length)

@@ -492,6 +492,7 @@ class TestInline(ChangesCase):
 
     def test_after_an_edit_every_hunk_is_shown_again(self) -> Steps:
         """Issue 9 §5: the editor may show some hunks only, and none with `mini_diff: false` (its issue 4747)."""
+        self.know(inline_diff_shown=True)
         self.set_setting("diff_layout", "inline")
         yield from self._open_inline()
         self.assertIs(self.proposal.settings().get("mini_diff"), True)

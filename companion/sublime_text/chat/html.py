@@ -124,6 +124,12 @@ def code(block: Code) -> str:
     return page(f"<div>&nbsp;{copy}{insert}</div>")
 
 
+def sign_in(*, has_page: bool) -> str:
+    """The buttons below the code of a sign-in."""
+    opens = link("open", "Open the page") if has_page else ""
+    return page(f"<div>{opens} {link('copy', 'Copy the code')}</div>")
+
+
 def ghost(suggestion: str) -> str:
     """A suggested prompt in the empty input, and the key that takes it."""
     return page(f'<div class="quiet">{link("suggestion", shortened(suggestion), "quiet")} (Tab)</div>')

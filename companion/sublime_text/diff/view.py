@@ -242,7 +242,6 @@ class DiffView:
             self.original = self._new_original()
             if self.window.get_view_index(self.original)[1] > index:
                 self.window.set_view_index(self.original, self.group, index)
-        self.proposal.settings().set("mini_diff", self._is_inline)
         self._draw()
         self.show()
         focus_view(self.window, self.proposal)
@@ -290,8 +289,7 @@ class DiffView:
         settings.set(DIFF_SETTING, side)
         settings.set(NUMBER_SETTING, self.review.number)
         settings.set(PATH_SETTING, self.review.file_path)
-        # It would say what our own marks say, perhaps a line apart. The inline diff needs it (the editor's issue 4747).
-        settings.set("mini_diff", self._is_inline)
+        settings.set("mini_diff", False)  # it would say what our own marks say, perhaps a line apart
         view.set_status(KEYS_STATUS, KEYS)
         settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
         syntax = self._like.syntax() if self._like else None
