@@ -315,7 +315,10 @@ def whole_day(soak: Soak, count: int) -> Figures:
     soak.run(lambda: asyncio.run(day(soak.folder, EVERY)))  # its libraries are loaded now
     before = soak.left()
     started = time.monotonic()
-    found = soak.run(lambda: asyncio.run(day(soak.folder, count, after)))
+    future = soak.pool.submit(lambda: asyncio.run(day(soak.folder, count, after)))
+    while not future.done():
+        soak.editor.rest(0.5)
+    found = future.result()
     for problem in found.problems()[:20]:
         print(problem, file=sys.stderr)
     half = soak._memory[len(soak._memory) // 2 :]

@@ -1,4 +1,4 @@
-"""Runs the mutants of `server.py`, or those whose file or text contains one of the arguments."""
+"""Runs the mutants of `server.py` and `chat.py`, or those whose file or text contains one of the arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from server import MUTANTS, Mutant
+import chat
+import server
+from server import Mutant
+
+MUTANTS = [*server.MUTANTS, *chat.MUTANTS]
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("companion", "headless", "tests/unit", "tests/conftest.py", "tests/listening.py", "pyproject.toml")
