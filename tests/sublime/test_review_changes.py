@@ -20,6 +20,7 @@ PROPOSAL = "".join(CHANGED)
 ROWS = [2, 12, 31]
 """Where the proposal has its changes; the last one is a row that lines are missing before."""
 CHANGES = "qwen_companion.changes"
+GAPS = "qwen_companion.gaps"
 
 
 class ChangesCase(CompanionCase):
@@ -33,7 +34,7 @@ class ChangesCase(CompanionCase):
     def open_changes(self, content: str = PROPOSAL) -> Steps:
         """Open the diff and wait for its marks."""
         yield from self.open_diff(content)
-        yield lambda: self.proposal.get_regions(CHANGES) and self.screen.header(self.proposal)
+        yield lambda: self.regions() and self.screen.header(self.proposal)
         yield 100
 
     def command(self, name: str) -> None:
@@ -47,7 +48,11 @@ class ChangesCase(CompanionCase):
 
     def rows(self) -> list[int]:
         """The rows of the proposal's changes."""
-        return [self.proposal.rowcol(region.begin())[0] for region in self.proposal.get_regions(CHANGES)]
+        return [self.proposal.rowcol(region.begin())[0] for region in self.regions()]
+
+    def regions(self) -> list[sublime.Region]:
+        """The regions of the proposal's changes. One is empty where lines only went."""
+        return sorted(each for key in (CHANGES, GAPS) for each in self.proposal.get_regions(key))
 
     def put_caret(self, row: int) -> None:
         """Put the proposal's caret in a row."""
@@ -83,8 +88,8 @@ class TestMoving(ChangesCase):
             self.command("next_change")
             seen.append(self.row())
         self.assertEqual(seen, [*ROWS, ROWS[0]])
-        self.assertTrue(self.screen.said("Change 3 of 3"))
         self.assertTrue(self.screen.said("Change 1 of 3, from the top again"))
+        self.assertEqual(len([message for message in self.screen.messages if "Change" in message]), 1)
         self.assertEqual(self.window.active_view(), self.proposal)
 
     def test_previous_goes_up_and_from_the_first_change_to_the_last(self) -> Steps:
@@ -99,9 +104,9 @@ class TestMoving(ChangesCase):
     def test_a_change_far_below_is_scrolled_to(self) -> Steps:
         """Issue 3: reachable by a key."""
         yield from self.open_changes("".join([*LINES[:-1], "another end\n"]))
-        self.assertFalse(self.proposal.visible_region().contains(self.proposal.get_regions(CHANGES)[0]))
+        self.assertFalse(self.proposal.visible_region().contains(self.regions()[0]))
         self.command("next_change")
-        yield lambda: self.proposal.visible_region().contains(self.proposal.get_regions(CHANGES)[0])
+        yield lambda: self.proposal.visible_region().contains(self.regions()[0])
 
     def test_a_changed_word_far_to_the_right_is_scrolled_to_on_both_sides(self) -> Steps:
         """Issue 11 §10: both sides scroll sideways together."""
@@ -127,7 +132,7 @@ class TestMoving(ChangesCase):
         """Issue 3: nothing to go to."""
         yield from self.open_changes()
         self.edit(self.proposal, FILE)
-        yield lambda: not self.proposal.get_regions(CHANGES)
+        yield lambda: not self.regions()
         self.put_caret(5)
         self.command("next_change")
         self.assertEqual(self.row(), 5)
@@ -150,7 +155,7 @@ class TestReverting(ChangesCase):
     def test_the_link_at_a_change_reverts_it(self) -> Steps:
         """Issue 3: each change has an annotation with a link."""
         yield from self.open_changes()
-        self.assertEqual(self.screen.annotations(self.proposal), ["↩ revert", "↩ revert", ""])
+        self.assertEqual(self.screen.annotations(self.proposal), ["↩ revert", "↩ revert"])
         fillers = self.screen.phantoms(self.proposal, "qwen_companion.fillers")
         self.assertEqual(fillers, ["↩ restore 2 lines"])
         self.screen.click(self.proposal, self.screen.links(self.proposal)[1])
@@ -253,6 +258,15 @@ class TestReverting(ChangesCase):
         yield lambda: self.screen.said("no change at the caret")
         self.assertEqual(text_of(self.proposal), PROPOSAL)
 
+    def test_the_line_after_a_selected_line_feed_does_not_count(self) -> Steps:
+        """Issue 11 §2: whole lines are selected up to the beginning of the next one, which may be changed."""
+        yield from self.open_changes()
+        self.proposal.sel().clear()
+        self.proposal.sel().add(sublime.Region(*(self.proposal.text_point(row, 0) for row in (ROWS[1] - 1, ROWS[1]))))
+        self.command("revert_change")
+        yield lambda: self.screen.said("no change at the caret")
+        self.assertEqual(text_of(self.proposal), PROPOSAL)
+
     def test_a_revert_that_an_edit_has_overtaken_is_computed_again(self) -> Steps:
         """Issue 11 §2: the text may change while the edits are computed; the command is not dropped."""
         yield from self.open_changes()
@@ -333,7 +347,7 @@ class TestMarks(ChangesCase):
     def test_changed_lines_and_words_are_marked_on_both_sides(self) -> Steps:
         """Issue 3: lines, and the changed words inside a line."""
         yield from self.open_changes()
-        lines = [self.proposal.substr(region) for region in self.proposal.get_regions(CHANGES)]
+        lines = [self.proposal.substr(region) for region in self.regions()]
         self.assertEqual(lines, ["line 3 was here\n", "inserted one\ninserted two\n", ""])
         lines = [self.original.substr(region) for region in self.original.get_regions(CHANGES)]
         self.assertEqual(lines, ["line 3 is here\n", "line 30 is here\nline 31 is here\n"])
@@ -356,9 +370,21 @@ class TestMarks(ChangesCase):
         self.window.focus_view(self.proposal)
         self.proposal.run_command("insert", {"characters": "typed\n"})
         yield lambda: self.rows() == [*ROWS, 70]
-        self.assertEqual(self.proposal.substr(self.proposal.get_regions(CHANGES)[3]), "typed\n")
+        self.assertEqual(self.proposal.substr(self.regions()[3]), "typed\n")
         self.proposal.run_command("undo")
         yield lambda: self.rows() == ROWS
+
+    def test_stale_marks_are_not_drawn(self) -> Steps:
+        """Issue 11: marks of a text that has been edited since would be at wrong lines."""
+        yield from self.open_changes()
+        diffs = loaded("sublime_text.package").adapter().diffs
+        review = diffs.find(self.proposal).review
+        stale = loaded("review.marks").marks(FILE, PROPOSAL.replace("line 90 is", "line 90 was"))
+        diffs.show_marks(review, stale, self.proposal.change_count() - 1)
+        yield 100
+        self.assertEqual(self.rows(), ROWS)
+        diffs.show_marks(review, stale, self.proposal.change_count())
+        yield lambda: self.rows() == [*ROWS, 89]
 
     def test_a_diff_that_nobody_edits_is_compared_once(self) -> Steps:
         """Issue 3, figures: filling a view is an edit to the editor only."""
@@ -439,8 +465,10 @@ class TestMarks(ChangesCase):
             self.assertEqual((row_of(view), row_of(other)), (row, sides[other].index(line)))
 
     def test_sublimes_own_hunk_commands_work_on_the_proposal(self) -> Steps:
-        """Issue 3: the original is the proposal's reference document."""
+        """Issue 3: the original is the reference document. They need `mini_diff`, as the inline diff does."""
         yield from self.open_changes()
+        self.command("toggle_diff_layout")
+        yield lambda: not self.original.is_valid()
         self.proposal.run_command("next_modification")
         self.assertEqual(self.row(), ROWS[0])
         self.proposal.run_command("revert_hunk")
@@ -485,6 +513,7 @@ class TestInline(ChangesCase):
 
     def test_after_an_edit_every_hunk_is_shown_again(self) -> Steps:
         """Issue 9 §5: the editor may show some hunks only, and none with `mini_diff: false` (its issue 4747)."""
+        self.know(inline_diff_shown=True)
         self.set_setting("diff_layout", "inline")
         yield from self._open_inline()
         self.assertIs(self.proposal.settings().get("mini_diff"), True)
@@ -552,7 +581,7 @@ class TestInline(ChangesCase):
         yield from self.done(call)
         yield lambda: diff_views(self.window, "proposal")
         [self.proposal] = diff_views(self.window, "proposal")
-        yield lambda: self.proposal.get_regions(CHANGES) and self.screen.header(self.proposal)
+        yield lambda: self.regions() and self.screen.header(self.proposal)
 
 
 class TestKeys(ChangesCase):

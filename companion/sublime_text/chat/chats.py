@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import webbrowser
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sublime
 
 from ...chat.mentions import mentions
-from ...chat.prompt import Draft
+from ...chat.prompt import Draft, Excerpt
 from ...chat.slash import Instead, translated
 from ..panels import NO_ANSWER, STARTING, say
 from ..windows import CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
 
+SETTLED = 300
+"""Milliseconds after a change of a selection until the bar names it."""
+
 STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
 MOVED = "The button that you clicked has only just come there. Read the question, and click again."
 
@@ -38,11 +42,25 @@ Tell = Callable[[Callable[["Chats"], object]], object]
 class ChatViews:
     """Opens chats, and knows which one a view belongs to. Lives on the UI thread."""
 
-    def __init__(self, focus: Focus, tell: Tell, is_enabled: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        focus: Focus,
+        tell: Tell,
+        is_enabled: Callable[[], bool],
+        context: Callable[[sublime.Window], Excerpt | None],
+    ) -> None:
+        """`context` gives what goes with a prompt of a window by itself."""
         self._focus = focus
+        self._context = context
         self._tell = tell
         self._is_enabled = is_enabled
         self._chats: dict[int, ChatView] = {}
+        self._looking: set[int] = set()
+        """The windows in which the active file is looked at soon."""
+        self.is_away = False
+        """Whether another program has the focus, as far as the editor knows."""
+        self.notify: Callable[[str], object] = lambda _: None
+        """Shows a notification of the system."""
         self.is_starting: Callable[[], bool] = lambda: False
         """Whether the companion doesn't answer yet, but will."""
 
@@ -52,9 +70,14 @@ class ChatViews:
         if chat is None or not chat.view.is_valid():
             return False
         known = {ask.permission.id for ask in chat.render.asks} if chat.render else set[str]()
-        chat.show(render)
+        chat.show(render, is_seen=self.is_seen(chat))
+        if ended := chat.take_ended():
+            say(chat.window, ended)
+            self.notify(ended)
         fresh = next((ask.permission for ask in render.asks if ask.permission.id not in known), None)
-        if fresh and not is_visible(chat.view):
+        if fresh and not self.is_seen(chat):
+            # What is asked may be private: a notification doesn't tell.
+            self.notify(f"{chat.agent} asks in the chat.")
             say(chat.window, f"Qwen Code asks in the chat: {' '.join(fresh.title.split())}")
         return True
 
@@ -112,6 +135,7 @@ class ChatViews:
             chat = None
         if chat:
             chat.activated()
+            self.look_at_context(window)
         if chat is None and self.of(window) is None and self._is_enabled() and view.is_primary():
             self._begin(view, window)
 
@@ -146,6 +170,8 @@ class ChatViews:
             # What is sent would be lost, so it stays in the prompt.
             say(chat.window, STARTING_CHAT if self.is_starting() else NO_ANSWER)
             return
+        self.look_at_context(chat.window)
+        context = chat.context
         if text is None:
             chat.sent()
         if instead := translated(draft.text):
@@ -153,7 +179,30 @@ class ChatViews:
             return
         window, status = chat.window.id(), chat.render.status if chat.render else None
         in_turn = mid_turn and status is not None and status.running is not None
+        # A message into a running turn is a text alone, and so is a command.
+        if context and not in_turn and not draft.text.startswith("/"):
+            draft = replace(draft, excerpts=(*draft.excerpts, context))
         self._tell(lambda chats: chats.send(window, draft, mid_turn=in_turn))
+
+    def look_at_context_soon(self, window: sublime.Window | None) -> None:
+        """The same after a while, since a selection changes often."""
+        if window and window.id() in self._chats and window.id() not in self._looking:
+            self._looking.add(window.id())
+
+            def look() -> None:
+                self._looking.discard(window.id())
+                self.look_at_context(window)
+
+            sublime.set_timeout(look, SETTLED)
+
+    def is_seen(self, chat: ChatView) -> bool:
+        """Whether the person can see a chat, as far as the editor knows."""
+        return is_visible(chat.view) and chat.view.window() == sublime.active_window() and not self.is_away
+
+    def look_at_context(self, window: sublime.Window | None) -> None:
+        """Another file may be active in a window, or something else selected in it."""
+        if window and (chat := self.of(window)):
+            chat.offer(self._context(window))
 
     def _do_instead(self, chat: ChatView, what: Instead) -> None:
         """Do what a slash command is for."""
@@ -172,6 +221,11 @@ class ChatViews:
         """Continue the last turn, which was interrupted or has failed."""
         window = chat.window.id()
         self._tell(lambda chats: chats.go_on(window))
+
+    def show_earlier(self, chat: ChatView) -> None:
+        """Show a page of the turns before the first one that is shown."""
+        window = chat.window.id()
+        self._tell(lambda chats: chats.show_earlier(window))
 
     def reconnect(self, chat: ChatView) -> None:
         """Try again now."""
@@ -196,11 +250,12 @@ class ChatViews:
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
-        chat = ChatView(view, window, lambda href: self._clicked_on(chat, href), lambda: self.redraw(chat))
+        chat = ChatView(view, window, lambda href: self._clicked_with_mouse(chat, href), lambda: self.redraw(chat))
         self._chats[window.id()] = chat
         for draft in drafts:
             chat.take_back(draft)
         self.redraw(chat)
+        self.look_at_context(window)
         sublime.set_timeout(lambda: self._look_at_start(chat), PATIENCE)
         return chat
 
@@ -238,7 +293,11 @@ class ChatViews:
         render = chat.render
         if render is None:
             return []
-        pages = [html.bar(render, chat.attached)]
+        context = chat.context.name if chat.context else ""
+        pages = [
+            html.bar(render, chat.attached, context=context),
+            *([html.EARLIER] if render.status.has_earlier else []),
+        ]
         pages += [html.ask(ask, is_first=at == 0) for at, ask in enumerate(render.asks)]
         found = [item for page in pages for item in html.link_items(page)]
         for block in render.codes:
@@ -248,30 +307,32 @@ class ChatViews:
 
     def use_link(self, chat: ChatView, item: LinkItem) -> None:
         """Do what a click on a link does."""
-        self._follow_link(chat, item.href)
+        self._clicked(chat, item.href)
 
-    def _clicked_on(self, chat: ChatView, href: str) -> None:
+    def _clicked_with_mouse(self, chat: ChatView, href: str) -> None:
         """A click does what its link says, unless it is an answer and the button has moved under the mouse."""
         what, _, of = href.partition(":")
         if what == "vote" and not chat.attention.is_steady(of.partition(":")[2]):
             say(chat.window, MOVED)
         else:
-            self._follow_link(chat, href)
+            self._clicked(chat, href)
 
-    def _follow_link(self, chat: ChatView, href: str) -> None:
+    def _clicked(self, chat: ChatView, href: str) -> None:
         what, _, of = href.partition(":")
         window = chat.window.id()
         match what:
-            case "cancel" | "reconnect" | "go_on" | "confirm_here":
+            case "cancel" | "reconnect" | "go_on" | "confirm_here" | "show_earlier":
                 self._tell(lambda chats: getattr(chats, what)(window))
             case "dequeue" | "unsend":
                 self._tell(lambda chats: getattr(chats, what)(window, of))
             case "suggestion":
                 chat.view.run_command("qwen_companion_chat_suggestion")
-            case "tasks":
-                chat.window.run_command("qwen_companion_chat_tasks")
+            case "tasks" | "changes" | "leave_out":
+                chat.window.run_command(f"qwen_companion_chat_{what}")
             case "detach":
                 chat.detach(int(of))
+            case "to_end":
+                chat.view.show(chat.view.size(), False)
             case "vote" | "answer":
                 self._clicked_on_permission(chat, what, of)
             case "copy" if (text := chat.code_text(of)) is not None:

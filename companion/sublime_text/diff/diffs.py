@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import sublime
 
 from ...review.port import NOT_EDITABLE
-from ..minihtml import safe
 from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_window, is_visible, real_path
 from .actions import ChangeActions
-from .kept import open_kept
+from .kept import RejectedTexts, open_kept
 from .leftovers import clear
+from .listing import SETTING as LIST_SETTING
+from .listing import DiffLists
 from .marks import ANY_GENERATION
 from .view import NUMBER_SETTING, DiffView, Layout
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 GO_KEY = "F8"
 """The key of Go to Diff."""
-REJECTED_KEPT = 20
-"""The number of rejected texts that can be reopened."""
 QUIET = 150
 """Milliseconds without an edit before the changes are marked again."""
 
@@ -51,8 +49,8 @@ class Diffs:
         self._actions: dict[int, ChangeActions] = {}
         self._by_file: dict[str, list[DiffView]] = {}
         """The diffs of each file, by its real path."""
-        self._rejected: deque[tuple[str, str, sublime.Syntax | None]] = deque(maxlen=REJECTED_KEPT)
-        """The texts that were rejected in this run, the latest last: name, text, syntax."""
+        self.lists = DiffLists(self.in_window, self._open_number, self.accept_all, self.reject_all)
+        self.rejected = RejectedTexts()
 
     def open(self, review: Review, marks: Marks | None) -> None:
         """Show a review in its session's window.
@@ -75,7 +73,10 @@ class Diffs:
         is_behind = beside is not None and self.find(beside) is not None
         diff = DiffView(window, group, review, layout, before, lambda href: self._clicked(diff, href))
         self._actions[review.number] = ChangeActions(diff, lambda *args: self._ask_edits(diff, *args))
+        if not self.in_window(window):
+            self.lists.begin(window)
         self._open[review.number] = diff
+        self.lists.changed(window)
         if review.is_here:
             self._by_file.setdefault(real_path(review.file_path), []).append(diff)
         diff.show_marks(marks)
@@ -99,6 +100,7 @@ class Diffs:
         diff = self._open.get(review.number)
         if diff and diff.proposal.is_valid() and diff.proposal.change_count() == version:
             diff.show_marks(marks)
+            self.lists.changed(diff.window)
 
     def apply(self, review: Review, edits: Sequence[Edit], version: int) -> None:
         """The companion has computed the edits of a command on changes."""
@@ -107,11 +109,14 @@ class Diffs:
 
     def close(self, review: Review) -> None:
         """A review has its outcome: close its views and restore the focus, or go on to the next diff."""
+        order = list(self._open.values())
         diff = self._open.pop(review.number, None)
         self._actions.pop(review.number, None)
         if diff is None:
             return
         diff.is_kept = True
+        self.lists.answered(diff)
+        self.lists.changed(diff.window)
         if diff in (same := self._by_file.get(real_path(review.file_path), [])):
             same.remove(diff)
         window = diff.window
@@ -125,23 +130,26 @@ class Diffs:
             other.take_over(diff)
         hidden = [other for other in self.in_window(window) if not other.is_shown]
         diff.close()
-        waiting = [other for other in self.in_window(window) if other.group == diff.group]
-        if was_shown and waiting and not any(other.is_shown for other in waiting):
-            self._go_on(waiting[0], after, takes_focus=goes_on)
+        at = order.index(diff)
+        following = (*order[at + 1 :], *order[:at])
+        waiting = [other for other in following if other.window == window and not other.attention.is_answered]
+        here = [other for other in waiting if other.group == diff.group]
+        if goes_on and waiting:
+            self.show(waiting[0])
+        elif was_shown and here and not any(other.is_shown for other in here):
+            self._uncover(here[0], after)
         else:
             after.restore()
         for other in hidden:
             if other.is_shown:
                 other.attention.came_back()
 
-    def _go_on(self, diff: DiffView, after: FocusBefore, *, takes_focus: bool) -> None:
-        """Show the next diff. It gets the focus if the person has answered in a diff."""
-        if takes_focus:
-            self.show(diff)
-        else:
-            view = after.view
-            diff.show(view if view and is_visible(view) and diff.window.get_view_index(view)[0] == diff.group else None)
-            after.restore()
+    @staticmethod
+    def _uncover(diff: DiffView, after: FocusBefore) -> None:
+        """Show the next diff in the place of one that has closed by itself; the focus goes back to where it was."""
+        view = after.view
+        diff.show(view if view and is_visible(view) and diff.window.get_view_index(view)[0] == diff.group else None)
+        after.restore()
 
     def update_header(self, review: Review) -> None:
         """Something has changed that the header of a diff says."""
@@ -206,18 +214,27 @@ class Diffs:
     def show(self, diff: DiffView) -> None:
         """Go to a diff: show it and focus its proposal."""
         diff.attention.entered()
+        self.lists.changed(diff.window)
         diff.show()
         self._focus.give(diff.window, diff.proposal)
 
-    def show_next(self, window: sublime.Window, view: sublime.View | None) -> None:
-        """Go to the only diff of a window, or to the one after that of a view."""
+    def show_list(self, window: sublime.Window) -> None:
+        """Open the list of a window's diffs, which stays open, and go to it."""
+        self._focus.give(window, self.lists.show(window))
+
+    def _open_number(self, number: int) -> None:
+        if diff := self._open.get(number):
+            self.show(diff)
+
+    def show_next(self, window: sublime.Window, view: sublime.View | None, step: Literal[1, -1] = 1) -> None:
+        """Go to the only diff of a window, or to the one after that of a view, or before it."""
         diffs = self.in_window(window)
         if diffs:
             current = self.find(view) if view else None
             if current is None:
                 self.show(next((diff for diff in diffs if diff.is_shown), diffs[0]))
             else:
-                self.show(diffs[(diffs.index(current) + 1) % len(diffs)])
+                self.show(diffs[(diffs.index(current) + step) % len(diffs)])
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
@@ -230,11 +247,14 @@ class Diffs:
                 diff.attention.focused()
             else:
                 diff.attention.left()
+        self.lists.changed(window)
 
     def clicked(self, view: sublime.View) -> None:
         """The person has clicked into a view."""
         if self._open and (diff := self.find(view)):
             diff.attention.entered()
+        elif view.settings().get(LIST_SETTING):
+            self.lists.open_at_caret(view)
 
     def caret_moved(self, view: sublime.View) -> None:
         """The carets of a view have moved."""
@@ -279,30 +299,12 @@ class Diffs:
 
     def window_closing(self, window: sublime.Window, *, elsewhere: bool) -> None:
         """A window or its project is about to close: keep what the person has edited in its diffs."""
+        if elsewhere:
+            self.lists.forget(window)
         for diff in self.in_window(window):
             if diff.is_edited:
                 others = [other for other in sublime.windows() if other != window] if elsewhere else [window]
                 self._keep(diff, others[0] if others else window)
-
-    def reopen(self, window: sublime.Window) -> None:
-        """Open the text of a diff that was rejected."""
-        kept = list(reversed(self._rejected))
-
-        def picked(index: int) -> None:
-            if index >= 0:
-                open_kept(window, *kept[index], takes_focus=True)
-
-        if len(kept) == 1:
-            picked(0)
-        else:
-            details = [safe(text[:200].strip().partition("\n")[0]) for _, text, _ in kept]
-            items = [sublime.QuickPanelItem(one[0], detail) for one, detail in zip(kept, details, strict=True)]
-            window.show_quick_panel(items, picked)
-
-    @property
-    def has_rejected(self) -> bool:
-        """Whether there is a rejected text to reopen."""
-        return bool(self._rejected)
 
     def clear_leftovers(self, window: sublime.Window) -> list[str]:
         """Sublime has restored a window's views. Close those of old diffs; the result names the tabs that were kept."""
@@ -319,6 +321,7 @@ class Diffs:
                 diff.window.status_message(f"QwenCompanion: {why}")
             else:
                 diff.close()
+        self.lists.close()
         self._open.clear()
         self._actions.clear()
         self._by_file.clear()
@@ -369,13 +372,13 @@ class Diffs:
         return False
 
     def _accept(self, diff: DiffView, text: str) -> None:
-        diff.attention.is_answered = True
+        diff.attention.answer = "accepted"
         self._tell(lambda reviews: reviews.accept(diff.review.number, text))
 
     def _reject_deliberately(self, diff: DiffView) -> None:
-        diff.attention.is_answered = True
+        diff.attention.answer = "rejected"
         if (text := diff.text()) is not None:
-            self._rejected.append((diff.review.name, text, diff.proposal.syntax()))
+            self.rejected.add(diff.review.name, text, diff.proposal.syntax())
             diff.is_kept = True
         self._reject(diff)
 
@@ -407,7 +410,7 @@ class Diffs:
             case "endings":
                 self.keep_endings(diff, keeps=of == "revert")
             case "warnings":
-                diff.window.status_message(f"QwenCompanion: {' · '.join(diff.warnings)}")
+                diff.say_warnings()
             case "reload":
                 self.read_again(diff)
             case _:
