@@ -1,4 +1,4 @@
-"""Runs the mutants of `server.py` and `chat.py`, or those whose file or text contains one of the arguments."""
+"""Runs the mutants of `server.py`, `review.py` and `chat.py`; with arguments those whose file or text has one of them."""
 
 from __future__ import annotations
 
@@ -12,30 +12,21 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import chat
+import review
 import server
-from server import Mutant
+from mutant import Mutant
 
-MUTANTS = [*server.MUTANTS, *chat.MUTANTS]
-
+MUTANTS = [*server.MUTANTS, *review.MUTANTS, *chat.MUTANTS]
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = (
-    "companion",
-    "headless",
-    "tests/unit",
-    "tests/conftest.py",
-    "tests/listening.py",
-    "pyproject.toml",
-    "QwenCompanion Chat.sublime-syntax",
-)
-ALL_LIMIT = 1200
-"""Seconds for the tests of all mutants."""
-LIMIT = 240
+NEEDED = ("companion", "headless", "tests/unit", "tests/sublime", "tests/conftest.py", "tests/listening.py")
+LIMIT = 300
 """Seconds for the tests of one mutant; one that makes them wait for ever is noticed too."""
 
 
 def copy_to(folder: Path) -> None:
     """Copy what the tests need."""
-    for name in NEEDED:
+    files = [path.name for path in ROOT.iterdir() if path.is_file()]
+    for name in (*NEEDED, *files):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -43,15 +34,27 @@ def copy_to(folder: Path) -> None:
             shutil.copy(ROOT / name, folder / name)
 
 
-def passes(folder: Path, tests: tuple[str, ...], limit: float = LIMIT) -> bool:
+def passes(folder: Path, tests: tuple[str, ...]) -> bool:
     """Whether these tests pass."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    in_editor = [test for test in tests if test.startswith("tests/sublime/")]
+    others = [test for test in tests if test not in in_editor]
+    commands = [["pytest", "-x", "-q", "-p", "no:cacheprovider", *others]] if others else []
+    for test in in_editor:
+        path, _, name = test.partition("::")
+        where = ["--package", ".", "--name", "QwenCompanion", "--tests", "tests/sublime", "--pattern", Path(path).name]
+        commands.append(["headless.unittesting", "--failfast", *where, *(["-k", name] if name else [])])
+    return all(run_tests(folder, command) for command in commands)
+
+
+def run_tests(folder: Path, arguments: list[str]) -> bool:
+    """Whether the tests of one runner pass."""
+    command = [sys.executable, "-m", *arguments]
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit, check=False)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT, check=False)
     except subprocess.TimeoutExpired:
         return False
     if done.returncode not in (0, 1, 3):  # 3: a test took too long
-        sys.exit(f"The tests {' '.join(tests)} could not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        sys.exit(f"The tests {' '.join(arguments)} could not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.returncode == 0
 
 
@@ -78,8 +81,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         copy_to(folder)
-        if not passes(folder, tuple(sorted({test for one in chosen for test in one.tests})), ALL_LIMIT):
-            sys.exit("The tests fail without any mutant.")
+        for test in sorted({test for one in chosen for test in one.tests}):
+            if not passes(folder, (test,)):
+                sys.exit(f"{test} fails without any mutant.")
         for number, mutant in enumerate(chosen, 1):
             started = time.monotonic()
             noticed = is_noticed(folder, mutant)

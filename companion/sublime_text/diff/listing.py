@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
@@ -33,16 +34,15 @@ class Row(NamedTuple):
     counts: Tally | None
     state: str
     cli: str
-    path: str
+    where: str
+    """The file's folder in the window's folder, empty for that itself; the whole path of a file elsewhere."""
 
     @classmethod
     def of(cls, diff: DiffView, answer: str = "") -> Row:
         """The row of a diff, with the answer that it got."""
-        review = diff.review
-        state = answer or state_of(diff)
-        return cls(
-            None if answer else review.number, review.name, diff.counts, state, review.owner.cli, review.file_path
-        )
+        review, where = diff.review, _where(diff.review.file_path, diff.window)
+        number, state = (None, answer) if answer else (review.number, state_of(diff))
+        return cls(number, review.name, diff.counts, state, review.owner.cli, where)
 
 
 def state_of(diff: DiffView) -> str:
@@ -130,6 +130,62 @@ class DiffList:
             self._phantoms.update(links if waiting else [])
 
 
+class DiffLists:
+    """The lists of all windows. `in_window` gives the diffs of one, `opened` shows the diff of a review."""
+
+    def __init__(
+        self,
+        in_window: Callable[[sublime.Window], Sequence[DiffView]],
+        opened: Callable[[int], object],
+        accept_all: Callable[[sublime.Window], object],
+        reject_all: Callable[[sublime.Window], object],
+    ) -> None:
+        self._in_window = in_window
+        self._opened = opened
+        self._acts = {"accept_all": accept_all, "reject_all": reject_all}
+        self._lists: dict[int, DiffList] = {}
+
+    def begin(self, window: sublime.Window) -> None:
+        """A diff opens while none waits."""
+        self._of(window).begin()
+
+    def answered(self, diff: DiffView) -> None:
+        """A diff has its outcome."""
+        if listed := self._lists.get(diff.window.id()):
+            listed.answered(diff, diff.attention.answer or "closed")
+
+    def changed(self, window: sublime.Window) -> None:
+        """Something that a list says may have changed."""
+        if listed := self._lists.get(window.id()):
+            listed.changed()
+
+    def show(self, window: sublime.Window) -> sublime.View:
+        """Open the list of a window."""
+        return self._of(window).show()
+
+    def open_at_caret(self, view: sublime.View) -> None:
+        """Show the diff in the caret's row of a list."""
+        for listed in self._lists.values():
+            if listed.view == view:
+                listed.open_at_caret()
+
+    def forget(self, window: sublime.Window) -> None:
+        """A window closes."""
+        self._lists.pop(window.id(), None)
+
+    def close(self) -> None:
+        """The package is unloaded."""
+        for listed in self._lists.values():
+            listed.close()
+        self._lists.clear()
+
+    def _of(self, window: sublime.Window) -> DiffList:
+        if window.id() not in self._lists:
+            act = lambda href: self._acts[href](window)  # noqa: E731
+            self._lists[window.id()] = DiffList(window, lambda: self._in_window(window), self._opened, act)
+        return self._lists[window.id()]
+
+
 def _title(waiting: int, files: int) -> str:
     if not files:
         return "No diff waits."
@@ -146,7 +202,15 @@ def _lines(rows: Sequence[Row]) -> list[str]:
     widths = [max(map(len, column), default=0) for column in zip(*cells, strict=True)]
     widths[:1] = [min(widths[0], NAME_LENGTH)] if widths else []
     lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in cells]
-    return [f"  {'  '.join(line)}  {_one_line(row.path)}".rstrip() for line, row in zip(lines, rows, strict=True)]
+    return [f"  {'  '.join(line)}  {_one_line(row.where)}".rstrip() for line, row in zip(lines, rows, strict=True)]
+
+
+def _where(path: str, window: sublime.Window) -> str:
+    for folder in window.folders():
+        if (found := PurePath(path)).is_relative_to(folder):
+            parent = found.relative_to(folder).parent
+            return "" if parent == PurePath() else str(parent)
+    return path
 
 
 def _one_line(text: str) -> str:
