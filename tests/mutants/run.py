@@ -1,4 +1,4 @@
-"""Runs the mutants of `server.py`, `review.py` and `chat.py`; with arguments those whose file or text has one of them."""
+"""Runs the mutants of `server.py`, `review.py` and `chat.py`, or those whose file or text has one of the arguments."""
 
 from __future__ import annotations
 
