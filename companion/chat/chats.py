@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Literal
 
-from ..daemon.answers import Session, SessionInfo
+from ..conversation.sessions import Session, SessionInfo
 from ..daemon.errors import AlreadyAnsweredError, DaemonError, MissingFeatureError, NotConnectedError, SessionGoneError
 from ..daemon.locality import page
 from ..daemon.process import launch

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from ..conversation import agent, events
 from ..conversation.conversation import Conversation
+from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot
 from ..daemon.address import Address, resolve, starts_own
-from ..daemon.answers import Session
 from ..daemon.client import Client, load
 from ..daemon.errors import (
     BusyError,

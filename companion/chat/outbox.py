@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ..conversation.conversation import Conversation
+from ..conversation.sessions import Session
 from ..conversation.snapshot import Unsent
-from ..daemon.answers import Session
 from ..daemon.client import Block, Client
 from ..daemon.errors import DaemonError, MissingFeatureError, StreamLostError, UnsendableError
 from . import prompt

@@ -11,8 +11,8 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any
 
 from ..conversation.conversation import Conversation
+from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status
-from ..daemon.answers import Session
 from ..daemon.client import Client
 from ..daemon.errors import DaemonError, NotConnectedError
 from ..daemon.process import launch

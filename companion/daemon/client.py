@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 
 from ..conversation.conversation import Choices, Cursor, History
+from ..conversation.sessions import Session, SessionInfo
 from ..conversation.snapshot import ContextWindow, Queued
 from ..libraries.loading import loading
 from . import answers
 from .address import Address
-from .answers import Capabilities, Session, SessionInfo
+from .answers import Capabilities
 from .errors import (
     AlreadyAnsweredError,
     MissingFeatureError,

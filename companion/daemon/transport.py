@@ -16,8 +16,8 @@ from typing import Any, cast
 import httpx2
 
 from ..conversation.events import Envelope, read_envelope
+from ..conversation.sessions import Session
 from .address import Address
-from .answers import Session
 from .errors import (
     DaemonError,
     NotADaemonError,

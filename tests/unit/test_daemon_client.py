@@ -11,11 +11,11 @@ import pytest
 
 from companion.chat import prompt
 from companion.conversation.conversation import Cursor
+from companion.conversation.sessions import Session
 from companion.conversation.snapshot import ContextWindow, Queued
 from companion.daemon import client as client_module
 from companion.daemon import errors, transport
 from companion.daemon.address import DEFAULT_URL, Address, Token, resolve, starts_own
-from companion.daemon.answers import Session
 from companion.daemon.client import Client
 from companion.daemon.errors import DaemonError
 

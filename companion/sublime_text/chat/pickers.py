@@ -21,8 +21,8 @@ from ..windows import is_code
 from .commands import _ChatCommand, begin, have_chat
 
 if TYPE_CHECKING:
+    from ...conversation.sessions import SessionInfo
     from ...conversation.snapshot import Choice
-    from ...daemon.answers import SessionInfo
     from ..adapter import Adapter
     from .view import ChatView
 
