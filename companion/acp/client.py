@@ -108,6 +108,8 @@ class AgentClient:
         self._settings = wire.Settings(wire.Opened())
         self._replay: list[Envelope] | None = None
         """What a session's history has brought, while it is loaded."""
+        self._past: Envelope | None = None
+        """The last event of a history that goes on after the answer to its request, as with Gemini CLI 0.61."""
         self._numbers = itertools.count(1)
         self._asked: dict[str, asyncio.Future[tuple[str | None, Mapping[str, str]]]] = {}
         self._shown_in: dict[str, Mapping[str, Any]] = {}
@@ -211,7 +213,7 @@ class AgentClient:
         abilities = self.agent.abilities
         if not self.has("load"):
             raise self._missing("resume a conversation")
-        self._session, self._replay = session.id, []
+        self._session, self._replay, self._past = session.id, [], None
         method = "session/load" if abilities.load_session else "session/resume"
         params = {"sessionId": session.id, "cwd": session.folder or self.folder, "mcpServers": list(self._servers())}
         try:
@@ -403,8 +405,9 @@ class AgentClient:
             self._settings.update((wire.read(wire.OptionsUpdate, update) or wire.OptionsUpdate()).options)
             self._choices_changed()
             return
-        if kind == "user_message_chunk" and self._replay is None and self._prompts.running:
-            return  # the prompt's echo
+        is_echo = self._replay is None and self._prompts.running
+        if kind == "user_message_chunk" and (is_echo or extensions.is_own_context(update)):
+            return
         for terminal in updates.terminals(update):
             self._shown_in[terminal] = {**self._shown_in.get(terminal, {}), **update}
         event = updates.read(update, self._output)
@@ -413,14 +416,20 @@ class AgentClient:
         self._publish(event)
 
     def _publish(self, event: events.Event) -> None:
-        if self._replay is not None:
-            self._replay.append(self._replayed(event, self._replay))
-        else:
+        if self._prompts.running:
+            self._past = None
             self._stream.publish(event, self._prompts.running)
+            return
+        last, self._past = self._past, self._replayed(event, self._past)
+        if self._replay is not None:
+            self._replay.append(self._past)
+            return
+        self._stream.publish(event, self._past.prompt)
+        if self._past.prompt and (last is None or last.prompt != self._past.prompt):
+            self._stream.publish(events.TurnCompleted(), self._past.prompt)
 
-    def _replayed(self, event: events.Event, before: list[Envelope]) -> Envelope:
+    def _replayed(self, event: events.Event, last: Envelope | None) -> Envelope:
         """An event of a history. A prompt after anything else begins a turn."""
-        last = before[-1] if before else None
         prompt = last.prompt if last else None
         if isinstance(event, agent.UserChunk) and not (last and isinstance(last.event, agent.UserChunk)):
             prompt = event.meta.prompt_id or event.meta.record_id or f"{self._session}-{next(self._numbers)}"

@@ -82,9 +82,9 @@ class AnswerError(AgentError):
 
     def __init__(self, agent: str, code: int, message: str) -> None:
         self.code = code
-        self.message = message
+        self.message = message.rstrip(".")
         """In the agent's words."""
-        super().__init__(f"{agent} refuses: {message.rstrip('.') or f'error {code}'}.")
+        super().__init__(f"{agent} refuses: {self.message or f'error {code}'}.")
 
 
 class RequestError(Exception):

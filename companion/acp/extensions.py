@@ -1,6 +1,6 @@
-"""Qwen Code's own names beyond the protocol. No other module of this room knows them; other agents never send them.
+"""What single agents do beyond the protocol, with their own names. No other module of this room knows them.
 
-Seen in Qwen Code 0.24.4: `chunks/acpAgent-*.js`.
+Seen in Qwen Code 0.24.4 (`chunks/acpAgent-*.js`) and Gemini CLI 0.61.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from ..conversation.agent import as_object
 from .wire import AuthMethod
 
 DRAIN = "craft/drainMidTurnQueue"
-"""Asks between two steps of a turn for messages that the person has sent into it."""
+"""Qwen Code asks between two steps of a turn for messages that the person has sent into it."""
+_CONTEXT = ("<session_context>", "</session_context>")
 
 
 def drained(messages: Sequence[str]) -> Mapping[str, Any]:
     """The answer to `DRAIN`."""
-    return {"messages": list(messages), "items": [], "hasQueuedPrompt": False}
+    return {"messages": list(messages), "hasQueuedPrompt": False}
 
 
 def written(params: Mapping[str, Any]) -> tuple[bool, bool]:
@@ -38,6 +39,12 @@ def sign_in_arguments(method: AuthMethod, raw: Mapping[str, Any]) -> tuple[str, 
     if meta.get("type") != "terminal" or not isinstance(arguments, list):
         return None
     return tuple(each for each in cast("list[object]", arguments) if isinstance(each, str))
+
+
+def is_own_context(update: Mapping[str, Any]) -> bool:
+    """Whether a prompt of a history is what Gemini CLI has told its model, not the person's words."""
+    text = as_object(update.get("content")).get("text")
+    return isinstance(text, str) and text.startswith(_CONTEXT[0]) and text.rstrip().endswith(_CONTEXT[1])
 
 
 def _meta(fields: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -61,6 +61,15 @@ class Agents:
         async with talking(self.command, str(self.folder), self.environment, session=session, editor=editor) as talk:
             yield talk
 
+    def age(self, session: str) -> None:
+        """Make a session older than a minute.
+
+        Gemini CLI 0.61 names its file after the minute, and empties the one that it is about to resume in the same one.
+        """
+        chats = self.place.home.home / ".gemini" / "tmp"
+        for path in chats.glob(f"*/chats/session-*-{session[:8]}.jsonl"):
+            path.rename(path.with_name(f"session-2026-01-01T00-00-{session[:8]}.jsonl"))
+
     def edit(self, path: Path, old: str, new: str) -> Call:
         arguments = {"file_path": str(path), "old_string": old, "new_string": new}
         more = {"instruction": "Replace it."} if self.name == "gemini" else {}
@@ -93,7 +102,7 @@ def agent(request: pytest.FixtureRequest) -> Iterator[Agents]:
 def test_a_prompt_streams_its_answer(agent: Agents):
     async def test():
         async with agent.talk() as talk:
-            script = agent.place.model.speech("One ", "two ", "three.", thoughts=("Hm. ",), pause=0.1)
+            script = agent.place.model.speech("One ", "two ", "three.", thoughts=("Hm. ",))
             turn = await talk.done(await talk.ask(f"Count {script.tag}"))
             assert (turn.state, said(turn)) == ("done", "One two three.")
             assert said(turn, "user") == f"Count {script.tag}"
@@ -225,8 +234,9 @@ def test_a_conversation_is_resumed_after_a_restart(agent: Agents):
             script = agent.place.model.speech("The answer.")
             await talk.done(await talk.ask(f"Question {script.tag}"))
             session = talk.session.id
+        agent.age(session)
         async with agent.talk(session) as talk:
-            await until(lambda: talk.conversation.turns)
+            await until(lambda: talk.conversation.turns and said(talk.conversation.turns[0]))
             turn = talk.conversation.turns[0]
             assert said(turn, "user").startswith("Question")
             assert "The answer." in said(turn)

@@ -140,6 +140,29 @@ def session_load(params):
     run(test())
 
 
+def test_a_history_that_comes_after_the_answer_has_its_turns_too(project: Path, tmp_path: Path):
+    script = """
+def session_load(params):
+    say("one", "user_message_chunk")
+    number = [each["id"] for each in seen if each.get("method") == "session/load"][-1]
+    send(id=number, result={})
+    say("answer to one")
+    say("two", "user_message_chunk"); say("answer to two")
+    return "silence"
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project), session="s") as talk:
+            await until(lambda: len(talk.conversation.turns) == 2 and said(talk.conversation.turns[1]))
+            assert [(said(turn, "user"), said(turn), turn.state) for turn in talk.conversation.turns] == [
+                ("one", "answer to one", "done"),
+                ("two", "answer to two", "done"),
+            ]
+            assert (await talk.done(await talk.ask("three"))).state == "done"
+
+    run(test())
+
+
 def test_a_session_that_is_gone_or_can_not_be_loaded_is_said(project: Path, tmp_path: Path):
     gone = 'def session_load(params): raise Failure(-32002, "no such session")'
     never = 'def initialize(params): return {"protocolVersion": 1}'
