@@ -9,6 +9,7 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
     del sys.modules[_name]
 
 from .companion.sublime_text import package  # noqa: E402
+from .companion.sublime_text.chat.background import QwenCompanionChatTasksCommand  # noqa: E402
 from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatAnswerCommand,
     QwenCompanionChatCancelCommand,
@@ -30,8 +31,14 @@ from .companion.sublime_text.chat.listener import (  # noqa: E402
     QwenCompanionChatCompleteCommand,
     QwenCompanionChatListener,
 )
+from .companion.sublime_text.chat.past import (  # noqa: E402
+    QwenCompanionChatForkCommand,
+    QwenCompanionChatRewindCommand,
+    QwenCompanionChatSuggestionCommand,
+)
 from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatAddCommand,
+    QwenCompanionChatEffortCommand,
     QwenCompanionChatModeCommand,
     QwenCompanionChatModelCommand,
     QwenCompanionChatPictureCommand,
@@ -54,10 +61,12 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionPreviousChangeCommand,
     QwenCompanionRejectAllCommand,
     QwenCompanionRejectDiffCommand,
+    QwenCompanionReloadDiffCommand,
     QwenCompanionReopenRejectedCommand,
     QwenCompanionRestoreChangeCommand,
     QwenCompanionRevertChangeCommand,
     QwenCompanionToggleDiffLayoutCommand,
+    QwenCompanionToggleLineEndingsCommand,
 )
 from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand  # noqa: E402
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
@@ -91,8 +100,10 @@ __all__ = (
     "QwenCompanionChatCompleteCommand",
     "QwenCompanionChatContinueCommand",
     "QwenCompanionChatEditCommand",
+    "QwenCompanionChatEffortCommand",
     "QwenCompanionChatFolderCommand",
     "QwenCompanionChatFollowCommand",
+    "QwenCompanionChatForkCommand",
     "QwenCompanionChatHomeCommand",
     "QwenCompanionChatLinksCommand",
     "QwenCompanionChatListener",
@@ -102,8 +113,11 @@ __all__ = (
     "QwenCompanionChatPictureCommand",
     "QwenCompanionChatRecallCommand",
     "QwenCompanionChatReconnectCommand",
+    "QwenCompanionChatRewindCommand",
     "QwenCompanionChatSendCommand",
     "QwenCompanionChatSessionsCommand",
+    "QwenCompanionChatSuggestionCommand",
+    "QwenCompanionChatTasksCommand",
     "QwenCompanionChatTypeCommand",
     "QwenCompanionChatUndoCommand",
     "QwenCompanionCheckEditCommand",
@@ -122,6 +136,7 @@ __all__ = (
     "QwenCompanionPreviousChangeCommand",
     "QwenCompanionRejectAllCommand",
     "QwenCompanionRejectDiffCommand",
+    "QwenCompanionReloadDiffCommand",
     "QwenCompanionReopenRejectedCommand",
     "QwenCompanionRepairLibrariesCommand",
     "QwenCompanionRestoreChangeCommand",
@@ -137,6 +152,7 @@ __all__ = (
     "QwenCompanionTerminalListener",
     "QwenCompanionTerminalOpenedCommand",
     "QwenCompanionToggleDiffLayoutCommand",
+    "QwenCompanionToggleLineEndingsCommand",
     "plugin_loaded",
     "plugin_unloaded",
 )

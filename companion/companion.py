@@ -47,6 +47,7 @@ class Companion:
         self.reviews.settings_of = self._settings_of
         self.reviews.on_change = self._status_changed
         self.chats = Chats(editor, self.reviews)
+        self.chats.told_of = lambda window: self._settings_of(window).told
         self.chats.on_change = self._status_changed
         self._editor = editor
         self._settings = settings

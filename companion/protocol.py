@@ -6,6 +6,7 @@ Field names are camelCase on the wire. A field without a value is left out, neve
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr, TypeAdapter
@@ -91,21 +92,29 @@ class DiffAcceptedParams(DiffOutcomeParams):
     content: str
 
 
-class ContextUpdate(_Message):
+class _Notification(_Message):
+    @cached_property
+    def event(self) -> bytes:
+        """The notification as an event of a session's stream. It is made once for all sessions."""
+        message = self.model_dump_json(by_alias=True, exclude_none=True)
+        return b'event: message\r\ndata: {"jsonrpc":"2.0",' + message.encode().removeprefix(b"{") + b"\r\n\r\n"
+
+
+class ContextUpdate(_Notification):
     """Notification: the context has changed."""
 
     method: Literal["ide/contextUpdate"] = "ide/contextUpdate"
     params: IdeContext
 
 
-class DiffAccepted(_Message):
+class DiffAccepted(_Notification):
     """Notification: the person has accepted a diff."""
 
     method: Literal["ide/diffAccepted"] = "ide/diffAccepted"
     params: DiffAcceptedParams
 
 
-class DiffRejected(_Message):
+class DiffRejected(_Notification):
     """Notification: the person has rejected a diff."""
 
     method: Literal["ide/diffRejected"] = "ide/diffRejected"

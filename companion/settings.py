@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
+from .told import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
+
 FILE = "QwenCompanion.sublime-settings"
 PROJECT_KEY = "QwenCompanion"
 """The key in a project's `settings` that holds the package's settings for that project."""
@@ -28,6 +30,15 @@ class Settings:
     """A longer text, in characters, opens without marks."""
     max_marked_lines: int = 100_000
     """A text with more lines opens without marks."""
+    context: Level = "all"
+    """How much a CLI or a chat is told by itself."""
+    context_exclude: tuple[str, ...] = DEFAULT_EXCLUDE
+    """Globs of files of which it is told nothing."""
+
+    @property
+    def told(self) -> Told:
+        """What may be told of the files."""
+        return Told(self.context, self.context_exclude)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,8 @@ PROJECT = "https://github.com/QwenCompanion/QwenCompanion"
 """Where the package's code, its issues and its releases are."""
 REPOSITORY = f"{PROJECT}/releases/latest/download/repository.json"
 """What a person adds to Package Control: the package, and the libraries that the default channel lacks."""
+_CONTEXT = "context"
+_EXCLUDE = "context_exclude"
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
 
@@ -72,6 +85,8 @@ class Setting:
     """Whether a text is allowed as well."""
     is_secret: bool = False
     """Whether messages must not show its value."""
+    if_wrong: str | None = None
+    """The text that is used instead of a wrong value; None for the default."""
 
     @property
     def type(self) -> type:
@@ -113,6 +128,9 @@ _WORDS: dict[type, tuple[str, ...]] = {
 TABLE = (
     # Never in a project: a folder must not declare itself trusted.
     Setting("is_trusted", _DEFAULTS.is_trusted, optional=True, kind=bool),
+    # A project can only make these two stricter.
+    Setting("context", _DEFAULTS.context, choices=LEVELS, in_projects=True, if_wrong="off"),
+    Setting("context_exclude", list(_DEFAULTS.context_exclude), in_projects=True),
     Setting("show_diffs", _DEFAULTS.show_diffs, in_projects=True),
     Setting("diff_layout", "side_by_side", choices=("side_by_side", "inline"), in_projects=True),
     Setting("max_marked_bytes", _DEFAULTS.max_marked_bytes, in_projects=True),
@@ -160,7 +178,9 @@ class Values:
     @property
     def settings(self) -> Settings:
         """The settings of the companion."""
-        return Settings(**{each.name: self.by_name[each.name] for each in fields(Settings)})
+        values: dict[str, Any] = {each.name: self.by_name[each.name] for each in fields(Settings)}
+        values[_EXCLUDE] = tuple(values[_EXCLUDE])
+        return Settings(**values)
 
     @property
     def daemon(self) -> DaemonSettings:
@@ -181,9 +201,12 @@ def read(get: Callable[[str], object]) -> Values:
     problems: list[Problem] = []
     for setting in TABLE:
         value = get(setting.name)
-        if value is not None and not setting.allows(value):
-            problems.append(Problem(FILE, setting.name, _wrong(setting, value, "the default is used")))
-            value = None
+        if value is not None and setting.name == _EXCLUDE:
+            value = _globs(value, FILE, problems)
+        elif value is not None and not setting.allows(value):
+            instead = f"“{setting.if_wrong}” is used" if setting.if_wrong else "the default is used"
+            problems.append(Problem(FILE, setting.name, _wrong(setting, value, instead)))
+            value = setting.if_wrong
         values[setting.name] = setting.default if value is None else value
     return Values(values, tuple(problems))
 
@@ -203,11 +226,24 @@ def overridden(base: Values, project: object, file: str) -> Values:
             problems.append(Problem(file, name, f"“{name}” is no setting of QwenCompanion."))
         elif not setting.in_projects:
             problems.append(Problem(file, name, f"“{name}” can't be set for a project."))
+        elif name == _EXCLUDE:
+            values[name] = list(dict.fromkeys([*values[name], *_globs(value, file, problems)]))
         elif not setting.allows(value):
-            problems.append(Problem(file, name, _wrong(setting, value, "the user's setting is used")))
+            instead = f"“{setting.if_wrong}” is used" if setting.if_wrong else "the user's setting is used"
+            problems.append(Problem(file, name, _wrong(setting, value, instead)))
+            values[name] = setting.if_wrong or values[name]
+        elif name == _CONTEXT and stricter(value, values[name]) != value:
+            why = f"“{name}” can only be made stricter by a project; “{values[name]}” is used, not “{value}”."
+            problems.append(Problem(file, name, why))
         else:
             values[name] = value
     return Values(values, tuple(problems))
+
+
+def _globs(value: object, file: str, problems: list[Problem]) -> list[str]:
+    globs, wrong = read_globs(value)
+    problems += [Problem(file, _EXCLUDE, why) for why in wrong]
+    return list(globs)
 
 
 def _wrong(setting: Setting, value: object, instead: str) -> str:

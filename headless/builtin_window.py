@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from headless import jsonc
+from headless import jsonc, variations
 from headless.builtin import application_command, window_command
 from headless.paths import platform_title
 
@@ -25,6 +25,9 @@ def save_all(app: Editor, window: WindowState, **_: Any) -> None:
 @window_command
 def close(app: Editor, window: WindowState) -> None:
     """Close the tabs that are shown in the focused group."""
+    if variations.chosen("close-selected") == "one":
+        close_file(app, window)
+        return
     for sheet in list(window.group.selected):
         app.tabs.close_sheet(sheet)
 
@@ -83,6 +86,7 @@ def show_panel(app: Editor, window: WindowState, panel: str, toggle: bool = Fals
         hide_panel(app, window)
     else:
         window.active_panel = panel
+        window.is_panel_fresh = True
 
 
 @window_command

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from functools import lru_cache
 
 from headless.buffer import TextBuffer
 from headless.changes import Span
@@ -24,12 +25,22 @@ class Hunk:
             return "deleted"
         return "modified" if self.old else "inserted"
 
+    @property
+    def old_lines(self) -> list[str]:
+        """The lines of `old`, without their ends."""
+        return self.old.removesuffix("\n").split("\n") if self.old else []
+
 
 def hunks(buffer: TextBuffer) -> list[Hunk]:
     """What has changed since the reference document; nothing if there is none."""
-    if buffer.reference is None or buffer.reference == buffer.text:
-        return []
-    old, new = _lines(buffer.reference), _lines(buffer.text)
+    return [] if buffer.reference is None else list(_hunks(buffer.reference, buffer.text))
+
+
+@lru_cache(maxsize=8)
+def _hunks(reference: str, text: str) -> tuple[Hunk, ...]:
+    if reference == text:
+        return ()
+    old, new = _lines(reference), _lines(text)
     # Equal ends are cut off first: difflib is slow, and most of a file is as it was.
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:
@@ -38,11 +49,11 @@ def hunks(buffer: TextBuffer) -> list[Hunk]:
     while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
     matcher = difflib.SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
-    return [
+    return tuple(
         Hunk(head + j1, j2 - j1, "".join(old[head + i1 : head + i2]))
         for tag, i1, i2, j1, j2 in matcher.get_opcodes()
         if tag != "equal"
-    ]
+    )
 
 
 def _lines(text: str) -> list[str]:

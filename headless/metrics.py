@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headless import diff, variations
 from headless.api.flags import PhantomLayout
 from headless.window import ViewState
 
@@ -18,6 +19,9 @@ class _Rows:
         folds = ((row(min(span)), row(max(span))) for span in sorted(view.folds, key=min))
         self.hidden = [(first + 1, last - first) for first, last in folds if last > first]
         """For each fold over several lines: the first row it hides, and how many."""
+        is_inline = view.inline_diff and variations.chosen("inline-diff") == "shown"
+        self._gone = [(each.row, len(each.old_lines)) for each in diff.hunks(view.buffer)] if is_inline else []
+        """The rows above which an inline diff shows lines that are gone, and how many."""
         self._phantoms = [
             (row(min(phantom.span)), phantom.height)
             for phantom in view.phantoms.values()
@@ -32,6 +36,7 @@ class _Rows:
                 break
             lines -= min(count, row - first + 1)
         lines += sum(height for at, height in self._phantoms if at < row)
+        lines += sum(count for at, count in self._gone if at <= row)
         return lines * LINE_HEIGHT
 
 

@@ -68,14 +68,16 @@ class ViewPicture:
         self._first, self._last = self._rows[0], self._rows[-1] + 1
         self._bounds = lines.start(self._first), lines.start(self._last)
         self._hunks = diff.hunks(self._buffer)
+        is_inline = view.inline_diff and variations.chosen("inline-diff") == "shown"
+        self._gone = {hunk.row: hunk.old_lines for hunk in self._hunks} if is_inline else {}
+        self._cut += len(self._gone.get(self._first, ())) * LINE_HEIGHT
         self._phantoms = self._phantoms_by_row()
         self._annotations = self._annotations_by_row()
 
     def page(self) -> str:
         """The view's box."""
         marks = self._marks()
-        hunks = {hunk.row: hunk for hunk in self._hunks} if self._view.inline_diff else {}
-        rows = "".join(self._deleted_rows(hunks.get(row)) + self._row(row, marks) for row in self._rows)
+        rows = "".join(self._deleted_rows(row) + self._row(row, marks) for row in self._rows)
         if self._cut > 0:
             rows = f'<div style="margin-top: -{self._cut:g}px">{rows}</div>'
         digits = max(2, len(str(self._buffer.lines.count())))
@@ -93,7 +95,8 @@ class ViewPicture:
             if regions.scope and not regions.flags & RegionFlags.HIDDEN:
                 colour = self._scheme.foreground(regions.scope)
                 for span in self._seen(regions.spans):
-                    self._mark_region(marks, span, colour, regions.flags)
+                    fill = self._scheme.background(regions.scope) or _fill(colour)
+                    self._mark_region(marks, span, colour, fill, regions.flags)
                     if regions.icon:
                         marks.icons[self._buffer.lines.row(min(span))] = colour
         self._mark_diff(marks)
@@ -111,14 +114,13 @@ class ViewPicture:
                 if end > self._bounds[0] and start < self._bounds[1]:
                     marks.spans.append((start, end, f"color: {colour}"))
 
-    def _mark_region(self, marks: Marks, span: tuple[int, int], colour: str, flags: int) -> None:
+    def _mark_region(self, marks: Marks, span: tuple[int, int], colour: str, fill: str, flags: int) -> None:
         start, end = min(span), max(span)
         underline = next((line for flag, line in _UNDERLINES.items() if flags & flag), None)
         if underline:
             css = f"text-decoration: underline {underline} {colour}"
             marks.spans.append((start, end, css))
         if not flags & RegionFlags.DRAW_NO_FILL:
-            fill = _fill(colour)
             for row, whole, part in self._by_row(start, end):
                 if whole:
                     marks.rows[row] = fill
@@ -146,7 +148,7 @@ class ViewPicture:
             colour = self._scheme.colours[_DIFF_COLOURS[hunk.kind]]
             for row in range(hunk.row, hunk.row + max(1, hunk.count)):
                 marks.icons.setdefault(row, colour)
-                if self._view.inline_diff and hunk.count:
+                if hunk.row in self._gone and hunk.count:
                     marks.rows[row] = _fill(self._scheme.colours["greenish"])
 
     def _mark_selection(self, marks: Marks) -> None:
@@ -183,12 +185,10 @@ class ViewPicture:
                 start, end = last, max(end, self._buffer.row_span(self._buffer.lines.row(last))[1])
         return "".join([*pieces, self._text(start, end, marks)])
 
-    def _deleted_rows(self, hunk: diff.Hunk | None) -> str:
-        """What the reference document has in the place of a hunk, as the inline diff shows it."""
-        if hunk is None or not hunk.old:
-            return ""
+    def _deleted_rows(self, row: int) -> str:
+        """What the reference document has in the place of the hunk of a row, as the inline diff shows it."""
         css = f"background: {_fill(self._scheme.colours['redish'])}"
-        lines = hunk.old.removesuffix("\n").split("\n")
+        lines = self._gone.get(row, [])
         number = '<span class="number"></span>'
         return "".join(f'<div class="row" style="{css}">{number}<pre>{html.escape(line)}</pre></div>' for line in lines)
 

@@ -37,6 +37,23 @@ class Scheme:
                 best, found = value, name
         return self.colours[found]
 
+    def background(self, scope: str) -> str | None:
+        """The colour behind a scope, in CSS; None if no rule has one."""
+        best, found = 0, None
+        for selector, name, percent in _BACKGROUNDS:
+            value = scopes.score(scope, selector)
+            if value > best:
+                best, found = value, f"color-mix(in srgb, {self.colours[name]} {percent}%, transparent)"
+        return found
+
+
+# The editor's own schemes have these for its inline diff.
+_BACKGROUNDS = (
+    ("diff.inserted", "greenish", 15),
+    ("diff.inserted.char", "greenish", 30),
+    ("diff.deleted", "redish", 15),
+    ("diff.deleted.char", "redish", 30),
+)
 
 _RULES = (
     ("comment", "comment"),

@@ -149,6 +149,7 @@ class Tabs:
             group.select([sheet])
         window.active_group = number
         window.panel_view = None
+        window.is_panel_fresh = False
         self._app.focus_changed()
         if variations.chosen("focus-raises-window") == "yes" and window is not self._app.active_window():
             self._app.bring_to_front(window)
@@ -159,11 +160,16 @@ class Tabs:
         if view.sheet is not None:
             self.focus(view.sheet)
         elif window is not None and view in window.all_views():
+            if variations.chosen("panel-focus") == "no" and not window.is_panel_fresh:
+                return
             window.panel_view = view
             self._app.focus_changed()
 
     def select(self, window: WindowState, sheets: list[SheetState]) -> None:
         """Show `sheets` in their groups; groups without any of them keep what they show."""
+        if sheets and variations.chosen("select-sheets-groups") == "first-group":
+            first = window.group_of(sheets[0])
+            sheets = [sheet for sheet in sheets if window.group_of(sheet) == first]
         for group in window.groups:
             chosen = [sheet for sheet in sheets if sheet in group.sheets]
             if chosen:

@@ -62,6 +62,12 @@ REGISTRY = {
             ("no", "yes"),
         ),
         Variation(
+            "inline-diff",
+            "Does toggle_inline_diff show the lines that are gone?",
+            ("shown", "nothing"),
+            "I#2666, I#2728, I#4747: not always",
+        ),
+        Variation(
             "focus-raises-window",
             "Do focus_view and focus_sheet bring their window to the front?",
             ("no", "yes"),
@@ -76,6 +82,23 @@ REGISTRY = {
             "select-sheets-elsewhere",
             "Do groups without any of the sheets given to select_sheets keep several selected tabs?",
             ("keep", "only-active"),
+        ),
+        Variation(
+            "select-sheets-groups",
+            "Does select_sheets with tabs of several groups select in each of them?",
+            ("each", "first-group"),
+        ),
+        Variation(
+            "panel-focus",
+            "Does focus_view give the focus back to a panel that is shown?",
+            ("yes", "no"),
+            "I#3349: not always",
+        ),
+        Variation(
+            "close-selected",
+            "Does the command `close` close all tabs that are selected in the group, or the focused one?",
+            ("all", "one"),
+            "I#4643: all",
         ),
         Variation(
             "hidden-annotations",

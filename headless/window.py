@@ -241,6 +241,8 @@ class WindowState:
         self.active_panel: str | None = None
         # The view of a panel, while that has the focus and not a tab.
         self.panel_view: ViewState | None = None
+        # Whether no tab has had the focus since the panel was shown.
+        self.is_panel_fresh = False
         self.question: Question | None = None
         self.status_message = ""
         self.visible = {

@@ -7,38 +7,42 @@ the methods that return something: those raise a DaemonError with a message for 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from ..conversation.sessions import Session, SessionInfo
-from ..daemon.errors import AlreadyAnsweredError, DaemonError, MissingFeatureError, NotConnectedError, SessionGoneError
+from ..daemon.errors import NotConnectedError, SessionGoneError
 from ..daemon.locality import page
 from ..daemon.process import launch
 from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
+from ..told import Told
+from .background import BackgroundOfChats
+from .mentions import pattern
+from .past import PastOfChats
 from .port import ChatScreen
 from .prompt import Draft
 from .window_chat import QUICK_STOP_LIMIT, WindowChat
+from .windows import REACH_LIMIT
 
 MAX_FILES = 50
 """How many files a completion offers."""
-REACH_LIMIT = 10.0
-"""Seconds that a question to the daemon waits for the connection."""
 FILES_LIMIT = 2.0
 """Seconds for a completion."""
 
 
-class Chats:
+class Chats(BackgroundOfChats, PastOfChats):
     """The chats of an editor's windows."""
 
     def __init__(self, editor: ChatScreen, reviews: Reviews) -> None:
-        self._editor = editor
+        super().__init__(editor)
         self._reviews = reviews
         self._settings = DaemonSettings()
+        self.told_of: Callable[[int], Told] = lambda _: Told()
+        """What may be told of a window's files."""
         self.on_change: Callable[[], object] = lambda: None
         """Called when another number of questions waits in a window."""
-        self._windows: dict[int, WindowChat] = {}
         self._ending: set[asyncio.Task[dict[str, Any]]] = set()
         """The chats of windows that have closed."""
 
@@ -89,20 +93,6 @@ class Chats:
 
         self._do(window, cancel)
 
-    def go_on(self, window: int) -> None:
-        """Continue the last turn, which was interrupted or has failed; in words where the daemon can't do it."""
-
-        async def go_on(chat: WindowChat) -> None:
-            client, session = chat.connected
-            try:
-                identifier = await client.go_on(session)
-            except MissingFeatureError:
-                identifier = None
-            if identifier is None:
-                chat.send(Draft("Continue"), mid_turn=False)
-
-        self._do(window, go_on)
-
     def dequeue(self, window: int, prompt: str) -> None:
         """Remove a prompt that waits; its text goes back to the editor (`return_draft`)."""
 
@@ -146,6 +136,16 @@ class Chats:
         async def switch(chat: WindowChat) -> None:
             client, session = chat.connected
             await client.switch_mode(session, mode)
+
+        self._do(window, switch)
+
+    def switch_effort(self, window: int, effort: str) -> None:
+        """Switch how long the model thinks."""
+
+        async def switch(chat: WindowChat) -> None:
+            client, session = chat.connected
+            await client.switch_effort(session, effort)
+            chat.set_choices(await client.choices(session))
 
         self._do(window, switch)
 
@@ -205,10 +205,12 @@ class Chats:
         client, _ = self._chat(window).connected
         try:
             async with asyncio.timeout(FILES_LIMIT):
-                found = await client.glob(_pattern(words), MAX_FILES)
+                found = await client.glob(pattern(words), MAX_FILES)
         except TimeoutError:
             return []
-        return sorted((path for path in found if path != "."), key=lambda path: (len(path), path))
+        folder = self._chat(window).chat_folder
+        allowed = await asyncio.to_thread(lambda: [path for path in found if not folder.refusal([path])])
+        return sorted((path for path in allowed if path != "."), key=lambda path: (len(path), path))
 
     async def locality(self, window: int) -> str:
         """The page on the daemon (F6): where it runs, with which files, servers, skills, providers, variables."""
@@ -250,42 +252,11 @@ class Chats:
     def _made(self, window: int) -> WindowChat:
         if window not in self._windows:
             self._windows[window] = WindowChat(
-                window, self._editor, self._reviews, lambda: self._settings, self.on_change
+                window,
+                self._editor,
+                self._reviews,
+                lambda: self._settings,
+                lambda: self.told_of(window),
+                self.on_change,
             )
         return self._windows[window]
-
-    def _chat(self, window: int) -> WindowChat:
-        if chat := self._windows.get(window):
-            return chat
-        raise NotConnectedError
-
-    def _do(self, window: int, act: Callable[[WindowChat], Coroutine[Any, Any, None]]) -> None:
-        """Do something with a window's chat, and say what goes wrong."""
-        chat = self._windows.get(window)
-        if chat is None:
-            self._editor.say(str(NotConnectedError()), window)
-            return
-
-        async def do() -> None:
-            try:
-                await act(chat)
-            except AlreadyAnsweredError as error:
-                self._editor.mention(str(error), window)
-            except DaemonError as error:
-                self._editor.say(str(error), window)
-
-        chat.background(do())
-
-
-def _pattern(words: str) -> str:
-    """A pattern for the paths that have these words in this order, folder by folder, however they are written."""
-    parts = [part for part in words.split("/") if part] or [""]
-    return "**/" + "/**/".join(f"*{''.join(map(_either, part))}*" if part else "*" for part in parts)
-
-
-def _either(character: str) -> str:
-    """A character in either case, for a pattern."""
-    if character in "*?[]{}()!+@\\^|,":
-        return f"[{character}]" if character not in "]^\\!" else f"\\{character}"
-    lower, upper = character.lower(), character.upper()
-    return character if lower == upper or len(lower) != 1 or len(upper) != 1 else f"[{lower}{upper}]"

@@ -18,6 +18,7 @@ from ..conversation import agent, events
 from ..conversation.conversation import Conversation
 from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot
+from ..daemon import background
 from ..daemon.address import Address, resolve, starts_own
 from ..daemon.client import Client, load
 from ..daemon.errors import (
@@ -44,6 +45,10 @@ BACKOFF = (0.2, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds before each try; the last one repeats."""
 MAX_ASKED = 60.0
 """Seconds that a daemon may ask to wait."""
+TASKS_STEP = 3.0
+"""Seconds between two looks at the tasks while one runs."""
+TASKS_PAUSE = 0.5
+"""Seconds between them at least."""
 LEAVE_LIMIT = 0.5
 """Seconds to detach from a session."""
 
@@ -143,6 +148,11 @@ class Connection:
             self.here.add(self._attachment.client.address.url)
             self._again.set()
 
+    @property
+    def has_client(self) -> bool:
+        """Whether a daemon was reached. Its events may not be read at the moment."""
+        return self._attachment is not None and self._attachment.client is not None
+
     def again(self) -> None:
         """Start over now: settings, private daemon, connection."""
         self._again.set()
@@ -207,7 +217,7 @@ class Connection:
             async with asyncio.timeout(seconds):
                 return await self._again.wait()
         except TimeoutError:
-            return False
+            return self._again.is_set()  # at the last moment
 
     # Reaching the daemon, and leaving it
 
@@ -331,17 +341,19 @@ async def _follow(
     client: Client, session: Session, stream: EventStream, conversation: Conversation, backoff: _Backoff
 ) -> None:
     measuring = asyncio.create_task(_measure(client, session, conversation))
+    news = asyncio.Event()
+    watching = asyncio.create_task(_watch(client, session, conversation, news))
     choosing: asyncio.Task[None] | None = None
     try:
         is_measured = False
         async for envelope in stream.envelopes:
-            if isinstance(envelope.event, events.Rewound):
-                conversation.rewound()
             _check(envelope.event, session)
             if not conversation.apply(envelope):
                 raise _StaleError
             if envelope.id is not None:
                 backoff.reset()
+            if _concerns_tasks(envelope.event):
+                news.set()
             if isinstance(envelope.event, events.TurnCompleted) and conversation.asked(envelope.prompt).startswith("/"):
                 # A command may have switched the model or the mode, of which no event tells.
                 if choosing:
@@ -354,6 +366,7 @@ async def _follow(
                 measuring = asyncio.create_task(_measure(client, session, conversation))
     finally:
         measuring.cancel()
+        watching.cancel()
         if choosing:
             choosing.cancel()
 
@@ -363,6 +376,28 @@ async def _choose(client: Client, session: Session, conversation: Conversation) 
     with contextlib.suppress(DaemonError):
         if client.has("session_context"):
             conversation.set_choices(await client.choices(session))
+
+
+async def _watch(client: Client, session: Session, conversation: Conversation, news: asyncio.Event) -> None:
+    """Keep the list of tasks up to date: after events that concern them, and from time to time while one runs."""
+    if not client.has(background.FEATURE):
+        return
+    while True:
+        news.clear()
+        with contextlib.suppress(DaemonError):
+            conversation.set_tasks(await client.tasks(session))
+        runs = any(task.is_running for task in conversation.status.tasks)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(TASKS_STEP if runs else None):
+                await news.wait()
+        await asyncio.sleep(TASKS_PAUSE)
+
+
+def _concerns_tasks(event: events.Event) -> bool:
+    """Whether tasks may have begun or ended by the time of an event."""
+    if isinstance(event, agent.Chunk):
+        return event.meta.is_discrete
+    return isinstance(event, agent.ToolUpdate | events.TurnCompleted | events.TurnFailed)
 
 
 async def _measure(client: Client, session: Session, conversation: Conversation) -> None:
@@ -394,7 +429,7 @@ def _tell(error: DaemonError, wait: float | None, conversation: Conversation) ->
 def _check(event: events.Event, session: Session) -> None:
     """Raise what an event says about the stream and the session."""
     match event:
-        case events.ResyncRequired() | events.Rewound():
+        case events.ResyncRequired():
             raise _StaleError
         case events.SessionDied():
             raise _EndedError("The agent's process has ended. Reconnect to resume the conversation.")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import re
 from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
 
 from ..conversation.conversation import Conversation
 from ..conversation.sessions import Session
@@ -243,7 +245,7 @@ async def blocks(draft: Draft, client: Client, folder: ChatFolder) -> list[Block
     """The blocks of a draft.
 
     Raises:
-        UnsendableError: a picture can't be read, or there is nothing to send.
+        UnsendableError: a file is excluded, a picture can't be read, or there is nothing to send.
         DaemonError: the daemon can't be asked for the files that are mentioned.
     """
     unsaved = {folder.path_here(path): text for path, text in draft.unsaved.items()}
@@ -253,6 +255,9 @@ async def blocks(draft: Draft, client: Client, folder: ChatFolder) -> list[Block
             files = await asyncio.gather(*(_file(mention, unsaved, client, folder) for mention in named))
     except TimeoutError:
         raise StreamLostError("The daemon doesn't say which files it has.") from None
+    named_files = [path for _, path in filter(None, files)]
+    if why := await asyncio.to_thread(folder.refusal, [*named_files, *map(_path_of, draft.excerpts), *draft.pictures]):
+        raise UnsendableError(why)
     found: list[Block] = []
     at = 0
     for mention, file in zip(named, files, strict=True):
@@ -268,6 +273,12 @@ async def blocks(draft: Draft, client: Client, folder: ChatFolder) -> list[Block
     if not found:
         raise UnsendableError("There is nothing to send.")
     return found
+
+
+def _path_of(excerpt: Excerpt) -> str:
+    """The path of a file; for a tab without one its name."""
+    path = unquote(urlsplit(excerpt.uri).path)
+    return path[1:] if re.match("/[A-Za-z]:", path) else path
 
 
 def _add_text(found: list[Block], text: str) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from ..told import Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class ChatFolder:
     """As the daemon calls it."""
     is_local: bool
     """Whether the daemon's files are this machine's."""
+    told: Told = field(default_factory=Told)
+    """What may be told of the files of the chat's window."""
 
     def path_here(self, mentioned: str) -> str:
         """What a mention would be on this machine, spelled so that it can be compared."""
@@ -57,6 +61,12 @@ class ChatFolder:
             return mentioned
         separator = "\\" if "\\" in self.there and "/" not in self.there else "/"
         return self.there.rstrip("/\\") + separator + mentioned
+
+    def refusal(self, paths: Sequence[str]) -> str | None:
+        """A sentence about the first path that may not be named; None if all may. Not for an event loop."""
+        spelled = [self.path_there(path) for path in paths]
+        spelled += [os.path.join(self.here, path) for path in paths if self.is_local]
+        return self.told.refusal(spelled, [folder for folder in (self.here, self.there) if folder])
 
 
 def text(words: str) -> dict[str, Any]:

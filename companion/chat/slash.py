@@ -9,15 +9,23 @@ from ..conversation.snapshot import Command
 
 _BEGINNING = {"clear", "new", "reset"}
 """They replace the agent's session behind the daemon's back, which then answers no request of it (0.24.4)."""
-_PICKERS: dict[str, Literal["model", "mode"]] = {"model": "model", "approval-mode": "mode"}
+Instead = Literal["new", "model", "mode", "effort", "rewind", "fork"]
+"""What the chat does instead of sending a command."""
+_PICKERS: dict[str, Instead] = {
+    "model": "model",
+    "approval-mode": "mode",
+    "effort": "effort",
+    "rewind": "rewind",
+    "branch": "fork",
+}
 """Without an argument they open a dialog, which there is none of in a session of the daemon."""
 _USELESS = {"auth", "branch", "bug", "connect", "delete", "docs", "exit", "login", "quit", "resume", "update"}
 """They open a dialog or a browser on the daemon's machine, or replace the program that runs."""
 _COMMAND = re.compile(r"/([\w-]+)\s*(.*)", re.DOTALL)
 
 
-def translated(text: str) -> Literal["new", "model", "mode"] | None:
-    """What the chat does instead of sending a prompt: begin a new chat, or ask which model or mode; None to send it."""
+def translated(text: str) -> Instead | None:
+    """What the chat does instead of sending a prompt, for example begin a new chat; None to send it."""
     if not (found := _COMMAND.fullmatch(text.strip())):
         return None
     name, argument = found[1], found[2]

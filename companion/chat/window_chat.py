@@ -10,15 +10,16 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any
 
-from ..conversation.conversation import Conversation
+from ..conversation.conversation import Choices, Conversation
 from ..conversation.sessions import Session
-from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status
+from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status, Task, Turn
 from ..daemon.client import Client
 from ..daemon.errors import DaemonError, NotConnectedError
 from ..daemon.process import launch
 from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
+from ..told import Told
 from .connection import Connection
 from .outbox import Outbox, from_plain, plain
 from .permissions import Approvals
@@ -48,11 +49,13 @@ class WindowChat:
         editor: ChatScreen,
         reviews: Reviews,
         settings: Callable[[], DaemonSettings],
+        told: Callable[[], Told],
         questions_changed: Callable[[], object],
     ) -> None:
         self._window = window
         self._editor = editor
         self._settings = settings
+        self._told = told
         self._connection = Connection(settings, lambda message: editor.say(message, window))
         self._is_open = False
         self._conversation = Conversation()
@@ -91,6 +94,11 @@ class WindowChat:
     def status(self) -> Status:
         """Everything but the turns."""
         return self._conversation.status
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """All turns."""
+        return self._conversation.turns
 
     @property
     def questions(self) -> int:
@@ -141,7 +149,8 @@ class WindowChat:
     @property
     def chat_folder(self) -> ChatFolder:
         """The chat's folder, here and there."""
-        return ChatFolder(self._connection.folder, self._connection.locality.folder, self._connection.locality.is_local)
+        where = self._connection.locality
+        return ChatFolder(self._connection.folder, where.folder, where.is_local, self._told())
 
     def path(self, path: str) -> str:
         """A path of the daemon's as an absolute one."""
@@ -189,7 +198,8 @@ class WindowChat:
     def reconnect(self) -> None:
         """Start over: settings, private daemon, connection. The session is resumed."""
         self._connection.private.may_restart = True
-        if self._conversation.status.connection.state != "connecting":
+        # A daemon that is being reached gets the settings of now anyway.
+        if self._conversation.status.connection.state != "connecting" or self._connection.has_client:
             self._conversation.set_connection(ConnectionStatus("connecting"))
             self._connection.again()
 
@@ -267,6 +277,14 @@ class WindowChat:
         except DaemonError:
             self._answered.discard(permission)
             raise
+
+    def set_choices(self, choices: Choices) -> None:
+        """What the session can switch to has changed, of which no event tells."""
+        self._conversation.set_choices(choices)
+
+    def set_tasks(self, tasks: tuple[Task, ...]) -> None:
+        """The tasks are known to be these."""
+        self._conversation.set_tasks(tasks)
 
     def has_answered(self, permission: str) -> bool:
         """See Approvals."""

@@ -22,6 +22,7 @@ from .snapshot import (
     Speaker,
     Status,
     Step,
+    Task,
     Turn,
 )
 from .turns import TurnBuilder
@@ -66,6 +67,9 @@ class Choices:
     mode: str
     models: tuple[Choice, ...]
     modes: tuple[Choice, ...]
+    effort: str = ""
+    efforts: tuple[Choice, ...] = ()
+    """How long the model may think; empty if that can't be chosen."""
 
 
 class Conversation:
@@ -85,7 +89,6 @@ class Conversation:
         self._status = Status()
         self._queue: dict[str, Queued] = {}
         self._open: dict[str, Permission] = {}
-        self._is_rewound = False
         self._noted: set[str] = set()
         """What couldn't be read, and was told."""
         self._over: dict[str, None] = {}
@@ -149,11 +152,22 @@ class Conversation:
     def set_choices(self, choices: Choices) -> None:
         """Set the models and modes of the session, and the current ones."""
         model, mode = choices.model or self._status.model, choices.mode or self._status.mode
-        self._set(model=model, mode=mode, models=choices.models, modes=choices.modes)
+        self._set(
+            model=model,
+            mode=mode,
+            models=choices.models,
+            modes=choices.modes,
+            effort=choices.effort,
+            efforts=choices.efforts,
+        )
 
     def set_context_window(self, window: ContextWindow) -> None:
         """Set how full the context window is; the history doesn't have it."""
         self._set(window=window)
+
+    def set_tasks(self, tasks: tuple[Task, ...]) -> None:
+        """Set what the agent does besides its turn; no event tells."""
+        self._set(tasks=tasks)
 
     def begin(self, epoch: str) -> bool:
         """Events of a bus are about to come. Returns whether they continue from the cursor; if not, rebuild first."""
@@ -187,15 +201,12 @@ class Conversation:
         for envelope in history.envelopes:
             self._take(envelope)
         self.cursor = history.cursor
-        self._end_as_seen(before, is_running=history.is_running)
+        is_rewound = any(isinstance(envelope.event, events.Rewound) for envelope in history.envelopes)
+        self._end_as_seen({} if is_rewound else before, is_running=history.is_running)
         self._queue.update({queued.id: queued for queued in history.queue})
         self._dirty = dict.fromkeys(self._turns)
         self.rebuilds += 1
         self._changed()
-
-    def rewound(self) -> None:
-        """The conversation was rewound to an earlier turn: the next rebuild keeps nothing that was seen."""
-        self._is_rewound = True
 
     def interrupt(self) -> None:
         """End what runs, because the session is over. A rebuild comes before any other event."""
@@ -217,17 +228,16 @@ class Conversation:
                 seen, is_known = latest, True
             if turn.state != "running" or (is_running and turn is last):
                 continue
-            if seen and turn is last and seen.state in _UNFINISHED and not self._is_rewound:
+            if seen and turn is last and seen.state in _UNFINISHED:
                 turn.restore(seen)
             if seen and seen.state != "running":
                 self._end(turn, seen.state, seen.stop_reason, seen.error)
             else:
                 # A turn that was running has no end.
                 self._end(turn, "interrupted" if seen and turn is last else "done")
-        if latest and not is_known and latest.asked and latest.state in _UNFINISHED and not self._is_rewound:
+        if latest and not is_known and latest.asked and latest.state in _UNFINISHED:
             self._turns[latest.key] = latest
             self._end(latest, "interrupted" if latest.state == "running" else latest.state, "", latest.error)
-        self._is_rewound = False
 
     def _take(self, envelope: Envelope) -> None:
         self._TAKES[type(envelope.event)](self, envelope, envelope.event)
@@ -245,6 +255,8 @@ class Conversation:
 
     def _chunk(self, envelope: Envelope, speaker: Speaker, chunk: agent.Chunk) -> None:
         parent = chunk.meta.parent_tool_call_id
+        if chunk.meta.usage:
+            self._changing(envelope).has_used_model = True
         if chunk.meta.is_discrete and isinstance(chunk.content, agent.TextContent):
             self._aside(envelope, speaker, chunk.content.text, chunk.meta)
             return
@@ -372,7 +384,9 @@ class Conversation:
         commands = update.available_commands
         self._set(commands=tuple(Command(each.name, each.description, each.input.hint) for each in commands))
 
-    def _used(self, _frame: Envelope, usage: agent.UsageUpdate) -> None:
+    def _used(self, envelope: Envelope, usage: agent.UsageUpdate) -> None:
+        if turn := self._turns.get(envelope.prompt or ""):
+            turn.has_used_model = True
         self._set(window=ContextWindow(usage.size, usage.used))
 
     def _mode(self, _frame: Envelope, update: agent.ModeUpdate) -> None:
@@ -398,6 +412,19 @@ class Conversation:
         model, mode = snapshot.current_model_id, snapshot.current_approval_mode
         self._set(model=model or self._status.model, mode=mode or self._status.mode)
 
+    def _rewound(self, _frame: Envelope, rewound: events.Rewound) -> None:
+        """Drop the prompt that the conversation was rewound to, and what comes after it."""
+        asked = [turn.key for turn in self._turns.values() if turn.asks_model]
+        if not asked:
+            return
+        keys = list(self._turns)
+        first = keys.index(asked[min(rewound.target_turn_index, len(asked) - 1)])
+        for key in keys[first:]:
+            self._end(self._turns[key], "cancelled")
+            del self._turns[key]
+            self._is_over(key)
+        self._set(plan=(), suggestion="")
+
     def _suggested(self, _frame: Envelope, suggestion: events.Suggestion) -> None:
         self._set(suggestion=suggestion.suggestion)
 
@@ -412,7 +439,8 @@ class Conversation:
         turn = self._turns.get(key)
         if turn is None:
             # What comes without a prompt never ends.
-            turn = self._turns[key] = TurnBuilder(key, envelope.client, "running" if envelope.prompt else "done")
+            state = "running" if envelope.prompt else "done"
+            turn = self._turns[key] = TurnBuilder(key, envelope.client, state, began=envelope.time)
             self._set(suggestion="")
         self._touch(turn)
         return turn
@@ -471,7 +499,7 @@ class Conversation:
         events.SessionClosed: _passed,
         events.SettingChanged: _passed,
         events.RecordingDegraded: _recording_degraded,
-        events.Rewound: _passed,
+        events.Rewound: _rewound,
         events.ShellStarted: _shell_started,
         events.ShellEnded: _shell_ended,
         events.Suggestion: _suggested,

@@ -136,7 +136,10 @@ class RecordingDegraded(Wire):
 
 
 class Rewound(Wire):
-    """The conversation was rewound to an earlier turn."""
+    """The conversation was rewound to an earlier prompt, as if that and the later ones had never been asked."""
+
+    target_turn_index: int
+    """Which of the prompts that the model was asked it is, from 0."""
 
 
 class ShellStarted(Wire):
@@ -294,6 +297,8 @@ class Envelope:
     """The prompt whose turn it belongs to."""
     client: str | None = None
     """The client that caused it."""
+    time: float | None = None
+    """When it was sent, in seconds since 1970 by the daemon's clock."""
 
 
 def read_envelope(data: str | Mapping[str, Any]) -> Envelope:
@@ -322,7 +327,20 @@ def read_envelope(data: str | Mapping[str, Any]) -> Envelope:
         number if type(number) is int else None,
         prompt if isinstance(prompt, str) else None,
         client if isinstance(client, str) else None,
+        _time(envelope, about),
     )
+
+
+def _time(envelope: Mapping[str, Any], about: Mapping[str, Any]) -> float | None:
+    """When an event was sent; one from a history has it with its update, when the agent has written it down."""
+    update: object = about.get("update", about)
+    inner = cast("Mapping[str, object]", update if isinstance(update, dict) else {})
+    for holder, name in ((envelope, "serverTimestamp"), (inner, "serverTimestamp"), (inner, "timestamp")):
+        meta: object = holder.get("_meta")
+        found = cast("Mapping[str, object]", meta).get(name) if isinstance(meta, dict) else None
+        if isinstance(found, int | float):
+            return found / 1000
+    return None
 
 
 def _event(kind: object, data: Mapping[str, Any]) -> Event:

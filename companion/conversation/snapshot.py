@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from time import time
 from typing import Any, Literal
 
 Speaker = Literal["user", "answer", "thought", "shell"]
@@ -145,6 +146,10 @@ class Turn:
     error: str = ""
     cancelling: bool = False
     """Whether somebody has asked it to end."""
+    began: float | None = None
+    """When it began, in seconds since 1970 by the daemon's clock."""
+    asks_model: bool = False
+    """Whether its prompt is one for the model, not a command that the agent does itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +180,42 @@ class Step:
     text: str
     status: str
     """pending, in_progress or completed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What the agent does besides its turn: a command in the background, a sub-agent, a monitor."""
+
+    id: str
+    kind: str
+    """shell, agent, monitor, or something newer."""
+    title: str
+    status: str
+    """running, paused, completed, failed, cancelled, or something newer."""
+    began: float
+    """Seconds since 1970 by the daemon's clock."""
+    seconds: float | None = None
+    """How long it took; None while it runs."""
+    about: str = ""
+    """The command, or what the sub-agent is asked to do."""
+    output: str = ""
+    """The path of the file with its output on the daemon's machine."""
+    error: str = ""
+    tokens: int = 0
+    is_background: bool = True
+    """Whether the turn doesn't wait for it."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it may still do something."""
+        return self.status in {"running", "paused", "pending"}
+
+    @property
+    def duration(self) -> str:
+        """How long it took, or has been running."""
+        seconds = max(0.0, time() - self.began) if self.seconds is None else self.seconds
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +265,19 @@ class Status:
     mode: str = ""
     models: tuple[Choice, ...] = ()
     modes: tuple[Choice, ...] = ()
+    effort: str = ""
+    """How long the model may think: the id of one of the `efforts`."""
+    efforts: tuple[Choice, ...] = ()
     window: ContextWindow | None = None
     plan: tuple[Step, ...] = ()
     commands: tuple[Command, ...] = ()
     queue: tuple[Queued, ...] = ()
     permissions: tuple[Permission, ...] = ()
     """Those that wait for an answer, the oldest first."""
+    tasks: tuple[Task, ...] = ()
+    """What the agent does besides its turn, and has done; the oldest first."""
     suggestion: str = ""
+    """What the agent thinks the next prompt could be."""
     running: str | None = None
     """The key of the turn that runs."""
     last: TurnState | None = None

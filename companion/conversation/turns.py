@@ -54,6 +54,10 @@ class TurnBuilder:
     stop_reason: str = ""
     error: str = ""
     cancelling: bool = False
+    began: float | None = None
+    """When its first event came, in seconds since 1970 by the daemon's clock."""
+    has_used_model: bool = False
+    """Whether the model is known to have been asked."""
     _items: list[_Said | Notice | str] = field(default_factory=list["_Said | Notice | str"])
     """A text is the id of a tool call."""
     _tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
@@ -69,13 +73,29 @@ class TurnBuilder:
                     items.append(self._tools[item])
                 case Notice():
                     items.append(item)
-        return Turn(self.key, self.state, tuple(items), self.client, self.stop_reason, self.error, self.cancelling)
+        return Turn(
+            self.key,
+            self.state,
+            tuple(items),
+            self.client,
+            self.stop_reason,
+            self.error,
+            self.cancelling,
+            self.began,
+            self.asks_model,
+        )
 
     @property
     def asked(self) -> str:
         """The text that the turn began with; empty if there was no prompt."""
         first = self._items[0] if self._items else None
-        return first.show().text if isinstance(first, _Said) and first.speaker == "user" else ""
+        return first.show().text if isinstance(first, _Said) and first.speaker == "user" and not first.aside else ""
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether its prompt is one for the model, which the agent counts; not a command that the agent does itself."""
+        is_command = self.asked.startswith("/") and not self._tools
+        return bool(self.asked) and (self.has_used_model or not is_command)
 
     def restore(self, seen: TurnBuilder) -> None:
         """Take the items of the same turn as it was seen, if there are more of them."""

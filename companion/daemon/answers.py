@@ -15,6 +15,8 @@ from ..conversation.snapshot import Choice, ContextWindow, Queued
 from .errors import RefusedError
 
 M = TypeVar("M", bound=Wire)
+EFFORT = "reasoning_effort"
+"""The option of a session that says how long the model thinks."""
 
 
 def objects(value: object) -> list[dict[str, Any]]:
@@ -99,11 +101,28 @@ class _Modes(Wire):
     available: tuple[_Mode, ...] = Field(default=(), alias="availableModes")
 
 
+class _Value(Wire):
+    """A value that an option can have."""
+
+    value: str
+    name: Text = ""
+    description: Text = ""
+
+
+class _Option(Wire):
+    """An option of a session."""
+
+    id: str
+    current: Text = Field(default="", alias="currentValue")
+    options: tuple[_Value, ...] = ()
+
+
 class _State(Wire):
-    """The models and the modes of a session."""
+    """The models, the modes and the options of a session."""
 
     models: _Models = _Models()
     modes: _Modes = _Modes()
+    config_options: Objects = Field(default_factory=list[dict[str, Any]])
 
 
 class _Stated(Wire):
@@ -113,11 +132,15 @@ class _Stated(Wire):
 def choices(answer: Mapping[str, Any]) -> Choices:
     """What `/context` says of the models and the modes."""
     state = read(_State, read(_Stated, answer).state)
+    efforts = [read(_Option, each) for each in state.config_options if each.get("id") == EFFORT]
+    effort = efforts[0] if efforts else _Option(id=EFFORT)
     return Choices(
         state.models.current,
         state.modes.current,
         tuple(Choice(model.id, model.name or model.id, model.description) for model in state.models.available),
         tuple(Choice(mode.id, mode.name or mode.id, mode.description) for mode in state.modes.available),
+        effort.current,
+        tuple(Choice(each.value, each.name or each.value, each.description) for each in effort.options),
     )
 
 

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 
 from ..conversation.conversation import Choices, Cursor, History
-from ..conversation.sessions import Session, SessionInfo
+from ..conversation.sessions import Session
 from ..conversation.snapshot import ContextWindow, Queued
 from ..libraries.loading import loading
 from . import answers
-from .address import Address
-from .answers import Capabilities
+from .background import Background
 from .errors import (
     AlreadyAnsweredError,
     MissingFeatureError,
@@ -29,6 +28,9 @@ from .errors import (
     SessionGoneError,
     WorkspaceMismatchError,
 )
+from .listing import Listing
+from .past import Past
+from .routes import QUALIFIED, path
 
 if TYPE_CHECKING:
     from .transport import EventStream
@@ -44,8 +46,6 @@ BOOT_LIMIT = 10.0
 MAX_QUEUED = 2048
 """Events that the daemon may hold for us; its own choice is 256."""
 
-_QUALIFIED = "workspace_qualified_rest_core"
-"""The feature of routes that name their folder."""
 _MID_TURN = "session_mid_turn_message_mutation"
 _QUEUES = {"pending-prompts": "session_prompt", "mid-turn-messages": _MID_TURN}
 """The routes of what waits, each with the feature that it comes with."""
@@ -66,19 +66,8 @@ async def load() -> None:
     await asyncio.to_thread(load)
 
 
-class Client:
+class Client(Background, Listing, Past):
     """Asks one daemon. Use it with `async with`, or close it."""
-
-    def __init__(self, address: Address, *, is_known: bool = False) -> None:
-        """`is_known`: whether a daemon has answered at the address before."""
-        self.address = address
-        self.folder = ""
-        """The one that it works in for us, if that isn't the daemon's primary one, as the daemon calls it."""
-        self.capabilities: Capabilities | None = None
-        """What the daemon can do, once `connect` has asked."""
-        from .transport import Transport  # noqa: PLC0415 - a companion without a chat does without its library
-
-        self._transport = Transport(address, is_known=is_known)
 
     async def __aenter__(self) -> Self:
         return self
@@ -120,10 +109,6 @@ class Client:
         self._transport.is_known = True
         return found
 
-    def has(self, feature: str) -> bool:
-        """Whether the daemon has a feature; every one until it was asked."""
-        return self.capabilities is None or feature in self.capabilities.features
-
     async def page(self, route: str) -> Mapping[str, Any]:
         """What a route of the workspace says, for example `/workspace/env`: for the page on locality (F6).
 
@@ -131,13 +116,13 @@ class Client:
             DaemonError: the daemon refuses, or has the route for its primary folder alone.
         """
         if self.folder and route.startswith("/workspace/"):
-            route = self._own(route.removeprefix("/workspace"), _QUALIFIED)
+            route = self._own(route.removeprefix("/workspace"), QUALIFIED)
         return await self._transport.json("GET", route)
 
     async def is_file(self, path: str) -> bool:
         """Whether the daemon's folder has a file; `path` is relative to it or absolute."""
         try:
-            route = self._own(f"/stat?path={quote(path, safe='')}", _QUALIFIED)
+            route = self._own(f"/stat?path={quote(path, safe='')}", QUALIFIED)
             answer = await self._transport.json("GET", route)
         except (MissingFeatureError, RefusedError):
             return False
@@ -145,7 +130,7 @@ class Client:
 
     async def glob(self, pattern: str, limit: int) -> list[str]:
         """The files and folders that match a pattern, relative to the daemon's folder."""
-        route = self._own(f"/glob?pattern={quote(pattern, safe='')}&maxResults={limit}", _QUALIFIED)
+        route = self._own(f"/glob?pattern={quote(pattern, safe='')}&maxResults={limit}", QUALIFIED)
         answer = await self._transport.json("GET", route)
         return [match for match in cast("list[object]", answer.get("matches") or []) if isinstance(match, str)]
 
@@ -163,52 +148,16 @@ class Client:
         """Attach to a session, be it at work, listed or lost, and get its conversation."""
         self._need("session_load")
         answer = await self._transport.json(
-            "POST", _path(session, "load"), {"cwd": session.folder}, session, limit=SESSION_LIMIT
+            "POST", path(session, "load"), {"cwd": session.folder}, session, limit=SESSION_LIMIT
         )
         loaded = answers.read(Session, answer)
         queue = await self.queue(loaded)
         return loaded, answers.history(answer, tuple(waiting for waiting, state in queue if state == "queued"))
 
-    async def sessions(self, folder: str) -> list[SessionInfo]:
-        """The sessions of a folder that aren't archived, in the daemon's order."""
-        self._need("session_list")
-        listed: list[SessionInfo] = []
-        cursor = ""
-        while True:
-            route = f"/workspace/{quote(folder, safe='')}/sessions?size=100"
-            answer = await self._transport.json("GET", route + (f"&cursor={quote(cursor, safe='')}" if cursor else ""))
-            listed += (answers.read(SessionInfo, each) for each in answers.objects(answer.get("sessions")))
-            following = answer.get("nextCursor")
-            if not isinstance(following, str) or following in {"", cursor}:
-                return listed
-            cursor = following
-
-    async def rename(self, session: Session, title: str) -> None:
-        """Give a session a title."""
-        self._need("session_metadata")
-        await self._transport.json("PATCH", _path(session, "metadata"), {"displayName": title}, session)
-
-    async def delete(self, session: Session) -> None:
-        """Delete a session and its history."""
-        with contextlib.suppress(SessionGoneError):
-            await self._transport.json("DELETE", _path(session), session=session)
-        route = self._own("/sessions/delete", _QUALIFIED)
-        answer = await self._transport.json("POST", route, {"sessionIds": [session.id]})
-        if errors := answers.objects(answer.get("errors")):
-            raise RefusedError(200, str(errors[0].get("error") or "the session can't be deleted"))
-
-    async def export(self, session: Session, form: Literal["html", "md", "json", "jsonl"]) -> str:
-        """A session's whole conversation as a text."""
-        self._need("session_export")
-        route = self._own(f"{_path(session, 'export')}?format={form}", "workspace_session_export")
-        return (await self._transport.send("GET", route, session=session, limit=SESSION_LIMIT)).decode(
-            "utf-8", "replace"
-        )
-
     async def detach(self, session: Session) -> None:
         """Detach from a session. The daemon closes an idle one when its last client detaches; its history stays."""
         with contextlib.suppress(SessionGoneError):
-            await self._transport.json("POST", _path(session, "detach"), {}, session)
+            await self._transport.json("POST", path(session, "detach"), {}, session)
 
     # A conversation
 
@@ -223,34 +172,25 @@ class Client:
         headers = {"Last-Event-ID": str(cursor.id if cursor else 0)}
         if cursor and cursor.epoch:
             headers["X-Qwen-Event-Epoch"] = cursor.epoch
-        route = f"{_path(session, 'events')}?snapshot=1&maxQueued={MAX_QUEUED}"
+        route = f"{path(session, 'events')}?snapshot=1&maxQueued={MAX_QUEUED}"
         async with self._transport.stream(route, headers, session) as stream:
             yield stream
 
     async def prompt(self, session: Session, blocks: Sequence[Block]) -> str:
         """Send a prompt, which is queued while a turn runs. Returns its id, which the events of its turn carry."""
-        answer = await self._transport.json("POST", _path(session, "prompt"), {"prompt": list(blocks)}, session)
+        answer = await self._transport.json("POST", path(session, "prompt"), {"prompt": list(blocks)}, session)
         return str(answer.get("promptId", ""))
-
-    async def go_on(self, session: Session) -> str | None:
-        """Continue the turn that was interrupted. Returns the id of its prompt; None if there is nothing to continue.
-
-        Raises:
-            MissingFeatureError: this daemon can't do that.
-        """
-        answer = await self._transport.json("POST", _path(session, "continue"), {}, session)
-        return str(answer.get("promptId", "")) if answer.get("accepted") is True else None
 
     async def inject(self, session: Session, message: str) -> str | None:
         """Send a message into the turn that runs. Returns its id, which the queue has; None if no turn runs."""
         # 0.21.2 takes them too, but doesn't show them, and drops those that come too late for the turn.
         self._need(_MID_TURN)
-        answer = await self._transport.json("POST", _path(session, "mid-turn-message"), {"message": message}, session)
+        answer = await self._transport.json("POST", path(session, "mid-turn-message"), {"message": message}, session)
         return str(answer.get("messageId", "")) if answer.get("accepted") is True else None
 
     async def queue(self, session: Session) -> list[tuple[Queued, str]]:
         """The prompts that run or wait, each with its state: running or queued."""
-        answer = await self._transport.json("GET", _path(session, "pending-prompts"), session=session)
+        answer = await self._transport.json("GET", path(session, "pending-prompts"), session=session)
         return [
             (Queued(pending.prompt_id, pending.text, pending.originator_client_id), pending.state)
             for pending in answers.pending(answer)
@@ -260,14 +200,14 @@ class Client:
         """Remove a queued prompt or a message for the running turn. Returns False if it isn't queued."""
         for kind, feature in _QUEUES.items():
             if self.has(feature):
-                route = _path(session, f"{kind}/{quote(prompt, safe='')}")
+                route = path(session, f"{kind}/{quote(prompt, safe='')}")
                 if (await self._transport.json("DELETE", route, session=session)).get("removed") is True:
                     return True
         return False
 
     async def cancel(self, session: Session) -> None:
         """End the turn that runs, if one does. The queue continues."""
-        await self._transport.json("POST", _path(session, "cancel"), {}, session)
+        await self._transport.json("POST", path(session, "cancel"), {}, session)
 
     async def vote(
         self, session: Session, request: str, option: str | None, answers: Mapping[str, str] | None = None
@@ -282,7 +222,7 @@ class Client:
         if answers:
             body["answers"] = dict(answers)
         vote = f"permission/{quote(request, safe='')}"
-        route = _path(session, vote) if self.has("session_permission_vote") else f"/{vote}"
+        route = path(session, vote) if self.has("session_permission_vote") else f"/{vote}"
         try:
             await self._transport.json("POST", route, body, session)
         except RefusedError as error:
@@ -293,39 +233,25 @@ class Client:
     async def switch_model(self, session: Session, model: str) -> None:
         """Switch the model. The daemon makes it the user's default too."""
         self._need("session_set_model")
-        await self._transport.json("POST", _path(session, "model"), {"modelId": model}, session)
+        await self._transport.json("POST", path(session, "model"), {"modelId": model}, session)
 
     async def switch_mode(self, session: Session, mode: str) -> None:
         """Switch the mode: plan, default, auto-edit, auto or yolo."""
         self._need("session_approval_mode_control")
-        await self._transport.json("POST", _path(session, "approval-mode"), {"mode": mode}, session)
+        await self._transport.json("POST", path(session, "approval-mode"), {"mode": mode}, session)
+
+    async def switch_effort(self, session: Session, effort: str) -> None:
+        """Switch how long the model thinks, for this session."""
+        body = {"configId": answers.EFFORT, "value": effort}
+        await self._transport.json("POST", path(session, "config-option"), body, session)
 
     async def choices(self, session: Session) -> Choices:
-        """The models and the modes that the session can switch to."""
+        """The models, the modes and the efforts that the session can switch to."""
         self._need("session_context")
-        return answers.choices(await self._transport.json("GET", _path(session, "context"), session=session))
+        return answers.choices(await self._transport.json("GET", path(session, "context"), session=session))
 
     async def window(self, session: Session) -> ContextWindow | None:
         """How full the context window is."""
         if not self.has("session_context_usage"):
             return None
-        return answers.window(await self._transport.json("GET", _path(session, "context-usage"), session=session))
-
-    def _own(self, route: str, feature: str) -> str:
-        """A route for our folder: the daemon takes it for its primary one where none is named.
-
-        Raises:
-            MissingFeatureError: the folder isn't the primary one, and this daemon has the route for no other.
-        """
-        if not self.folder:
-            return route
-        self._need(feature)
-        return f"/workspaces/{quote(self.folder, safe='')}{route}"
-
-    def _need(self, feature: str) -> None:
-        if not self.has(feature):
-            raise MissingFeatureError(feature)
-
-
-def _path(session: Session, route: str = "") -> str:
-    return f"/session/{quote(session.id, safe='')}" + (f"/{route}" if route else "")
+        return answers.window(await self._transport.json("GET", path(session, "context-usage"), session=session))

@@ -1,4 +1,4 @@
-"""The library that made the start fail, where the installed versions seemed to fit."""
+"""Finds the library that made the start fail although the installed versions fit."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .installed import canonical, installed
 
 OURS = (__package__ or "").partition(".")[0]
 LIBRARIES = frozenset(name.replace("-", "_") for name in BOUNDS)
-"""The modules of the libraries; each is named like its library."""
+"""The modules of the libraries. Each has the name of its library."""
 UNKNOWN = "The companion can't start with the libraries that are installed"
 
 Place = tuple[str, int, int]
 
 
 def trouble(error: BaseException) -> Trouble:
-    """What to say about the error, and which libraries to reinstall: all of them if none is known to be wrong."""
+    """Return what to say about the error and which libraries to reinstall: all of them if the culprit is unknown."""
     if isinstance(error, LibraryError):
         return error.trouble
     module = culprit(error)
@@ -35,13 +35,13 @@ def trouble(error: BaseException) -> Trouble:
 
 
 def places(error: BaseException) -> dict[str, Place | None]:
-    """Where each library is and when it was changed. What is different later may have repaired the error."""
+    """Return where each library is and when it was changed. If this differs later, the error may be repaired."""
     importlib.invalidate_caches()
     return {module: _place(module) for module in {*LIBRARIES, culprit(error)} if module}
 
 
 def _place(module: str) -> Place | None:
-    """A module's folder, and when that and its file were changed; None if it is missing."""
+    """Return a module's folder and when the folder and the module's file were changed, or None if it is missing."""
     importlib.invalidate_caches()
     try:
         spec = importlib.util.find_spec(module)
@@ -53,7 +53,7 @@ def _place(module: str) -> Place | None:
 
 
 def culprit(error: BaseException) -> str:
-    """The top-level module that made an import or the start fail; empty if nothing says so."""
+    """Return the top-level module that made an import or the start fail, or an empty string if it is unknown."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, SyntaxError) and error.filename:
@@ -73,7 +73,7 @@ def culprit(error: BaseException) -> str:
 
 
 def _called(error: BaseException, namespace: dict[str, Any]) -> str:
-    """The library of what our own code could not use: the message begins with its name."""
+    """Return the library whose object our own code could not use. The message begins with the object's name."""
     used = error.obj if isinstance(error, AttributeError) else None
     if isinstance(error, TypeError) and (name := re.match(r"\w+", str(error))):
         modules = (value for value in namespace.values() if isinstance(value, ModuleType))
@@ -84,7 +84,10 @@ def _called(error: BaseException, namespace: dict[str, Any]) -> str:
 
 
 def forget(names: set[str]) -> None:
-    """Remove modules of ours and of the libraries, to import them again. Compiled ones can't be imported twice."""
+    """Remove modules of this package and of the libraries, so that they can be imported again.
+
+    Libraries with compiled modules stay: those can't be imported twice.
+    """
     wanted = {name for name in names if name.partition(".")[0] in {OURS, *LIBRARIES}}
     files = {name: getattr(sys.modules.get(name), "__file__", None) or "" for name in wanted}
     compiled = {name.partition(".")[0] for name, file in files.items() if file.endswith((".so", ".pyd"))}

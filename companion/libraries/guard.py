@@ -1,7 +1,7 @@
-"""Whether the libraries that are installed fit each other and this package, and in one sentence what is wrong if not.
+"""Checks whether the installed libraries fit each other and this package, and says in one sentence what is wrong.
 
-Package Control installs the newest of each library on its own, and other packages bring some as well: a pydantic beside
-a pydantic-core of another version can't be imported, and a folder that two libraries share is gone with one of them.
+Package Control upgrades each library separately, and other packages install libraries too. A pydantic beside a
+pydantic-core of another version can't be imported. If two libraries share a folder, removing one of them removes it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .bounds import BOUNDS, PAIR
 from .installed import Library, installed
 
 HOLDER = "_qwen_companion_libraries"
-"""In `sys.modules`: the versions that were loaded, from before a reload of this package as well."""
+"""The name in `sys.modules` under which the loaded versions are kept over a reload of this package."""
 REPAIR = "run “Qwen Companion: Repair Libraries”"
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """One thing that is wrong with the libraries."""
+    """A problem with the libraries."""
 
     kind: Literal["missing", "mismatch", "damaged", "loaded"]
     libraries: tuple[str, ...]
@@ -31,17 +31,17 @@ class Trouble:
     what: str
     """A sentence without its full stop."""
     stops: bool = True
-    """Whether there can be no companion with it."""
+    """Whether the companion can't run with it."""
 
     def sentence(self, remedy: str = REPAIR) -> str:
-        """What is wrong, and the remedy."""
+        """Return the sentence to show: the problem and its remedy."""
         if self.kind == "loaded":
             return f"Restart Sublime Text: {self.what}."
         return f"{self.what}; {remedy}."
 
 
 class LibraryError(Exception):
-    """The libraries do not fit, so nothing was imported."""
+    """The libraries don't fit, so none was imported."""
 
     def __init__(self, trouble: Trouble) -> None:
         super().__init__(trouble.sentence())
@@ -49,7 +49,7 @@ class LibraryError(Exception):
 
 
 def look(paths: Sequence[str] | None = None) -> list[Trouble]:
-    """Everything that is wrong, the most important first. Takes a few milliseconds. `paths` replaces `sys.path`."""
+    """Return all problems, the most important first, in a few milliseconds. `paths` replaces `sys.path`."""
     found = installed(BOUNDS, paths)
     whole = {name: ones[0] for name, ones in found.items() if len(ones) == 1}
     troubles: list[Trouble] = []
@@ -65,9 +65,10 @@ def look(paths: Sequence[str] | None = None) -> list[Trouble]:
 
 
 def check() -> Trouble | None:
-    """Look before anything is imported.
+    """Look for problems before any library is imported.
 
-    Returns what the companion can live with, if something is wrong. Raises LibraryError for what it can't.
+    Returns the first problem that the companion can run with, or None. Raises LibraryError for one that it can't run
+    with.
     """
     troubles = look()
     for trouble in troubles:
@@ -77,7 +78,7 @@ def check() -> Trouble | None:
 
 
 def remember(paths: Sequence[str] | None = None) -> None:
-    """Keep in mind which versions are loaded now. Call it when libraries have been imported."""
+    """Record which versions are loaded now. Call it after libraries have been imported."""
     versions = _remembered()
     for name, ones in installed(BOUNDS, paths).items():
         if len(ones) == 1 and name not in versions and _modules(ones[0]):
@@ -90,7 +91,7 @@ def _missing(names: tuple[str, ...]) -> Trouble:
 
 
 def _mismatches(versions: Mapping[str, str], libraries: Mapping[str, Library]) -> list[Trouble]:
-    """What does not fit among libraries of these versions."""
+    """Return the problems of libraries with these versions."""
     troubles = _pair(versions, libraries)
     for name, version in versions.items():
         least, below = BOUNDS[name]
@@ -105,7 +106,7 @@ def _mismatches(versions: Mapping[str, str], libraries: Mapping[str, Library]) -
 
 
 def _pair(versions: Mapping[str, str], libraries: Mapping[str, Library]) -> list[Trouble]:
-    """A pydantic takes one pydantic-core, and can't be imported beside another (sublime.md B3)."""
+    """Each pydantic accepts one version of pydantic-core, and can't be imported with another (sublime.md B3)."""
     pydantic, core = versions.get("pydantic"), versions.get("pydantic-core")
     if not pydantic or not core:
         return []
@@ -117,7 +118,7 @@ def _pair(versions: Mapping[str, str], libraries: Mapping[str, Library]) -> list
 
 
 def _loaded(libraries: Mapping[str, Library]) -> list[Trouble]:
-    """Those that were upgraded while they were loaded: what is imported of them later is of another version."""
+    """Return a problem if libraries were upgraded while loaded: modules imported later would have another version."""
     remembered = _remembered()
     versions = {name: one.version for name, one in libraries.items()}
     other: dict[str, str] = {}
@@ -136,13 +137,13 @@ def _loaded(libraries: Mapping[str, Library]) -> list[Trouble]:
 
 
 def _modules(library: Library) -> list[ModuleType]:
-    """Its top-level modules that are loaded."""
+    """Return the library's top-level modules that are loaded."""
     loaded: list[object] = [sys.modules.get(name) for name in library.modules()]
     return [module for module in loaded if isinstance(module, ModuleType)]
 
 
 def _own_version(modules: list[ModuleType]) -> str | None:
-    """What loaded modules say of themselves. Some warn when they are asked, so nobody is asked."""
+    """Return the version that the loaded modules define. Some modules warn on attribute access, so `vars` is used."""
     versions: list[object] = [vars(module).get("__version__") for module in modules]
     return next((version for version in versions if isinstance(version, str)), None)
 
@@ -153,7 +154,7 @@ def _remembered() -> dict[str, str]:
 
 
 def _key(version: str) -> tuple[list[int], bool]:
-    """Sorts versions; a pre-release stands before its release."""
+    """Return a key that sorts versions; a pre-release comes before its release."""
     match = re.match(r"(?:\d+!)?(\d+(?:\.\d+)*)(.*)", version)
     numbers = [int(part) for part in match[1].split(".")] if match else [0]
     while numbers and not numbers[-1]:
@@ -163,7 +164,7 @@ def _key(version: str) -> tuple[list[int], bool]:
 
 
 def _several(names: Sequence[str]) -> str:
-    """Some names in a sentence."""
+    """Join names for a sentence."""
     if len(names) > 3:
         return f"{', '.join(names[:2])} and {len(names) - 2} more libraries"
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

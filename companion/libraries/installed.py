@@ -1,4 +1,4 @@
-"""What is installed, as the `.dist-info` folders of wheels say. Package Control installs by them as well."""
+"""Reads which libraries are installed from their `.dist-info` folders, as Package Control does."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from dataclasses import dataclass
 
 _DIST_INFO = re.compile(r"([^-]+)-([^-]+)\.dist-info", re.IGNORECASE)
 NATIVE = (".pyd", ".so", ".dll", ".dylib")
-"""How the names of files end that the system loads, and may lock."""
+"""The suffixes of files that the system loads and may lock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library that is installed."""
+    """An installed library."""
 
     name: str
     version: str
     folder: str
-    """Its `.dist-info`."""
+    """The path of its `.dist-info` folder."""
 
     @property
     def root(self) -> str:
-        """The folder that its files are in."""
+        """The folder that contains its files."""
         return os.path.dirname(self.folder)
 
     def files(self) -> list[str]:
-        """The paths of its files below `root`, with slashes, but for what Python makes itself.
+        """Return the paths of its files relative to `root`, with slashes, without compiled bytecode.
 
-        Raises OSError if they are not told.
+        Raises OSError if its RECORD can't be read.
         """
         with open(os.path.join(self.folder, "RECORD"), encoding="utf-8", newline="") as record:
             names = [row[0] for row in csv.reader(record) if row]
         return [name for name in names if not name.startswith(("..", "/")) and not name.endswith(".pyc")]
 
     def modules(self) -> set[str]:
-        """The top-level modules that it brings."""
+        """Return the names of its top-level modules."""
         try:
             tops = {name.partition("/")[0] for name in self.files()}
         except OSError:
@@ -46,7 +46,7 @@ class Library:
         return {top.partition(".")[0] for top in tops if not top.endswith((".dist-info", ".data"))}
 
     def is_whole(self) -> bool:
-        """Whether all of its files are there."""
+        """Return whether all of its files exist."""
         wanted: dict[str, set[str]] = {}
         try:
             for name in self.files():
@@ -57,7 +57,7 @@ class Library:
             return False
 
     def needs(self, name: str) -> str | None:
-        """The only version of another library that it takes, if it names one."""
+        """Return the only version of another library that it accepts, if it names one."""
         try:
             with open(os.path.join(self.folder, "METADATA"), encoding="utf-8") as metadata:
                 text = metadata.read()
@@ -68,14 +68,14 @@ class Library:
 
 
 def canonical(name: str) -> str:
-    """A library's name as dependencies.json has it."""
+    """Return a library's name in the form that dependencies.json uses."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def installed(names: Iterable[str], paths: Sequence[str] | None = None) -> dict[str, list[Library]]:
-    """Where each library is found on `sys.path`, or on other paths; those that are not are left out.
+    """Return the libraries that are found on `sys.path`, or on other paths, by name.
 
-    There are several of one if an older `.dist-info` was left, and it can't be told whose files are there.
+    A name has several if an older `.dist-info` was left behind. Then it is unknown which version the files have.
     """
     wanted = set(names)
     found: dict[str, list[Library]] = {}

@@ -1,9 +1,9 @@
-"""Packages whose `__init__` waits until somebody asks for a name of theirs.
+"""Delays the `__init__` of packages until one of their names is needed.
 
 `mcp/__init__.py` and `mcp/server/__init__.py` import the SDK's client and its high-level server, and with them
-cryptography, cffi and pywin32, which a low-level server never uses. Here such an `__init__` runs when a name that the
-package doesn't have yet is asked for, by whoever asks: another plugin's `from mcp import ClientSession` works as ever.
-Nothing is replaced by a stub, and nothing happens to a package that is imported already.
+cryptography, cffi and pywin32, which a low-level server never uses. Here such an `__init__` runs at the first access
+to a name that the package doesn't have yet, so another plugin's `from mcp import ClientSession` works as usual. Nothing
+is replaced by a stub, and a package that is already imported is left alone.
 
 A `_Waiting` outlives this package, since it is in `sys.modules` for as long as the process runs. So it uses nothing but
 the standard library and this module's own globals, which it keeps alive.
@@ -17,21 +17,21 @@ import threading
 from types import ModuleType
 
 SDK = ("mcp", "mcp.server")
-"""The SDK's packages that import more than a server needs; a parent stands before its children."""
+"""The SDK's packages that import more than a server needs, each parent before its children."""
 
 PATIENCE = 30.0
 """Seconds that a thread waits for an `__init__` that another thread runs."""
 
 _lock = threading.RLock()
 _running: list[ModuleType] = []
-"""The packages whose `__init__` runs now, in the thread that has the lock."""
+"""The packages whose `__init__` is running, in the thread that holds the lock."""
 
 
 class _Waiting(ModuleType):
     """A package whose `__init__` has not run yet. Once it has, this is a module like any other."""
 
     def __getattr__(self, name: str) -> object:
-        # Tools that look through all modules ask for names like __wrapped__, and mean nothing by it.
+        # Tools that inspect all modules look up names like __wrapped__. That is no reason to load the package.
         if name.startswith("__") and name != "__all__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         _run(self)
@@ -43,7 +43,7 @@ class _Waiting(ModuleType):
 
 
 def put_off(packages: tuple[str, ...] = SDK) -> None:
-    """Let the `__init__` of each package wait. One that is missing is left for its importer to complain about."""
+    """Delay the `__init__` of each package. A missing package is left to fail where it is imported."""
     for name in packages:
         with _lock:
             spec = None if name in sys.modules else importlib.util.find_spec(name)
@@ -58,7 +58,7 @@ def put_off(packages: tuple[str, ...] = SDK) -> None:
 
 
 def take_back(packages: tuple[str, ...] = SDK) -> None:
-    """Forget the packages that still wait: they were found where nothing could be imported."""
+    """Remove the packages that still wait, after an import that failed."""
     with _lock:
         for name in reversed(packages):
             if _waits(sys.modules.get(name)):

@@ -1,4 +1,4 @@
-"""Importing libraries beside a UI thread that must not notice."""
+"""Imports libraries without a noticeable pause of the UI thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .. import garbage
 
 @contextlib.contextmanager
 def loading() -> Generator[None]:
-    """Let the UI thread run after at most 1 ms of Python instead of 5: an import would be felt as a stutter."""
+    """Switch threads after 1 ms of Python instead of 5, or the person would notice the import as a stutter."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(0.001)
     try:

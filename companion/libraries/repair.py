@@ -1,4 +1,4 @@
-"""Makes Package Control reinstall libraries: it installs those whose `.dist-info` is missing."""
+"""Makes Package Control reinstall libraries by removing their `.dist-info` folders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .installed import NATIVE, Library, installed
 
 
 def in_use(library: Library) -> bool:
-    """Whether the system keeps a file of it from being replaced, as Windows does while it is loaded."""
+    """Return whether a file of the library can't be replaced, as on Windows while it is loaded."""
     try:
         natives = [name for name in library.files() if name.endswith(NATIVE)]
     except OSError:
@@ -27,9 +27,9 @@ def in_use(library: Library) -> bool:
 
 
 def forget(names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Remove the `.dist-info` of each library, and so have Package Control miss it.
+    """Remove the `.dist-info` of each library, so that Package Control finds it missing.
 
-    Returns the names of those whose files are in use, and of those that can't be removed.
+    Returns the names of the libraries whose files are in use, and of those whose folder can't be removed.
     """
     busy: list[str] = []
     kept: list[str] = []

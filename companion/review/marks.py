@@ -37,6 +37,17 @@ class Side:
     lines: list[Points]
     words: list[Points]
     fillers: list[Filler]
+    is_top_missing: bool = False
+    """The first filler belongs above the first line."""
+
+    def below_blank_line(self) -> Side:
+        """The marks if a blank line is put above the text, which stands for the first line of the first filler."""
+        (_, missing), *fillers = self.fillers
+        return Side(
+            [(start + 1, end + 1) for start, end in self.lines],
+            [(start + 1, end + 1) for start, end in self.words],
+            [*([(0, missing - 1)] if missing > 1 else []), *((point + 1, lines) for point, lines in fillers)],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +95,7 @@ def _marks(original: str, proposal: str, proposed: str | None) -> Marks:
             [_points(old_starts, change.old_start, change.old_end) for change in found],
             old_words,
             [(old_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "old"],
+            is_top_missing=any((gap.side, gap.after) == ("old", -1) for gap in gaps[:1]),
         ),
         Side(
             [_points(new_starts, change.new_start, change.new_end) for change in found],

@@ -51,6 +51,10 @@ def word_changes(old_line: str, new_line: str) -> tuple[list[Range], list[Range]
     news: list[Range] = []
     old_at = new_at = 0
     for old_next, new_next, length in [*same, (len(old_line), len(new_line), 0)]:
+        if old_line[old_at:old_next].isspace() and new_line[new_at:new_next].isspace():
+            # Only the blanks that one side has more: a new indentation is one mark, not one on each side.
+            kept = common_head(old_line[old_at:old_next], new_line[new_at:new_next])
+            old_at, new_at = old_at + kept, new_at + kept
         if old_at < old_next:
             olds.append((old_at, old_next))
         if new_at < new_next:

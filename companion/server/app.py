@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
-import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,24 +16,24 @@ from typing import Any
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ErrorData, JSONRPCError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic_core import to_json
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..clis.families import FAMILIES, CliFamily
 from ..protocol import outcome
+from . import calls
 from .connections import Connection
 from .endpoint import Endpoint
 from .resumed import DEFAULT_VERSION, ResumedSessions
 from .sessions import Session, Sessions, Stream
-from .tools import AFTER, Tools
+from .tools import AFTER, Tools, listing
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
 MAX_BODY = 64 * 1024 * 1024
 """Bytes. openDiff carries a whole file."""
-NOTIFICATION = re.compile(rb'event: message\r\ndata: \{("jsonrpc":"2.0",)?"method":"ide/')
-"""The beginning of a notification in a stream."""
 METHODS = ("GET", "POST", "DELETE")
 FINAL_CHUNK_LIMIT = 0.5
 """Seconds allowed for sending the final chunk of a stream that another one replaces."""
@@ -45,6 +45,7 @@ class App:
     def __init__(self, endpoint: Endpoint, sessions: Sessions, tools: Tools) -> None:
         self._endpoint = endpoint
         self._sessions = sessions
+        self._tools = tools
         self._resumed = ResumedSessions(endpoint.sessions, self._open_again)
         self._requests = 0
         """How many are being answered, streams aside."""
@@ -185,8 +186,28 @@ class App:
             await _not_found()(scope, receive, send)
         elif scope["method"] == "GET" and session:
             await self._stream(session, scope, receive, send)
+        elif scope["method"] == "POST" and session and calls.is_plain(headers):
+            await self._post(family.name, session, scope, receive, send)
         else:
             await self._request(family.name, session, scope, receive, send)
+
+    async def _post(self, family: str, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of a session: here if it is about the tools, otherwise in the SDK."""
+        body, receive = await calls.read(receive, MAX_BODY)
+        if body is None or (call := calls.call_in(body)) is None:
+            await self._request(family, session, scope, receive, send)
+        elif not call.name:
+            await calls.answer(
+                send, session.identifier, call.identifier, _listing(is_offered=self._tools.are_offered(session))
+            )
+        else:
+            after: list[Callable[[], None]] = []
+            result = await self._tools.call(session, call.name, call.arguments, after.append)
+            try:
+                await calls.answer(send, session.identifier, call.identifier, to_json(result))
+            finally:
+                for begin in after:
+                    begin()
 
     async def _request(self, family: str, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         async def watch(message: Message) -> None:
@@ -210,16 +231,21 @@ class App:
                 call()
 
     async def _stream(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
-        stream = Stream()
         connection: Connection = scope["state"]["connection"]
         started = ended = False
+
+        async def write(data: bytes) -> bool:
+            if not connection.is_writable:
+                await stream.before_end(connection.writable())
+            if ended or stream.closed.is_set() or not connection.is_open:
+                return False
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+            return connection.is_open
 
         async def watch(message: Message) -> None:
             nonlocal started, ended
             ended = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
-            if _is_notification(message) and connection.is_open:
-                stream.written()
             if message["type"] == "http.response.start" and message["status"] == 200:
                 started = True
                 self._sessions.stream_opened(session, stream)
@@ -234,6 +260,7 @@ class App:
                 asked.cancel()
                 closing.cancel()
 
+        stream = Stream(write)
         await session.opening.acquire()
         try:
             if session.stream:
@@ -244,6 +271,7 @@ class App:
             if not started:
                 session.opening.release()
             if stream.closing.is_set() and not ended:
+                ended = True
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(stream.limit):  # a suspended CLI reads nothing
                         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -251,14 +279,14 @@ class App:
             self._sessions.stream_closed(session, stream)
 
 
+@functools.cache
+def _listing(*, is_offered: bool) -> bytes:
+    return to_json(listing(is_offered=is_offered))
+
+
 def _without_event_id(scope: Scope) -> Scope:
     """We store no events to send again, and the SDK fails if a client asks for them."""
     return dict(scope, headers=[(name, value) for name, value in scope["headers"] if name != b"last-event-id"])
-
-
-def _is_notification(message: Message) -> bool:
-    """Whether a part of a stream is a notification of ours; others are pings and comments."""
-    return message["type"] == "http.response.body" and NOTIFICATION.match(message.get("body", b"")) is not None
 
 
 def _unsupported(version: str) -> Response:

@@ -18,6 +18,7 @@ from typing import cast
 import h11
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
@@ -35,6 +36,80 @@ END = 0.2
 """Seconds that a request has to end when its connection has been cut off."""
 
 
+class _Gathered(asyncio.Transport):
+    """A transport that sends what is written in one turn of the loop at once.
+
+    uvicorn writes the head of an answer and its body separately. As two packets they would wake the client twice.
+    """
+
+    def __init__(self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._inner = inner
+        self._loop = loop
+        self._pieces: list[bytes | bytearray | memoryview] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """See asyncio.WriteTransport."""
+        if not data:
+            return
+        if not self._pieces:
+            self._loop.call_soon(self._flush)
+        self._pieces.append(data)
+
+    def close(self) -> None:
+        """See asyncio.BaseTransport."""
+        self._flush()
+        self._inner.close()
+
+    def abort(self) -> None:
+        """See asyncio.WriteTransport."""
+        self._pieces.clear()
+        self._inner.abort()
+
+    def get_write_buffer_size(self) -> int:
+        """See asyncio.WriteTransport."""
+        return self._inner.get_write_buffer_size() + sum(map(len, self._pieces))
+
+    def is_closing(self) -> bool:
+        """See asyncio.BaseTransport."""
+        return self._inner.is_closing()
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        """See asyncio.BaseTransport."""
+        return self._inner.get_extra_info(name, default)
+
+    def pause_reading(self) -> None:
+        """See asyncio.ReadTransport."""
+        self._inner.pause_reading()
+
+    def resume_reading(self) -> None:
+        """See asyncio.ReadTransport."""
+        self._inner.resume_reading()
+
+    def _flush(self) -> None:
+        pieces, self._pieces = self._pieces, []
+        if pieces and not self._inner.is_closing():
+            self._inner.write(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+
+
+class _Flow(FlowControl):
+    """Reads nothing more while a request waits behind the one that is being answered.
+
+    uvicorn reads on whenever the application asks for a request's body. A client that sends requests and doesn't read
+    the answers would fill the memory.
+    """
+
+    def __init__(self, transport: asyncio.Transport, conn: h11.Connection) -> None:
+        super().__init__(transport)
+        self._conn = conn
+
+    def resume_reading(self) -> None:
+        """See FlowControl."""
+        is_answering = self._conn.their_state is h11.DONE and self._conn.our_state is not h11.DONE
+        if not is_answering:
+            super().resume_reading()
+
+
 class Connection(H11Protocol):
     """One client's connection. A request finds it in its scope, as `scope["state"]["connection"]`."""
 
@@ -47,7 +122,9 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
-        super().connection_made(transport)  # pyright: ignore[reportArgumentType]
+        gathered = _Gathered(cast("asyncio.Transport", transport), self.loop)
+        super().connection_made(gathered)
+        self.flow = _Flow(gathered, self.conn)
         self.app_state = {"connection": self}
         self._opened()
 
@@ -67,12 +144,25 @@ class Connection(H11Protocol):
         return not self.transport.is_closing()
 
     @property
+    def is_writable(self) -> bool:
+        """Whether what is written goes out now, because the client reads."""
+        return not self.flow.write_paused
+
+    async def writable(self) -> None:
+        """Wait until the client reads, or has gone."""
+        await self.flow.drain()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it owes no answer: it waits for a request, or for the rest of one that has been refused."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        return (cycle is None or cycle.response_complete) and self.is_open
+
+    @property
     def is_idle(self) -> bool:
         """Whether it waits for a request, of which a part of the headers may be here."""
-        cycle = cast("RequestResponseCycle | None", self.cycle)
-        is_between = cycle is None or cycle.response_complete
         states = {self.conn.our_state, self.conn.their_state}
-        return is_between and states == {h11.IDLE} and not self.transport.get_write_buffer_size() and self.is_open
+        return self.is_silent and states == {h11.IDLE} and not self.transport.get_write_buffer_size()
 
     def release(self) -> OpenConnection:
         """Give up an idle connection without closing it; returns its socket and what it has read of a request."""
@@ -178,6 +268,6 @@ class HttpServer:
     def _opened(self) -> None:
         for gone in [one for one in self._ages if one.transport and one not in self._state.connections]:
             del self._ages[gone]
-        idle = [one for one in self.connections if one.is_idle]
-        for one in idle[: max(0, len(idle) - MAX_IDLE)]:
+        silent = [one for one in self.connections if one.is_silent]
+        for one in silent[: max(0, len(silent) - MAX_IDLE)]:
             one.shutdown()

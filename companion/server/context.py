@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..protocol import Cursor, File, IdeContext, WorkspaceState
+from ..told import Told
 from .port import OpenFile, Selection
 
 MAX_FILES = 10
@@ -60,15 +62,33 @@ class FocusOrder:
         return self._focused.get(view, 0)
 
 
-def existing_files(files: Sequence[OpenFile]) -> list[OpenFile]:
-    """The files that exist on disk, without duplicates, at most MAX_FILES (C3, C5). Not for an event loop."""
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The files that a CLI may be told of."""
+
+    files: Sequence[OpenFile] = ()
+    """The one that had the focus last comes first."""
+    hides_latest: bool = False
+    """Whether a file that may not be told had the focus after all of these, so that none of them is active."""
+
+
+def listed(files: Sequence[OpenFile], told: Told, folders: Sequence[str]) -> Listed:
+    """The files that exist on disk and are not excluded, without duplicates, at most MAX_FILES (C3, C5).
+
+    Reads from the disk, so this is not for an event loop.
+    """
     found: dict[str, OpenFile] = {}
+    hides_latest = False
     for file in files:
         if len(found) == MAX_FILES:
             break
-        if file.path not in found and _is_encodable(file.path) and os.path.isfile(file.path):
+        if file.path in found:
+            continue
+        if told.is_excluded(file.path, folders):
+            hides_latest = hides_latest or not found
+        elif _is_encodable(file.path) and os.path.isfile(file.path):
             found[file.path] = file
-    return list(found.values())
+    return Listed(tuple(found.values()), hides_latest)
 
 
 def _is_encodable(path: str) -> bool:
@@ -89,17 +109,19 @@ def cut(text: str, limit: int) -> str:
     return text.encode("utf-16-le", "surrogatepass")[: 2 * limit].decode("utf-16-le", "ignore")
 
 
-def ide_context(
-    files: Sequence[OpenFile], order: FocusOrder, selection: Selection | None, *, is_trusted: bool | None
-) -> IdeContext:
-    """The context for these files. The first one is the active one and has the selection (C2, C4).
+def active(known: Listed, order: FocusOrder) -> OpenFile | None:
+    """The file that has the focus or had it last; None if it may not be told. One that never had it is not active."""
+    first = next(iter(known.files), None)
+    return first if first and order.at(first.view) and not known.hides_latest else None
 
-    A file that never had the focus is not active, and its time is 0.
-    """
-    open_files = [File(path=file.path, timestamp=order.at(file.view)) for file in files]
-    if files and order.at(files[0].view):
-        active = {"is_active": True}
-        open_files[0] = open_files[0].model_copy(update=active | _selected(selection))
+
+def ide_context(
+    known: Listed, order: FocusOrder, selection: Selection | None, *, is_trusted: bool | None
+) -> IdeContext:
+    """The context for these files. The active one has the selection (C2, C4). A file without a focus has the time 0."""
+    open_files = [File(path=file.path, timestamp=order.at(file.view)) for file in known.files]
+    if active(known, order):
+        open_files[0] = open_files[0].model_copy(update={"is_active": True} | _selected(selection))
     return IdeContext(workspace_state=WorkspaceState(open_files=open_files, is_trusted=is_trusted))
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any
 
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
-from mcp_types import ServerNotification
 
 from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification
 
@@ -97,16 +96,16 @@ class Session:
     def _drain_soon(self) -> None:
         if self._outbox and self._peer and self.stream and not self.stream.closing.is_set() and not self._draining:
             self._draining = True
-            self._background(self._drain(self._peer))
+            self._background(self._drain())
 
-    async def _drain(self, peer: ServerSession) -> None:
+    async def _drain(self) -> None:
         try:
             while self._outbox and self.stream and not self.stream.closing.is_set():
-                written = self.stream.expect()
-                # The SDK dumps any model with a method and params; its union only names the ones that it knows.
-                await peer.send_notification(cast("ServerNotification", self._outbox[0]))
-                if await written:
+                stream = self.stream
+                if await stream.write(self._outbox[0].event):
                     del self._outbox[0]
+                else:
+                    await stream.closed.wait()
         finally:
             self._draining = False
             if not self._outbox:
@@ -115,34 +114,32 @@ class Session:
 
 
 class Stream:
-    """A session's open GET request, so that it can be ended cleanly."""
+    """A session's open GET request.
 
-    def __init__(self) -> None:
+    Notifications are written to it as they are. Through the SDK each would take two tasks and three queues, and nobody
+    could tell whether it was written. The SDK still sends the head, pings and comments.
+    """
+
+    def __init__(self, write: Callable[[bytes], Awaitable[bool]]) -> None:
+        self.write = write
+        """Write an event, and return whether it was written to the connection."""
         self.closing = asyncio.Event()
         self.closed = asyncio.Event()
         self.limit: float | None = None
         """Seconds that the final chunk may take."""
-        self._written: asyncio.Future[bool] | None = None
 
-    def expect(self) -> asyncio.Future[bool]:
-        """The next notification on its way: the result is whether it was written to the connection."""
-        self._written = asyncio.get_running_loop().create_future()
-        if self.closed.is_set():
-            self._written.set_result(False)
-        return self._written
-
-    def written(self) -> None:
-        """A notification was written to the connection."""
-        self._settle(was_written=True)
+    async def before_end(self, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for something, but not longer than until nothing is written any more."""
+        waiting = [asyncio.ensure_future(work), asyncio.ensure_future(self.closed.wait())]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waiting:
+                one.cancel()
 
     def end(self) -> None:
         """Nothing is written to it any more."""
         self.closed.set()
-        self._settle(was_written=False)
-
-    def _settle(self, *, was_written: bool) -> None:
-        if self._written and not self._written.done():
-            self._written.set_result(was_written)
 
     async def close(self, limit: float | None = None) -> None:
         """Send the stream's final chunk and wait until that is done, or has taken `limit` seconds."""
@@ -233,12 +230,7 @@ class Sessions:
 async def _flush(session: Session) -> None:
     if (stream := session.stream) is None:
         return
-    waiting = [asyncio.ensure_future(session.flushed()), asyncio.ensure_future(stream.closed.wait())]
-    try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for one in waiting:
-            one.cancel()
+    await stream.before_end(session.flushed())
 
 
 async def _finish(session: Session) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
@@ -16,8 +17,6 @@ from mcp_types import (
     ListToolsResult,
     NotificationParams,
     PaginatedRequestParams,
-    TextContent,
-    Tool,
 )
 from pydantic import ValidationError
 from starlette.requests import Request
@@ -30,20 +29,19 @@ from .sessions import Session, Sessions
 
 Context = ServerRequestContext[Any, Request]
 
-TOOLS = [
-    Tool(
-        name="openDiff",
-        description="Show a proposed change of a file as a diff that the person edits, accepts or rejects.",
-        input_schema=OpenDiffArguments.model_json_schema(by_alias=True),
-    ),
-    Tool(
-        name="closeDiff",
-        description="Close the diff of a file and return the proposal as it stands.",
-        input_schema=CloseDiffArguments.model_json_schema(by_alias=True),
-    ),
+TOOLS: list[dict[str, Any]] = [
+    {
+        "name": "openDiff",
+        "description": "Show a proposed change of a file as a diff that the person edits, accepts or rejects.",
+        "inputSchema": OpenDiffArguments.model_json_schema(by_alias=True),
+    },
+    {
+        "name": "closeDiff",
+        "description": "Close the diff of a file and return the proposal as it stands.",
+        "inputSchema": CloseDiffArguments.model_json_schema(by_alias=True),
+    },
 ]
-
-
+NAMES = tuple(one["name"] for one in TOOLS)
 LEFT = "openDiff: QwenCompanion is being loaded again. Propose the change once more."
 
 
@@ -74,58 +72,66 @@ class Tools:
         if session := self._session(context):
             session.initialized(context.session)
 
+    def are_offered(self, session: Session | None) -> bool:
+        """Whether a session has the tools."""
+        return session is not None and self._reviews.settings_of(session.window).show_diffs
+
+    async def call(
+        self, session: Session, name: str, arguments: dict[str, Any], later: Callable[[Callable[[], None]], object]
+    ) -> dict[str, Any]:
+        """The result of tools/call. `later` is given what has to wait until the answer is on its way.
+
+        What it takes to open a diff would compete with the answer for the interpreter.
+        """
+        try:
+            if name == "openDiff":
+                opened = OpenDiffArguments.model_validate(arguments)
+                if why := await asyncio.to_thread(refusal, opened.file_path):
+                    return _failed(f"openDiff: filePath: {opened.file_path} {why}")
+                if self._sessions.is_left:
+                    return _failed(LEFT)
+                later(lambda: self._open(session, opened))
+                return {"content": [], "isError": False}
+            closed = CloseDiffArguments.model_validate(arguments)
+            content = await self._reviews.close(session, closed.file_path, is_answered=closed.suppress_notification)
+            return _text(json.dumps({} if content is None else {"content": content}))
+        except ValidationError as error:
+            return _failed(f"{name}: {_why(error)}")
+
+    def _open(self, session: Session, opened: OpenDiffArguments) -> None:
+        self._reviews.open(session, opened.file_path, opened.new_content)
+
     async def _list(self, context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        # A CLI that isn't offered both tools asks only in its terminal.
-        session = self._session(context)
-        offers = session is not None and self._reviews.settings_of(session.window).show_diffs
-        return ListToolsResult(tools=TOOLS if offers else [])
+        return ListToolsResult.model_validate(listing(is_offered=self.are_offered(self._session(context))))
 
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         session = self._session(context)
         if session is None:
-            return _failed("This session is over. Connect again.")
-        arguments = params.arguments or {}
-        try:
-            match params.name:
-                case "openDiff":
-                    opened = OpenDiffArguments.model_validate(arguments)
-                    if why := await asyncio.to_thread(refusal, opened.file_path):
-                        return _failed(f"openDiff: filePath: {opened.file_path} {why}")
-                    if self._sessions.is_left:
-                        return _failed(LEFT)
-                    self._after_answer(context, session, opened)
-                    return CallToolResult(content=[])
-                case "closeDiff":
-                    closed = CloseDiffArguments.model_validate(arguments)
-                    content = await self._reviews.close(
-                        session, closed.file_path, is_answered=closed.suppress_notification
-                    )
-                    return _text(json.dumps({} if content is None else {"content": content}))
-                case _:
-                    raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
-        except ValidationError as error:
-            return _failed(f"{params.name}: {_why(error)}")
-
-    def _after_answer(self, context: Context, session: Session, opened: OpenDiffArguments) -> None:
-        """Open a diff when the answer is on its way: what that takes would compete with it for the interpreter."""
-
-        def begin() -> None:
-            self._reviews.open(session, opened.file_path, opened.new_content)
-
+            return CallToolResult.model_validate(_failed("This session is over. Connect again."))
+        if params.name not in NAMES:
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
         assert context.request  # noqa: S101 - there is a session, so there is one
-        context.request.scope.setdefault(AFTER, []).append(begin)
+        after: list[Callable[[], None]] = context.request.scope.setdefault(AFTER, [])
+        return CallToolResult.model_validate(
+            await self.call(session, params.name, params.arguments or {}, after.append)
+        )
 
     def _session(self, context: Context) -> Session | None:
         request = context.request
         return self._sessions.find(request.headers.get("mcp-session-id")) if request else None
 
 
-def _text(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)])
+def listing(*, is_offered: bool) -> dict[str, Any]:
+    """The result of tools/list. A CLI that isn't offered both tools asks only in its terminal."""
+    return {"tools": TOOLS if is_offered else []}
 
 
-def _failed(why: str) -> CallToolResult:
-    return CallToolResult(is_error=True, content=[TextContent(type="text", text=why)])
+def _text(text: str, *, is_error: bool = False) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], "isError": is_error}
+
+
+def _failed(why: str) -> dict[str, Any]:
+    return _text(why, is_error=True)
 
 
 def _why(error: ValidationError) -> str:

@@ -6,17 +6,19 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..clis.discovery import Lives
 from ..handover import Inheritance
 from ..protocol import ContextUpdate, IdeContext
 from ..review.reviews import Reviews
 from ..settings import Settings
+from ..told import Told
 from .app import App
 from .connections import HttpServer
-from .context import MAX_SELECTED, FocusOrder, existing_files, ide_context
+from .context import MAX_SELECTED, FocusOrder, Listed, active, ide_context, listed
 from .endpoint import Endpoint
-from .port import ContextSource
+from .port import ContextSource, OpenFile, Selection
 from .sessions import Background, Session, Sessions
 from .tools import Tools
 
@@ -139,22 +141,33 @@ class WindowServer:
                 return
             has_changed = _comparable(context) != _comparable(self._sent)
             self._sent = context
+            update = ContextUpdate(params=context)
             for session in self.sessions:
                 if has_changed or session is opened:
-                    session.notify(ContextUpdate(params=context))
+                    session.notify(update)
 
     async def _context(self) -> IdeContext | None:
         state = await self._editor.window_state(self.endpoint.window, self.order.recent())
         if state is None:
             return None
-        files = await asyncio.to_thread(existing_files, state.files)
-        folders = state.folders or tuple(dict.fromkeys(file.folder for file in files))
+        told = self.settings.told  # after the editor's answer: a change that it has found is here before that
+        known = await asyncio.to_thread(listed, state.files, told, state.folders)
+        folders = state.folders or tuple(dict.fromkeys(file.folder for file in known.files))
         if folders != self.endpoint.folders and not self._is_closing:
             self.endpoint.folders = folders
             self.publish()
             self._on_folders()
-        selection = await self._editor.selection(files[0].view, MAX_SELECTED) if files else None
-        return ide_context(files, self.order, selection, is_trusted=self.settings.is_trusted)
+        if not told.has_files:
+            known = Listed()
+        selection = await self._selection(active(known, self.order), told)
+        return ide_context(known, self.order, selection, is_trusted=self.settings.is_trusted)
+
+    async def _selection(self, file: OpenFile | None, told: Told) -> Selection | None:
+        """The caret in the active file, and the selected text if that may be told."""
+        if file is None:
+            return None
+        selection = await self._editor.selection(file.view, MAX_SELECTED if told.has_text else 0)
+        return selection if selection is None or told.has_text else replace(selection, text="")
 
     def publish(self) -> None:
         """Write the discovery files."""

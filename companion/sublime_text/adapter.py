@@ -151,6 +151,10 @@ class Adapter:
         if self.reports.get(live.view.id()) is live:
             del self.reports[live.view.id()]
 
+    def refusal(self, window: sublime.Window, paths: Sequence[str]) -> str | None:
+        """A sentence about the first path that no CLI and no chat may be told of; None if all may be named."""
+        return self.settings.told(window).refusal(paths, window.folders())
+
     def _wrong_setting(self, problem: Problem, window: int | None) -> None:
         _tell(str(problem), window, needs_action=True)
 

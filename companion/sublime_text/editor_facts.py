@@ -1,4 +1,4 @@
-"""Which assumptions hold in this build of the editor, as the check found out. Everything else counts as not holding."""
+"""Which assumptions hold in this build of the editor, as the check found out. All others are unknown."""
 
 from __future__ import annotations
 
@@ -22,11 +22,18 @@ class EditorFacts:
 
     def holds(self, name: str) -> bool:
         """Whether an assumption is known to hold in this build; False, the careful answer, if nobody knows."""
+        return self._answer(name) is True
+
+    def fails(self, name: str) -> bool:
+        """Whether an assumption is known not to hold in this build; False if nobody knows."""
+        return self._answer(name) is False
+
+    def _answer(self, name: str) -> bool | None:
         if name not in ASSUMPTIONS:
             raise KeyError(name)
         if self._answers is None:
             self._answers = _read(os.path.join(cache_folder(), FILE))
-        return self._answers.get(name, False)
+        return self._answers.get(name)
 
     def keep(self, answers: Mapping[str, bool]) -> None:
         """Remember the answers of a check. Raises OSError if they cannot be written; they count all the same."""
@@ -61,6 +68,6 @@ def _read(path: str) -> Mapping[str, bool]:
         with open(path, encoding="utf-8") as file:
             kept: Any = json.load(file)
         answers = kept["answers"] if kept["build"] == _build() else {}
-        return {name: answer is True for name, answer in answers.items()}
+        return {name: answer for name, answer in answers.items() if isinstance(answer, bool)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -8,6 +8,7 @@ import sublime
 import sublime_plugin
 
 from . import package
+from .editor_facts import EDITOR
 from .windows import DIFF_SETTING
 
 WAITING_CONTEXT = "qwen_companion.diff_waits"
@@ -43,6 +44,11 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         """The carets have moved."""
         if adapter := package.adapter():
             adapter.touched(view)
+
+    def on_selection_modified(self, view: sublime.View) -> None:
+        """The carets have moved; the diffs hear of it at once."""
+        if adapter := package.adapter():
+            adapter.diffs.caret_moved(view)
 
     def on_pre_close(self, view: sublime.View) -> None:
         """A view is about to close."""
@@ -116,7 +122,7 @@ def _instead(view: sublime.View, command_name: str, args: Args) -> tuple[str, Ar
     if view.settings().get(DIFF_SETTING) is None:
         return None
     if command_name in _CLOSES:
-        return "qwen_companion_close_diff_view", {}
+        return None if EDITOR.holds("close_closes_one") else ("qwen_companion_close_diff_view", {})
     if command_name not in _SAVES:
         return None
     if command_name == "save" and args == _SAVED_BY_HAND:

@@ -1,10 +1,17 @@
-"""Text in minihtml: phantoms, popups, annotations and the details of quick panels."""
+"""Text in minihtml: phantoms, popups, annotations, and the details of quick panels and completions."""
 
 from __future__ import annotations
 
 import html
+import re
+
+_NEVER_SHOWN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, those that reverse the direction of what follows, and halves of surrogate pairs."""
 
 
 def safe(text: str) -> str:
-    """A text as minihtml shows it: no tag, no entity and no link can come from it."""
-    return html.escape(text)
+    """A text as minihtml shows it: no tag, no entity and no link can come from it.
+
+    All text that is not our own goes through this function; tests/package/test_markup.py lists where.
+    """
+    return html.escape(_NEVER_SHOWN.sub("\ufffd", text))

@@ -8,6 +8,7 @@ from typing import Any, cast
 import sublime
 
 from ..settings import FILE, PROJECT_KEY, DaemonSettings, Problem, Settings, Values, overridden, read
+from ..told import Told
 from .diff.view import Layout
 
 _KEY = "qwen_companion"
@@ -45,6 +46,10 @@ class SettingsFile:
     def layout(self, window: sublime.Window) -> Layout:
         """How a diff opens in a window."""
         return cast("Layout", self.of(window, "diff_layout"))
+
+    def told(self, window: sublime.Window) -> Told:
+        """What may be told of the files of a window."""
+        return self._of(window).settings.told
 
     def read(self) -> Settings:
         """The settings that the companion needs, for a window whose project overrides none."""

@@ -52,7 +52,7 @@ def is_visible(view: sublime.View) -> bool:
 
 def is_in_panel(view: sublime.View) -> bool:
     """Whether a view is part of a panel or an input. `View.sheet()` does not tell: there it gives a sheet of id 0."""
-    return view.sheet_id() == 0
+    return view.sheet_id() == 0 or view.element() is not None
 
 
 def views_of_file(path: str) -> list[sublime.View]:
@@ -83,9 +83,14 @@ class FocusBefore:
 
     def restore(self) -> None:
         """Give the focus back, unless the view is no longer on the screen."""
-        is_hidden_panel = self._panel is not None and self._window.active_panel() != self._panel
-        if self.view and is_visible(self.view) and not is_hidden_panel:
+        if self.view and is_visible(self.view) and not self._is_hidden_panel:
             self._focus.give(self._window, self.view)
+
+    @property
+    def _is_hidden_panel(self) -> bool:
+        if self._panel is None or EDITOR.fails("active_panel"):
+            return False
+        return self._window.active_panel() != self._panel
 
 
 class GroupContents:
@@ -104,7 +109,7 @@ class GroupContents:
             show_in_group(self.window, self.group, sheets)
         may_focus = is_in_front(self.window) or EDITOR.holds("focus_stays_in_window")
         if may_focus and self.active and self._is_here(self.active):
-            self.window.focus_sheet(self.active)
+            focus_sheet(self.window, self.active)
 
     def shows(self, view: sublime.View | None) -> bool:
         """Whether a view is one of those that are shown."""
@@ -116,6 +121,9 @@ class GroupContents:
 
 def show_in_group(window: sublime.Window, group: int, sheets: list[sublime.Sheet]) -> None:
     """Show some sheets of a group side by side. The other groups keep theirs. The focus may move."""
+    if EDITOR.holds("select_leaves_other_groups"):
+        window.select_sheets(sheets)
+        return
     others = [
         sheet
         for other in range(window.num_groups())
@@ -123,6 +131,32 @@ def show_in_group(window: sublime.Window, group: int, sheets: list[sublime.Sheet
         for sheet in window.selected_sheets_in_group(other)
     ]
     window.select_sheets(others + sheets)
+    is_sure = not others or EDITOR.holds("select_keeps_groups")
+    if not is_sure and set(_ids(window.selected_sheets_in_group(group))) != set(_ids(sheets)):
+        window.select_sheets(sheets)
+
+
+def focus_sheet(window: sublime.Window, sheet: sublime.Sheet) -> None:
+    """Focus a tab. Those that are selected beside it stay so."""
+    before = [] if EDITOR.holds("focus_keeps_selection") else window.selected_sheets()
+    window.focus_sheet(sheet)
+    _select_again(window, sheet.id(), before)
+
+
+def focus_view(window: sublime.Window, view: sublime.View) -> None:
+    """Focus a view. The tabs that are selected beside it stay so."""
+    before = [] if EDITOR.holds("focus_keeps_selection") else window.selected_sheets()
+    window.focus_view(view)
+    _select_again(window, view.sheet_id(), before)
+
+
+def _select_again(window: sublime.Window, focused: int, before: list[sublime.Sheet]) -> None:
+    if focused in _ids(before) and not set(_ids(before)) <= set(_ids(window.selected_sheets())):
+        window.select_sheets(before)
+
+
+def _ids(sheets: list[sublime.Sheet]) -> list[int]:
+    return [sheet.id() for sheet in sheets]
 
 
 def is_in_front(window: sublime.Window) -> bool:
@@ -154,10 +188,11 @@ class Focus:
         if not is_in_front(window) and not EDITOR.holds("focus_stays_in_window"):
             self._due[window.id()] = view
             return
-        if is_in_panel(view) and self._last.get(window.id()) != view and (panel := window.active_panel()):
+        is_sure = not is_in_panel(view) or EDITOR.holds("panel_gets_focus")
+        if not is_sure and self._last.get(window.id()) != view and (panel := window.active_panel()):
             self._awaited[window.id()] = view
             sublime.set_timeout(lambda: self._look_again(window, view, panel), PANEL_DELAY)
-        window.focus_view(view)
+        focus_view(window, view)
 
     def _look_again(self, window: sublime.Window, view: sublime.View, panel: str) -> None:
         if self._awaited.pop(window.id(), None) == view and _still_in(window, view) and is_in_front(window):

@@ -171,8 +171,10 @@ class ViewMarks:
     def style_for_scope(self, scope: str) -> dict[str, Any]:
         """The colours of a scope."""
         scheme = schemes.SCHEMES[app().scheme]
+        background = scheme.background(scope)
         return {
             "foreground": scheme.foreground(scope),
+            **({"background": background} if background else {}),
             "bold": False,
             "italic": False,
             "source_line": 0,

@@ -193,3 +193,50 @@ def test_rewritten_commands(app: Application, view: Any, package: Package, other
     at_once = other("rewritten-commands")
     view.run_command("copy")
     assert plugin.log == (["copy"] if at_once else ["copy", "cut", "noop"])
+
+
+def test_an_inline_diff_shows_the_lines_that_are_gone(app: Application, view: Any, other: Callable[[str], bool]):
+    shows_nothing = other("inline-diff")
+    view.run_command("append", {"characters": "a\nX\nd\n"})
+    view.set_reference_document("a\nb\nc\nd\n")
+    view.run_command("toggle_inline_diff")
+    assert view.text_to_layout(view.text_point(1, 0))[1] == (20 if shows_nothing else 60)
+    assert view.text_to_layout(view.text_point(2, 0))[1] == (40 if shows_nothing else 80)
+    page = render.window_page(app, app.windows[0])
+    assert ("<pre>b</pre>" in page) is not shows_nothing
+    view.run_command("toggle_inline_diff")
+    assert view.text_to_layout(view.text_point(2, 0))[1] == 40
+
+
+def test_select_sheets_with_tabs_of_several_groups(window: Any, other: Callable[[str], bool]):
+    selects_in_one = other("select-sheets-groups")
+    window.set_layout({"cols": [0, 0.5, 1], "rows": [0, 1], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]})
+    views = [window.new_file() for _ in range(4)]
+    for at, each in enumerate(views):
+        window.set_view_index(each, at // 2, at % 2)
+    window.select_sheets([each.sheet() for each in views])
+    counts = [len(window.selected_sheets_in_group(group)) for group in (0, 1)]
+    assert counts == ([2, 1] if selects_in_one else [2, 2])
+
+
+def test_focus_view_gives_the_focus_back_to_a_panel(app: Application, window: Any, other: Callable[[str], bool]):
+    is_lost = other("panel-focus")
+    tab, panel = window.new_file(), window.create_output_panel("p")
+    window.run_command("show_panel", {"panel": "output.p"})
+    window.focus_view(panel)
+    assert app.focused is app.views[panel.id()]
+    window.focus_view(tab)
+    window.focus_view(panel)
+    assert (app.focused is app.views[tab.id()]) is is_lost
+    window.run_command("show_panel", {"panel": "output.p"})
+    window.focus_view(panel)
+    assert app.focused is app.views[panel.id()]
+
+
+def test_close_closes_the_selected_tabs(window: Any, other: Callable[[str], bool]):
+    closes_one = other("close-selected")
+    views = [window.new_file() for _ in range(2)]
+    window.select_sheets([each.sheet() for each in views])
+    window.focus_view(views[0])
+    window.run_command("close")
+    assert [each.is_valid() for each in views] == [False, closes_one]

@@ -63,7 +63,8 @@ class Daemons:
     version: str = NEWEST_QWEN
 
     @classmethod
-    def make(cls, version: str = NEWEST_QWEN) -> Daemons:
+    def make(cls, version: str = NEWEST_QWEN, *, suggests: bool = False) -> Daemons:
+        """With `suggests`, the agent asks the model for the next prompt after each turn."""
         home, model = Home.make(), Model()
         providers = [
             {"id": name, "name": name.title(), "baseUrl": model.base_url, "envKey": "OPENAI_API_KEY"}
@@ -71,6 +72,8 @@ class Daemons:
             for name in MODELS
         ]
         configured = settings() | {"modelProviders": {"openai": providers}}
+        if suggests:
+            configured |= {"ui": {"hideTips": True, "enableFollowupSuggestions": True}}
         (home.qwen_home / "settings.json").write_text(json.dumps(configured), encoding="utf-8")
         return cls(home, model, version)
 

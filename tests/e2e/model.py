@@ -97,6 +97,8 @@ class Model:
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
+        self.suggestion = ""
+        """What the person might write next, if the agent asks for that."""
         self._scripts: dict[int, Script] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -131,6 +133,8 @@ class Model:
 
     def speaking(self, body: dict[str, Any]) -> Script | None:
         """The script of a request that is answered in pieces; otherwise None."""
+        if self.suggestion and "[SUGGESTION MODE" in Request(body).last_user_text():
+            return None
         script, rounds_done = self._turn(body.get("messages", []))
         if script is None or not body.get("tools") or rounds_done < len(script.rounds):
             return None
@@ -147,7 +151,9 @@ class Model:
 
     def answer(self, body: dict[str, Any]) -> tuple[str, Sequence[Call]]:
         """The text and the tool calls for one request."""
-        self.requests.append(Request(body))
+        self.requests.append(request := Request(body))
+        if self.suggestion and "[SUGGESTION MODE" in request.last_user_text():
+            return json.dumps({"suggestion": self.suggestion}), ()
         script, rounds_done = self._turn(body.get("messages", []))
         if script is None or not body.get("tools"):
             return "ok", ()

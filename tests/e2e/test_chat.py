@@ -542,7 +542,7 @@ def test_a_slow_editor_gets_the_whole_text(room: Room):
     text = chat.wait_text(pieces[-1])
     assert "".join(pieces).rstrip() in text
     # A render for each piece would take 1,000 s.
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 120
     assert process.memory_info().rss - before < 100_000_000
     assert editor.everything().count("slowly") > 5
     editor.quit()

@@ -109,11 +109,17 @@ def test_the_context_of_a_session_follows_the_editor(editor: Editor, client: Mcp
 def test_a_selection_is_sent_at_once_and_a_burst_of_changes_once(editor: Editor, client: McpClient) -> None:
     """C1: 50 ms after the last change, not with the next tick, and not once for each change."""
     view = editor.open_file(editor.home.write("burst.txt", "x" * 100))
-    started = time.monotonic()
-    for end in (11, 12, 13, 14):
-        editor.do("select", view=view, regions=[[0, end]])
-        client.wait_for("ide/contextUpdate", lambda update, end=end: _active(update).get("selectedText") == "x" * end)
-    assert time.monotonic() - started < 4
+    took: list[float] = []
+    for first in (1, 5, 9):
+        started = time.monotonic()
+        for end in range(first, first + 4):
+            editor.do("select", view=view, regions=[[0, end]])
+            client.wait_for(
+                "ide/contextUpdate", lambda update, end=end: _active(update).get("selectedText") == "x" * end
+            )
+        took.append(time.monotonic() - started)
+    # With the ticks each of them would take about 8 s. The machine may be busy during one of them.
+    assert min(took) < 4, took
     before = len(client.received("ide/contextUpdate"))
     for end in range(20, 60):
         editor.do("select", view=view, regions=[[0, end]])

@@ -5,12 +5,14 @@ It finds the editor, sees what the person sees, and changes files through it.
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .cli import ESCAPE
+from .cli import ESCAPE, STEP
 from .model import Call
 from .qwen import Qwen
 from .session import GREET, GREET_BETTER, Session
@@ -326,3 +328,64 @@ def test_the_cli_stays_connected_over_ten_reloads_with_nothing_typed(session: Se
         assert name in session.model.requests_of(script)[0].last_user_text()
     now = session.editor.lock()
     assert (now["port"], now["authToken"]) == (lock["port"], lock["authToken"])
+
+
+SECRET = "PASSWORD=hunter2"
+
+
+def test_an_excluded_file_that_is_focused_and_selected_never_reaches_the_model(session: Session) -> None:
+    """Issue 14, point 4: neither its name nor its text, and no other file stands for it."""
+    before = session.file("before.txt", "alpha\n")
+    select_all(session, before, "alpha")
+    assert f"Path: {before}" in asked(session, "alpha")
+    secret = session.file(".env", f"{SECRET}\n")
+    select_all(session, secret, SECRET)
+    asked(session, "No active file")
+    select_all(session, session.file("after.txt", "omega\n"), "omega")
+    asked(session, "omega")
+    told = [json.dumps(request.messages) for request in session.model.requests]
+    assert not any(SECRET in one or str(secret) in one for one in told)
+    said = [request.last_user_text() for request in session.model.requests]
+    assert not any(".env" in one for one in said)
+
+
+def test_with_files_the_cursor_reaches_the_model_and_no_text(session: Session) -> None:
+    """Issue 14, point 4: a project's own setting, which is stricter than the person's."""
+    select_all(session, session.file("first.txt", "alpha\n"), "alpha")
+    asked(session, "first.txt")
+    open_project(session, {"context": "files"})
+    path = session.file("cursor.txt", "ninety-nine\n")
+    select_all(session, path, "ninety-nine")
+    try:
+        assert "line 1, character 12" in asked(session, f"Path: {path}").lower()
+        assert not any("ninety-nine" in request.last_user_text() for request in session.model.requests)
+        open_project(session, {"context": "off"})
+        asked(session, "No active file")
+    finally:
+        open_project(session, {})
+
+
+def open_project(session: Session, settings: dict[str, Any]) -> None:
+    """Open the folder as a project that has settings of its own."""
+    project = {"folders": [{"path": str(session.home.workspace)}], "settings": {"QwenCompanion": settings}}
+    file = session.home.root / "app.sublime-project"
+    file.write_text(json.dumps(project), encoding="utf-8")
+    session.editor.do("command", name="open_project_or_workspace", args={"file": str(file)})
+
+
+def select_all(session: Session, path: Path, text: str) -> None:
+    """Open a file and select its text."""
+    view = session.editor.open_file(path)
+    session.editor.do("select", view=view, regions=[[0, len(text)]])
+
+
+def asked(session: Session, words: str) -> str:
+    """Ask until a prompt holds these words: what the editor tells takes a moment. Returns that prompt."""
+    end = time.monotonic() + STEP
+    while True:
+        script = session.qwen.ask("Say hello")
+        session.qwen.wait_done(script)
+        prompt = session.model.requests_of(script)[0].last_user_text()
+        if words in prompt:
+            return prompt
+        assert time.monotonic() < end, prompt

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from companion import __version__
 from headless import jsonc
 
 MUST_SHIP = {
@@ -111,6 +112,22 @@ def test_the_messages_are_for_the_installation_and_for_versions(package: Path) -
     for key, file in messages.items():
         assert re.fullmatch(r"install|\d+\.\d+\.\d+", key)
         assert file in names(package)
+
+
+def test_this_version_has_a_message_and_no_message_is_left_out(root: Path, package: Path) -> None:
+    """Issue 14, point 8: what is new is told at each upgrade, and in the changelog's words for commands."""
+    messages = jsonc.loads((root / "messages.json").read_text(encoding="utf-8"))
+    assert messages[__version__] == f"messages/{__version__}.txt"
+    assert sorted(messages.values()) == sorted(name for name in names(package) if name.startswith("messages/"))
+    released = re.findall(r"^## \[(\d+\.\d+\.\d+)\]", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(released) <= set(messages)
+    commands = jsonc.loads((root / "Default.sublime-commands").read_text(encoding="utf-8"))
+    captions = {command["caption"] for command in commands}
+    for version, file in messages.items():
+        text = (root / file).read_text(encoding="utf-8")
+        assert set(re.findall(r'"(Qwen Companion: [^"]+)"', text)) <= captions
+        assert version == "install" or text.startswith(f"QwenCompanion {version}\n")
+        assert max(map(len, text.splitlines())) <= 120
 
 
 def test_the_message_at_the_installation_names_commands_that_exist(root: Path) -> None:

@@ -12,11 +12,14 @@ from typing import NamedTuple
 
 import pytest
 
-from companion.sublime_text.assumptions import ASSUMPTIONS
+from companion.sublime_text.assumptions import ASSUMPTIONS, UNTOLD
 from headless import variations
 
 TRIED, NOT_TRIED = "Tried by Check Editor", "Not tried by Check Editor"
 NAMED = re.compile(r"^Check Editor: `(\w+)`$")
+
+
+ASKED = re.compile(r"EDITOR\.(?:holds|fails)\(\"(\w+)\"\)")
 
 
 class Row(NamedTuple):
@@ -24,6 +27,7 @@ class Row(NamedTuple):
     source: str
     variation: str
     otherwise: str
+    chooses: str
     shown: str
 
 
@@ -33,7 +37,10 @@ def tables(root: Path) -> dict[str, list[Row]]:
     tables: dict[str, list[Row]] = {}
     for part in page.split("\n## ")[1:]:
         rows = [line.strip("|").split("|") for line in part.splitlines() if line.startswith("| ")]
-        tables[part.partition("\n")[0]] = [Row(*(cell.strip() for cell in row)) for row in rows[1:]]
+        cells = [[cell.strip() for cell in row] for row in rows[1:]]
+        # The second table has no answers that could choose something.
+        full = [row if len(row) == 6 else [*row[:4], "Nothing.", row[4]] for row in cells]
+        tables[part.partition("\n")[0]] = [Row(*row) for row in full]
     return tables
 
 
@@ -50,7 +57,12 @@ def probes(root: Path) -> list[str]:
 def test_each_row_of_the_first_table_is_an_assumption_in_its_words(tables: dict[str, list[Row]]) -> None:
     rows = {match[1]: row for row in tables[TRIED] if (match := NAMED.match(row.shown))}
     assert len(rows) == len(tables[TRIED])
-    assert {name: (row.assumption, row.otherwise) for name, row in rows.items()} == ASSUMPTIONS
+    assert {name: (row.assumption, row.otherwise, row.chooses) for name, row in rows.items()} == ASSUMPTIONS
+
+
+def test_what_no_check_can_try_begins_the_second_table_in_its_words(tables: dict[str, list[Row]]) -> None:
+    rows = tables[NOT_TRIED][: len(UNTOLD)]
+    assert [(row.assumption, row.otherwise, row.chooses) for row in rows] == list(UNTOLD.values())
 
 
 def test_each_assumption_has_one_probe(root: Path) -> None:
@@ -63,14 +75,18 @@ def test_no_row_leaves_a_cell_empty(tables: dict[str, list[Row]]) -> None:
     assert [row.shown for row in tables[NOT_TRIED] if NAMED.match(row.shown)] == []
 
 
-def test_a_fallback_is_chosen_by_the_name_of_an_assumption(root: Path) -> None:
-    asked = {
-        name
-        for file in (root / "companion").rglob("*.py")
-        for name in re.findall(r"EDITOR\.holds\(\"(\w+)\"\)", file.read_text(encoding="utf-8"))
-    }
-    assert asked
-    assert asked <= set(ASSUMPTIONS)
+def test_an_answer_chooses_something_or_the_table_says_that_it_chooses_nothing(root: Path) -> None:
+    texts = [file.read_text(encoding="utf-8") for file in (root / "companion").rglob("*.py")]
+    asked = {name for text in texts for name in ASKED.findall(text)}
+    assert asked == {name for name, one in ASSUMPTIONS.items() if not one.chooses.startswith("Nothing")}
+
+
+def test_each_fallback_that_an_answer_chooses_has_a_test_of_both_answers(root: Path) -> None:
+    tests = (root / "tests/sublime/test_fallbacks.py").read_text(encoding="utf-8")
+    for name, one in ASSUMPTIONS.items():
+        if not one.chooses.startswith("Nothing"):
+            assert f"{name}=True" in tests, name
+            assert f"{name}=False" in tests, name
 
 
 def test_each_variation_of_the_stand_in_is_in_a_row(tables: dict[str, list[Row]]) -> None:

@@ -37,6 +37,8 @@ class Screen:
         """The texts of the popups, and what a click in one calls."""
         self._phantoms: dict[tuple[int, int], tuple[str, str, Callable[[str], None] | None]] = {}
         self._annotations: dict[tuple[int, str], tuple[list[str], Callable[[str], None] | None]] = {}
+        self.icons: dict[tuple[int, str], str] = {}
+        """The icons in the gutter, by view and key of the regions."""
         self._listen(test, sublime.View, "add_phantom", self._phantom_added)
         self._listen(test, sublime.View, "erase_phantom_by_id", self._phantom_erased)
         self._listen(test, sublime.View, "add_regions", self._regions_added)
@@ -145,6 +147,7 @@ class Screen:
         on_close: Callable[[], None] | None = None,
     ) -> None:
         self._annotations[view.id(), key] = (annotations or [], on_navigate)
+        self.icons[view.id(), key] = icon
 
     def _panel_shown(
         self,

@@ -19,6 +19,7 @@ class TestPermission(ChatCase):
     def test_every_option_is_a_button(self) -> Steps:
         self.ask(*ALL)
         self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Option 0 (y) Option 2 (n) Option 3 Option 1 (a)"])
+        self.wait(1.1)
         self.screen.click(self.view, "vote:3:p1")
         yield from self.voted("id3", None)
 
@@ -226,6 +227,81 @@ class TestAttention(ChatCase):
         self.wait(1.1)
         self.is_answer()
         yield 1
+
+
+class TestClicks(ChatCase):
+    """Issue 11 §1: a click on *Allow* in a chat that has moved under the mouse does not vote."""
+
+    def click(self, permission: str = "p1") -> None:
+        self.screen.click(self.view, f"vote:0:{permission}")
+
+    def is_refused(self, permission: str = "p1") -> Steps:
+        """A click does nothing and says why."""
+        self.screen.messages.clear()
+        self.click(permission)
+        self.assertTrue(self.screen.said("has only just come there"))
+        yield from self.on_companion(lambda _: None)
+        self.assertEqual(self.chats.of("vote"), [])
+
+    def is_a_vote(self, permission: str = "p1") -> Steps:
+        self.click(permission)
+        yield from self.told("vote")
+        self.assertEqual(self.chats.of("vote"), [(self.window.id(), permission, "id0", None)])
+
+    def test_a_button_that_has_just_come_takes_no_click(self) -> Steps:
+        self.ask(*ALL)
+        yield from self.is_refused()
+        self.wait(0.9)
+        yield from self.is_refused()
+        self.wait(0.2)
+        yield from self.is_a_vote()
+
+    def test_a_button_that_was_moved_by_a_text_above_it_takes_no_click(self) -> Steps:
+        permission = self.ask(*ALL)
+        self.wait(5)
+        self.show(self.message("More."), self.tool(permission), permissions=(permission,))
+        yield from self.is_refused()
+        self.wait(1.1)
+        yield from self.is_a_vote()
+
+    def test_a_button_that_was_scrolled_under_the_mouse_takes_no_click(self) -> Steps:
+        permission = self.permission(*ALL)
+        self.show(self.message("A line.\n\n" * 200), self.tool(permission), permissions=(permission,))
+        self.wait(5)
+        x, y = self.view.viewport_position()
+        self.view.set_viewport_position((x, y - 60), False)
+        yield from self.is_refused()
+        self.wait(1.1)
+        yield from self.is_a_vote()
+
+    def test_a_question_that_comes_where_another_one_was_takes_no_click(self) -> Steps:
+        self.ask(*ALL)
+        self.wait(5)
+        following = replace(self.permission(*ALL), id="p2")
+        self.show(self.tool(following), permissions=(following,))
+        yield from self.is_refused("p2")
+        self.wait(1.1)
+        yield from self.is_a_vote("p2")
+
+    def test_a_click_that_waited_while_the_editor_hung_is_none(self) -> Steps:
+        self.ask(*ALL)
+        self.wait(5)
+        self.now += 5
+        yield from self.is_refused()
+
+    def test_the_second_question_takes_a_click_too(self) -> Steps:
+        first, second = self.permission(*ALL), replace(self.permission(*ALL), id="p2")
+        self.show(self.tool(first), self.tool(second, id="other"), permissions=(first, second))
+        self.wait(1.1)
+        yield from self.is_a_vote("p2")
+
+    def test_what_is_picked_by_name_is_a_vote_at_once(self) -> Steps:
+        """`Chat: Use a Link` names what it does."""
+        self.ask(*ALL)
+        self.window.run_command("qwen_companion_chat_links")
+        yield lambda: self.screen.panels
+        self.screen.pick("Option 0 (y)")
+        yield from self.told("vote")
 
 
 class TestQuestions(ChatCase):

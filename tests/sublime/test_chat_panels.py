@@ -164,6 +164,16 @@ class TestAddFromMenus(ChatCase):
         self.assertEqual(self.prompt, "@app.py @my\\ lib ")
         self.assertTrue(self.screen.said(f"{self.folder.parent.name} is not in the folder of the chat"))
 
+    def test_excluded_files_and_folders_are_left_out_with_one_sentence(self) -> None:
+        """Issue 14, point 4."""
+        for name in ("secrets", "lib"):
+            (self.folder / name).mkdir()
+        (self.folder / ".env").touch()
+        paths = [str(self.folder / name) for name in (".env", "lib", "secrets", "app.py")]
+        self.window.run_command("qwen_companion_chat_add", {"paths": paths})
+        self.assertEqual(self.prompt, "@lib @app.py ")
+        self.assertTrue(self.screen.said(".env stays here: the setting “context_exclude” excludes it."))
+
     def test_the_file_of_a_tab_is_mentioned(self) -> None:
         group, index = self.window.get_view_index(self.code)
         self.window.run_command("qwen_companion_chat_add", {"group": group, "index": index})

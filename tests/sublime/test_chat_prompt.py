@@ -171,6 +171,31 @@ class TestMentions(ChatCase):
         self.assertIn("def greet", excerpt.text)
         self.assertEqual(self.chat.attached, [])
 
+    def test_an_excluded_file_is_not_added(self) -> Steps:
+        """Issue 14, point 4: neither its name nor what is selected in it; one sentence says so."""
+        yield from self.open_view(".env", "PASSWORD=hunter2\n")
+        for select in (False, True):
+            if select:
+                self.opened.run_command("select_all")
+            self.window.focus_view(self.opened)
+            self.window.run_command("qwen_companion_chat_add")
+            why = ".env stays here: the setting “context_exclude” excludes it."
+            yield lambda why=why: self.screen.said(why)
+            self.screen.messages.clear()
+        picture = str(self.folder / "secrets" / "a.png")
+        self.window.run_command("qwen_companion_chat_picture", {"path": picture})
+        self.assertTrue(self.screen.said("a.png stays here"))
+        self.assertEqual((self.chat.attached, self.prompt), ([], ""))
+
+    def test_a_tab_without_a_file_is_excluded_by_its_name(self) -> None:
+        """Issue 14, point 4."""
+        view = self.window.new_file()
+        view.set_scratch(True)
+        view.set_name("new.pem")
+        self.window.run_command("qwen_companion_chat_add")
+        self.assertTrue(self.screen.said("new.pem stays here"))
+        self.assertEqual(self.chat.attached, [])
+
     def test_a_saved_file_is_mentioned(self) -> Steps:
         yield from self.open_view("my file.txt")
         self.type("see")
@@ -315,7 +340,7 @@ class TestCompletions(ChatCase):
         found = self.complete()
         yield from self.listed(found)
         self.assertEqual(self.items, ["/help", "/init"])
-        self.assertEqual(found.completions[0].details, "Show &lt;help>")
+        self.assertEqual(found.completions[0].details, "Show &lt;help&gt;")
         self.view.run_command("qwen_companion_chat_complete", {"text": "/help "})
         self.assertEqual(self.prompt, "/help ")
         self.type("/h")

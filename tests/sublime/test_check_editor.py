@@ -75,6 +75,8 @@ class TestCheck(CheckCase):
         self.assertIn(f"Sublime Text {sublime.version()} {sublime.channel()}", self.report)
         for name in loaded("sublime_text.assumptions").ASSUMPTIONS:
             self.assertIn(f"  {name}: ", self.report)
+        for name, untold in loaded("sublime_text.assumptions").UNTOLD.items():
+            self.assertIn(f"  {name}: {untold.claim}\n      Always: {untold.otherwise}", self.report)
         self.assertNotIn("Not known", self.report)
         self.assertNotIn("The check failed", self.report)
         self.assertIn("  companion_answers: ", self.section("Holds"))
@@ -189,20 +191,3 @@ class TestFacts(CheckCase):
     def test_an_unknown_name_is_an_error(self) -> None:
         with self.assertRaises(KeyError):
             self.facts.EDITOR.holds("nonsense")
-
-    def test_where_focusing_never_raises_a_window_the_focus_moves_at_once(self) -> Steps:
-        sublime.run_command("new_window")
-        front = sublime.active_window()
-        try:
-            self.assertNotEqual(front, self.window)
-            asked: list[sublime.View] = []
-            with patch.object(sublime.Window, "focus_view", lambda _, view: asked.append(view)):
-                focus = loaded("sublime_text.package").adapter().focus
-                focus.give(self.window, self.view)
-                self.assertEqual(asked, [])
-                self.facts.EDITOR.keep({"focus_stays_in_window": True})
-                focus.give(self.window, self.view)
-                self.assertEqual(asked, [self.view])
-        finally:
-            front.run_command("close_window")
-        yield lambda: front not in sublime.windows()

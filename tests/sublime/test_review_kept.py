@@ -144,10 +144,28 @@ class TestHeader(CompanionCase):
         yield lambda: "not LF → CRLF in 2 lines" in self.screen.header(self.proposal)
         self.screen.click(self.proposal, "endings:restore")
         yield lambda: "↩ revert" in self.screen.header(self.proposal)
-        self.screen.click(self.proposal, "endings:revert")
+        self.proposal.run_command("qwen_companion_toggle_line_endings")
+        yield lambda: "not LF" in self.screen.header(self.proposal)
+        self.proposal.run_command("qwen_companion_toggle_line_endings")
+        yield lambda: "↩ revert" in self.screen.header(self.proposal)
+        self.proposal.run_command("qwen_companion_toggle_line_endings")
         yield lambda: "not LF" in self.screen.header(self.proposal)
         yield from self.accepted()
         self.assertEqual(self.content, FILE)
+
+    def test_the_commands_for_line_endings_and_for_a_changed_file_need_a_reason(self) -> Steps:
+        """Issue 14, point 9: each link has a command, which is enabled where the link is."""
+        module = loaded("sublime_text.diff.commands")
+        self.set_limit("companion", "TICK", 0.1)
+        yield from self.open_diff(PROPOSAL)
+        endings = module.QwenCompanionToggleLineEndingsCommand(self.proposal)
+        reload = module.QwenCompanionReloadDiffCommand(self.proposal)
+        self.assertEqual((endings.is_enabled(), reload.is_enabled()), (False, False))
+        self.file.write_text("x = 1\n" + FILE)
+        yield reload.is_enabled
+        self.proposal.run_command("qwen_companion_reload_diff")
+        yield lambda: text_of(self.original) == "x = 1\n" + FILE
+        yield lambda: not reload.is_enabled()
 
     def test_the_file_that_has_changed_can_be_reloaded(self) -> Steps:
         """Issue 11 §6: the warning goes when it is no longer true."""
@@ -190,27 +208,3 @@ class TestHeader(CompanionCase):
             yield from self.open_view("russian.txt")
             yield from self.open_diff("пока\n", path)
         self.assertEqual(text_of(self.original), "привет\n")
-
-    def test_hostile_text_stays_text(self) -> Steps:
-        """Issue 11 §7: a file named `<b>&<a href='subl:…'>x` became a link."""
-        name = "<b>&<a href='subl:exit'>x"
-        yield from self.open_diff(PROPOSAL, self.folder / name)
-        self.window.run_command("qwen_companion_pending_diffs")
-        [(items, _)] = self.screen.panels
-        self.assertEqual(items[0].trigger, name)
-        path = items[0].details[0]
-        self.assertNotIn("<", path)
-        self.assertIn("&lt;b&gt;&amp;&lt;a href=", path)
-        loaded("sublime_text.panels").choose(self.window, [("caption", name, lambda: None)], "")
-        self.assertNotIn("<", self.screen.panels[-1][0][0].details)
-        header = loaded("sublime_text.diff.header")
-        review = loaded("review.review").Review
-        owner = type("Owner", (), {"cli": name, "window": 1})()
-        made = review(owner, name, loaded("review.source_text").SourceText(""), endings=name)
-        for content in (
-            header.proposal_header(made, None, name),
-            header.orphaned_header(name),
-            header.original_header(name, [name]),
-        ):
-            self.assertNotIn("<b>", content)
-            self.assertNotIn("subl:exit'>", content)

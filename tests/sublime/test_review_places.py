@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import sublime
@@ -181,11 +180,9 @@ class TestPlaces(CompanionCase):
         self.view.close()
         yield from self.open_diff(PROPOSAL)
         self.assertEqual(self.selected(), [self.original, self.proposal])
-        started = time.monotonic()
         self.proposal.run_command("qwen_companion_accept_diff")
         yield from self.written()
         self.assertEqual(self.window.views(), [])
-        self.assertLess(time.monotonic() - started, 5)
 
     def test_the_commands_work_from_the_left_side_too(self) -> Steps:
         """Issue 3: a diff is one thing, whichever side has the focus."""

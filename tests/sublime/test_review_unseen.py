@@ -19,7 +19,11 @@ class TestUnseen(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        self.set_limit("sublime_text.diff.attention", "SETTLED", 0.3)
+        self.set_limit("sublime_text.diff.attention", "SETTLED", 1.0)
+        self.now = 1000.0
+        clock = patch.object(loaded("sublime_text.diff.attention"), "monotonic", lambda: self.now)
+        clock.start()
+        self.addCleanup(clock.stop)
 
     def test_what_is_being_typed_goes_on_in_its_own_view(self) -> Steps:
         """Issue 11 §1: the focus jumped to the proposal, and the next letters went into it."""
@@ -30,7 +34,7 @@ class TestUnseen(CompanionCase):
         self.window.run_command("insert", {"characters": "b"})
         self.assertEqual(text_of(self.proposal), PROPOSAL)
         self.window.run_command("save", BY_HAND)
-        yield 400
+        self.now += 1.1
         self.assertEqual((self.cli.outcomes, self.proposal.is_valid()), ([], True))
         self.assertTrue(text_of(self.view).startswith("ab") or text_of(self.view).endswith("ab"))
 
@@ -70,16 +74,34 @@ class TestUnseen(CompanionCase):
         self.screen.click(self.proposal, "accept")
         yield lambda: len([m for m in self.screen.messages if "only just appeared" in m]) == 3
         self.assertEqual(self.cli.outcomes, [])
-        yield 350
+        self.now += 1.1
         self.window.run_command("save", BY_HAND)
         yield from self.written()
         self.assertEqual(self.content, PROPOSAL)
+
+    def test_a_diff_that_comes_back_by_itself_takes_no_second_key_or_click(self) -> Steps:
+        """Issue 11 §1: it has been seen before, but the second click was meant for the diff that has closed."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.proposal)
+        first = self.proposal
+        yield from self.open_diff("x = 1\n", self.folder / "b.py")
+        self.window.run_command("qwen_companion_go_to_diff")
+        self.now += 1.1
+        self.window.run_command("save", BY_HAND)
+        yield lambda: not self.proposal.is_valid() and self.window.active_view() == first
+        self.window.run_command("save", BY_HAND)
+        self.screen.click(first, "accept")
+        yield lambda: len([m for m in self.screen.messages if "only just appeared" in m]) == 2
+        self.assertEqual(len(self.cli.outcomes), 1)
+        self.now += 1.1
+        self.window.run_command("save", BY_HAND)
+        yield lambda: len(self.cli.outcomes) == 2
 
     def test_a_diff_that_got_the_focus_by_itself_takes_no_key_before_a_click(self) -> Steps:
         """Issue 11 §1: in a window without any other view."""
         self.view.close()
         yield from self.open_diff(PROPOSAL)
-        yield 400
+        self.now += 1.1
         self.assertEqual(self.window.active_view(), self.proposal)
         self.window.run_command("save", BY_HAND)
         yield lambda: self.screen.said("F8", "opened by itself")
@@ -100,7 +122,7 @@ class TestUnseen(CompanionCase):
         for expected in (self.proposal, first):
             self.window.run_command("qwen_companion_go_to_diff")
             self.assertEqual(self.window.active_view(), expected)
-        yield 350
+        self.now += 1.1
         self.window.run_command("save", BY_HAND)
         yield lambda: [told["filePath"] for _, told in self.cli.outcomes] == [str(self.file)]
 

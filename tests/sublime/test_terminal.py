@@ -486,6 +486,18 @@ class TestSend(TerminalCase):
         self.assertEqual(self.texts(), [])
         self.assertTrue(self.screen.said("Nothing is selected"))
 
+    def test_an_excluded_file_is_not_sent(self) -> Steps:
+        """Issue 14, point 4."""
+        yield from self.open_view("keys/a.pem", "KEY\n")
+        self.opened.run_command("select_all")
+        for what in ("file", "line", "selection"):
+            self.screen.messages.clear()
+            self.send(what)
+            self.assertTrue(self.screen.said("a.pem stays here: the setting “context_exclude” excludes it."))
+        paths = [str(self.file), str(self.folder / "keys" / "a.pem")]
+        self.window.run_command("qwen_companion_send_file", {"paths": paths})
+        self.assertEqual(self.texts(), [])
+
     def test_the_focus_goes_to_the_prompt(self) -> Steps:
         self.window.focus_view(self.opened)
         self.send("file")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from companion.chat import chats as chats_module
-from companion.chat import outbox, window_chat
+from companion.chat import mentions, outbox, window_chat
 from companion.chat.prompt import Draft, Excerpt
 from companion.conversation.conversation import Conversation
 from companion.daemon import transport
@@ -261,6 +261,31 @@ def test_switching_it_off_ends_the_chat_and_says_so(project: Path):
         await room.live()
         assert len(room.daemon.asked("POST /session/s/load")) == 1
         assert room.render.session == "s"
+
+    attached(project, test)
+
+
+def test_reconnect_counts_while_the_stream_is_tried_again(project: Path, monkeypatch: pytest.MonkeyPatch):
+    """F4: it starts over with the settings of now, although something is being tried already."""
+    monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.05,))
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        stream.say(1, "one ")
+        await until(lambda: room.render.session)
+
+        def refuse(_: Request) -> tuple[int, Any]:
+            if room.connection.state == "connecting":
+                del room.daemon.routes["GET /events"]
+                room.configure(token="another")
+                room.chats.reconnect(1)
+            return 503, {"error": "booting"}
+
+        room.daemon.routes["GET /events"] = refuse
+        stream.cut()
+        await room.live()
+        assert room.daemon.requests[-1].headers["authorization"] == "Bearer another"
 
     attached(project, test)
 
@@ -734,9 +759,11 @@ def test_an_interrupted_turn_is_continued_in_words_where_the_daemon_cannot(proje
         await room.live()
         room.chats.go_on(1)
         await room.asked("POST /session/s/continue")
-        await asyncio.sleep(0.05)
-        is_accepted = answer[0] == 200 and answer[1]["accepted"]
-        assert prompts(room) == ([] if is_accepted else [[{"type": "text", "text": "Continue"}]])
+        if answer[0] == 200 and answer[1]["accepted"]:
+            await asyncio.sleep(0.05)
+            assert prompts(room) == []
+        else:
+            assert await until(lambda: prompts(room)) == [[{"type": "text", "text": "Continue"}]]
 
     attached(project, test)
 
@@ -966,7 +993,9 @@ def test_what_is_not_sent_yet_is_shown_and_can_be_taken_back(project: Path, monk
     attached(project, test)
 
 
-def test_what_goes_out_quickly_is_never_shown_as_unsent(project: Path):
+def test_what_goes_out_quickly_is_never_offered_for_removal(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("companion.chat.outbox.QUICK", 60)
+
     async def test(room: Room) -> None:
         room.chats.open(1, room.folder)
         stream = await room.live()
@@ -974,7 +1003,8 @@ def test_what_goes_out_quickly_is_never_shown_as_unsent(project: Path):
         await room.asked("POST /session/s/prompt")
         stream.say(1, "Hello")
         await until(lambda: "Hello" in room.editor.chats[1])
-        assert not any(render.unsent for render in room.editor.renders[1])
+        unsent = [each for render in room.editor.renders[1] for each in render.unsent]
+        assert not any(each.can_be_removed for each in unsent)
 
     attached(project, test)
 
@@ -1123,7 +1153,7 @@ def test_an_export_and_the_files_come_from_the_daemon(project: Path, monkeypatch
     ],
 )
 def test_files_are_found_however_they_are_written(words: str, pattern: str):
-    assert chats_module._pattern(words) == pattern
+    assert mentions.pattern(words) == pattern
 
 
 def test_the_token_is_in_no_frame_log_or_message_f7(project: Path, caplog: pytest.LogCaptureFixture):

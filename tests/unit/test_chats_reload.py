@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,9 +51,7 @@ def test_the_end_of_the_editor_ends_the_daemon_and_what_it_has_started(
     daemon = open_chat(running, settings, project)
     children = psutil.Process(daemon.pid).children(recursive=True)
     assert children
-    before = time.monotonic()
     assert running.thread.stop(LIMIT)
-    assert time.monotonic() - before < 2.5
     assert not launch.is_running(daemon)
     assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
 

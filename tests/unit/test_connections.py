@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import socket
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from companion.companion import Companion
 from companion.server import connections
 
 from .conftest import Running, until
@@ -49,3 +53,75 @@ def test_half_a_request_holds_nobody_up(running: Running, connect: Connect) -> N
     for one in slow:
         one.sendall(b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\n")
     assert running.listening()[0].tools()
+
+
+def test_requests_whose_answers_nobody_reads_wait_in_the_kernel(running: Running, connect: Connect) -> None:
+    """The client is told to wait, so nothing grows here; the other CLIs notice nothing."""
+    cli = running.cli().connect()
+    flooding = connect(running)
+    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+    headers = cli.headers() | {"host": f"127.0.0.1:{cli.port}", "content-length": str(len(body))}
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    request = f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body
+
+    def flood() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                flooding.sendall(request * 100)
+
+    def held(companion: Companion) -> int | None:
+        """The bytes that wait, as soon as the client doesn't read any more."""
+        for one in companion._windows[1]._server.connections:
+            if one.flow.write_paused:
+                return len(one.conn.trailing_data[0])
+        return None
+
+    flooding.settimeout(None)
+    thread = threading.Thread(target=flood, daemon=True)
+    thread.start()
+    try:
+        until(lambda: running.do(held) is not None)
+        assert cli.tools()
+        assert (running.do(held) or 0) < 512 * 1024
+    finally:
+        flooding.shutdown(socket.SHUT_RDWR)
+        thread.join(LIMIT)
+    assert cli.tools()
+
+
+def test_requests_that_come_at_once_are_answered_in_their_order(running: Running, connect: Connect) -> None:
+    cli = running.cli().connect()
+    one = connect(running)
+    ids = list(range(1, 301))
+    sent = b""
+    for number in ids:
+        body = json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/list"}).encode()
+        headers = cli.headers() | {"host": f"127.0.0.1:{cli.port}", "content-length": str(len(body))}
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        sent += f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body
+    one.sendall(sent)
+    reader = one.makefile("rb")
+    answered: list[int] = []
+    for _ in ids:
+        assert reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        length = 0
+        while (line := reader.readline().strip()) != b"":
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.partition(b":")[2])
+        answered.append(json.loads(reader.read(length))["id"])
+    assert answered == ids
+
+
+def test_whoever_is_refused_and_sends_no_more_counts_as_silent(
+    running: Running, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a token the answer comes before the body, which may never come."""
+    monkeypatch.setattr(connections, "MAX_IDLE", 5)
+    refused = connect(running)
+    refused.sendall(b"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n")
+    assert refused.recv(20).startswith(b"HTTP/1.1 403")
+    refused.sendall(b"x")
+    many = [connect(running) for _ in range(20)]
+    while refused.recv(1000):  # the rest of the answer, and then the end
+        pass
+    assert many[0].recv(1) == b""

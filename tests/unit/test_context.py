@@ -10,8 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion.protocol import ContextUpdate, IdeContext
-from companion.server.context import CANDIDATES, MAX_FILES, MAX_SELECTED, FocusOrder, cut, existing_files, ide_context
+from companion.server.context import (
+    CANDIDATES,
+    MAX_FILES,
+    MAX_SELECTED,
+    FocusOrder,
+    Listed,
+    active,
+    cut,
+    ide_context,
+    listed,
+)
 from companion.server.port import OpenFile, Selection
+from companion.told import Told
 
 
 def units(text: str) -> int:
@@ -114,7 +125,9 @@ def test_only_files_that_are_on_disk_are_listed(tmp_path: Path):
     folder.mkdir()
     dangling.symlink_to(tmp_path / "nowhere")
     paths = [tmp_path / "missing.txt", folder, dangling, file]
-    assert existing_files([OpenFile(i, str(path)) for i, path in enumerate(paths)]) == [OpenFile(3, str(file))]
+    assert list(listed([OpenFile(i, str(path)) for i, path in enumerate(paths)], Told(), ()).files) == [
+        OpenFile(3, str(file))
+    ]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
@@ -125,14 +138,14 @@ def test_a_file_whose_name_is_not_utf8_is_left_out(tmp_path: Path):
     plain = tmp_path / "a.txt"
     plain.touch()
     files = [OpenFile(1, os.fsdecode(odd)), OpenFile(2, str(plain))]
-    assert existing_files(files) == files[1:]
+    assert list(listed(files, Told(), ()).files) == files[1:]
 
 
 def test_a_file_in_two_views_is_listed_once_with_its_latest_focus(tmp_path: Path):
     """C2."""
     file = tmp_path / "a.txt"
     file.touch()
-    assert existing_files([OpenFile(1, str(file)), OpenFile(2, str(file))]) == [OpenFile(1, str(file))]
+    assert list(listed([OpenFile(1, str(file)), OpenFile(2, str(file))], Told(), ()).files) == [OpenFile(1, str(file))]
 
 
 def test_at_most_ten_files_are_listed(tmp_path: Path):
@@ -140,7 +153,7 @@ def test_at_most_ten_files_are_listed(tmp_path: Path):
     files = [OpenFile(i, str(tmp_path / f"{i}.txt")) for i in range(2 * MAX_FILES)]
     for file in files[::2] + files[1::2]:
         Path(file.path).touch()
-    assert existing_files(files) == files[:MAX_FILES]
+    assert list(listed(files, Told(), ()).files) == files[:MAX_FILES]
 
 
 def test_only_the_first_file_is_active_and_has_cursor_and_selection():
@@ -149,7 +162,7 @@ def test_only_the_first_file_is_active_and_has_cursor_and_selection():
     order.focused(1, 10)
     order.focused(2, 20)
     files = [OpenFile(2, "/b"), OpenFile(1, "/a")]
-    context = ide_context(files, order, Selection(3, 4, "chosen"), is_trusted=None)
+    context = ide_context(Listed(files), order, Selection(3, 4, "chosen"), is_trusted=None)
     first = {
         "path": "/b",
         "timestamp": 20,
@@ -165,15 +178,17 @@ def test_a_field_without_a_value_is_absent_and_never_null():
     order = FocusOrder()
     file = OpenFile(1, "/a")
     for files, selection in (([], None), ([file], None), ([file], Selection(1, 1))):
-        context = ide_context(files, order, selection, is_trusted=None)
+        context = ide_context(Listed(files), order, selection, is_trusted=None)
         assert "null" not in json.dumps(on_the_wire(context))
         assert "isTrusted" not in json.dumps(on_the_wire(context))
-    assert on_the_wire(ide_context([], order, None, is_trusted=None)) == {"workspaceState": {"openFiles": []}}
+    assert on_the_wire(ide_context(Listed(), order, None, is_trusted=None)) == {"workspaceState": {"openFiles": []}}
 
 
 def test_a_file_that_never_had_the_focus_is_not_active():
     """C4, issue 14 §5: it was open before, or was opened in the background."""
-    context = ide_context([OpenFile(1, "/a"), OpenFile(2, "/b")], FocusOrder(), Selection(1, 1, "x"), is_trusted=None)
+    context = ide_context(
+        Listed([OpenFile(1, "/a"), OpenFile(2, "/b")]), FocusOrder(), Selection(1, 1, "x"), is_trusted=None
+    )
     files = [{"path": path, "timestamp": 0} for path in ("/a", "/b")]
     assert on_the_wire(context) == {"workspaceState": {"openFiles": files}}
 
@@ -186,18 +201,71 @@ def focused(view: int) -> FocusOrder:
 
 def test_an_empty_selection_is_left_out():
     """C2: nothing is selected where there is only a caret."""
-    context = ide_context([OpenFile(1, "/a")], focused(1), Selection(1, 1, ""), is_trusted=None)
+    context = ide_context(Listed([OpenFile(1, "/a")]), focused(1), Selection(1, 1, ""), is_trusted=None)
     assert "selectedText" not in json.dumps(on_the_wire(context))
 
 
 def test_a_long_selection_is_cut():
     """C5."""
-    context = ide_context([OpenFile(1, "/a")], focused(1), Selection(1, 1, "x" * 20_000), is_trusted=None)
+    context = ide_context(Listed([OpenFile(1, "/a")]), focused(1), Selection(1, 1, "x" * 20_000), is_trusted=None)
     assert context.workspace_state.open_files[0].selected_text == "x" * MAX_SELECTED
 
 
 def test_trust_is_sent_only_if_the_settings_have_it():
     """C2: the CLI's own folder trust rules otherwise."""
     for trust in (True, False):
-        context = ide_context([], FocusOrder(), None, is_trusted=trust)
+        context = ide_context(Listed(), FocusOrder(), None, is_trusted=trust)
         assert on_the_wire(context) == {"workspaceState": {"openFiles": [], "isTrusted": trust}}
+
+
+# What the person doesn't want to be told (issue 14, point 4)
+
+
+def touched(folder: Path, *names: str) -> list[OpenFile]:
+    """Open files, the first of which has the focus."""
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
+    return [OpenFile(number, str(folder / name)) for number, name in enumerate(names)]
+
+
+def test_an_excluded_file_is_not_listed(tmp_path: Path):
+    """Whichever folder it is in, and whatever its link is called."""
+    files = touched(tmp_path, "a.txt", ".env", "b.pem", "secrets/c.txt", "d.txt")
+    (tmp_path / "plain.txt").symlink_to(tmp_path / ".env")
+    known = listed([*files, OpenFile(9, str(tmp_path / "plain.txt"))], Told(), [str(tmp_path)])
+    assert known == Listed((files[0], files[4]))
+
+
+def test_no_file_is_active_while_the_one_with_the_focus_is_excluded(tmp_path: Path):
+    """Another file would be named as the one that the person looks at, with a cursor that isn't there."""
+    files = touched(tmp_path, ".env", "a.txt")
+    order = FocusOrder()
+    order.focused(1, 10)
+    order.focused(0, 20)
+    known = listed(files, Told(), ())
+    assert known == Listed((files[1],), hides_latest=True)
+    assert active(known, order) is None
+    context = ide_context(known, order, Selection(1, 1, "x"), is_trusted=None)
+    assert on_the_wire(context) == {"workspaceState": {"openFiles": [{"path": files[1].path, "timestamp": 10}]}}
+    order.focused(1, 30)
+    assert active(listed(files[::-1], Told(), ()), order) == files[1]
+
+
+def test_an_excluded_file_that_is_gone_hides_the_others_all_the_same(tmp_path: Path):
+    files = touched(tmp_path, ".env", "a.txt")
+    Path(files[0].path).unlink()
+    assert listed(files, Told(), ()).hides_latest
+
+
+def test_excluded_files_take_no_place_in_the_list(tmp_path: Path):
+    """C5."""
+    names = [name for number in range(MAX_FILES) for name in (f"{number}.pem", f"{number}.txt")]
+    assert len(listed(touched(tmp_path, *names), Told(), ()).files) == MAX_FILES
+
+
+@pytest.mark.parametrize("folders", [True, False])
+def test_a_glob_of_the_windows_folder_is_one_of_that_folder(tmp_path: Path, folders: bool):
+    files = touched(tmp_path, "a.txt", "deep/a.txt")
+    known = listed(files, Told(exclude=("/a.txt",)), [str(tmp_path)] if folders else [])
+    assert known.files == tuple(files[1:] if folders else files)

@@ -145,7 +145,7 @@ def test_what_ends_the_stream_alone_is_said_and_followed_by_a_new_one(kind: str,
     chatting(test, backoff=(60,))
 
 
-@pytest.mark.parametrize("reason", ["resync", "rewound", "gap", "epoch"])
+@pytest.mark.parametrize("reason", ["resync", "gap", "epoch"])
 def test_what_is_stale_is_built_anew(reason: str):
     async def test(daemon: FakeDaemon, person: Person) -> None:
         load(daemon, chunk(2, "whole"))
@@ -155,8 +155,6 @@ def test_what_is_stale_is_built_anew(reason: str):
         match reason:
             case "resync":
                 stream.send("state_resync_required", reason="ring_evicted")
-            case "rewound":
-                stream.send("session_rewound", 2)
             case "gap":
                 stream.say(3, "c")
             case _:

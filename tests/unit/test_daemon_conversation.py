@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -425,20 +426,79 @@ def test_what_was_streamed_stays_when_a_daemon_was_killed_before_it_wrote_it(is_
     assert texts(conversation.turns[0]) == texts(turn)
 
 
-def test_what_a_rewind_took_away_is_gone():
-    conversation = told([say("Do", "p", "user_message_chunk"), say("half")])
-    conversation.interrupt()
-    conversation.rewound()
-    conversation.rebuild(History((), Cursor("f", 1)))
+def asked(prompt: str, words: str = "") -> list[Envelope]:
+    """A prompt and its answer, as events."""
+    usage = {"usage": {"inputTokens": 1}}
+    answered = [say("Yes", prompt)] if words.startswith("/") else [say("Yes", prompt, _meta=usage)]
+    return [
+        say(words or prompt, prompt, "user_message_chunk"),
+        *answered,
+        event("turn_complete", prompt, stopReason="end_turn"),
+    ]
+
+
+REWOUND = [*asked("a"), *asked("b", "/context"), *asked("c"), *asked("d")]
+
+
+@pytest.mark.parametrize(("target", "left"), [(0, []), (1, ["a", "b"]), (2, ["a", "b", "c"]), (9, ["a", "b", "c"])])
+def test_a_rewind_takes_its_prompt_and_all_later_ones_away_and_commands_do_not_count(target: int, left: list[str]):
+    rewound = event("session_rewound", None, promptId="x########7", targetTurnIndex=target)
+    conversation = told(REWOUND)
+    conversation.apply(rewound)
+    assert [turn.key for turn in conversation.turns] == left
+    # A history has the rewind at its place, with what it took away before it.
+    other = Conversation()
+    other.rebuild(History((*REWOUND, rewound, *asked("e")), Cursor("f", 20)))
+    assert [turn.key for turn in other.turns] == [*left, "e"]
+
+
+def test_a_rewind_is_nothing_where_nothing_was_asked():
+    conversation = told([])
+    conversation.apply(event("session_rewound", None, promptId="x", targetTurnIndex=0))
     assert conversation.turns == ()
 
 
-def test_what_a_rewind_left_of_a_turn_is_not_filled_up():
-    asked = say("Do", "p", "user_message_chunk")
-    conversation = told([asked, say("half")])
-    conversation.rewound()
-    conversation.rebuild(History((asked,), Cursor("f", 1)))
-    assert texts(conversation.turns[0]) == [("user", "Do")]
+def test_a_rewind_closes_what_was_asked_and_forgets_plan_and_suggestion():
+    plan = update("plan", entries=[{"content": "Do it"}])
+    conversation = told([*asked("a"), say("b", "p", "user_message_chunk"), request(), plan])
+    conversation.apply(event("followup_suggestion", "p", suggestion="Go on"))
+    conversation.apply(event("session_rewound", None, promptId="x", targetTurnIndex=1))
+    status = conversation.status
+    assert (status.permissions, status.plan, status.suggestion, status.running) == ((), (), "", None)
+    assert conversation.has("p")
+
+
+def test_what_a_rewind_took_away_elsewhere_does_not_come_back():
+    conversation = told([*asked("a"), say("Do", "p", "user_message_chunk"), say("half")])
+    rewound = event("session_rewound", None, promptId="x", targetTurnIndex=1)
+    history = (*asked("a"), say("Do", "p", "user_message_chunk"), rewound)
+    conversation.rebuild(History(history, Cursor("f", 9)))
+    assert [turn.key for turn in conversation.turns] == ["a"]
+
+
+def test_a_command_that_asks_the_model_counts():
+    usage = update("usage_update", size=100, used=1)
+    custom = [say("/mine", "p", "user_message_chunk"), usage]
+    conversation = told([*asked("a"), *custom, *asked("c")])
+    assert [turn.asks_model for turn in conversation.turns] == [True, True, True]
+    tool = update("tool_call", toolCallId="t", title="Look")
+    assert told([say("/mine", "p", "user_message_chunk"), tool]).turns[0].asks_model
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"_meta": {"serverTimestamp": 2500}},
+        {"data": {"update": {"_meta": {"timestamp": 2500}}}},
+        {"data": {"_meta": {"timestamp": 2500}}},
+    ],
+)
+def test_a_turn_knows_when_it_began(times: dict[str, Any]):
+    begun = say("Do", "p", "user_message_chunk")
+    assert begun.time is None
+    sent = read_envelope({"type": "session_update", "promptId": "p", "data": {}} | times)
+    assert sent.time == 2.5
+    assert told([replace(begun, time=2.5), say("Yes")]).turns[0].began == 2.5
 
 
 def test_a_prompt_that_is_over_without_a_turn_is_known():

@@ -126,6 +126,7 @@ def test_a_file_of_another_editor_stays_while_that_editor_is_alive(
 ):
     """B1: it may have our port, in a container with the same home. With the focus comes our turn again."""
     monkeypatch.setattr(companion_module, "wrote", lambda _pid, _at: lives)
+    ticking.do(lambda companion: None)  # a look that has begun still asks the real one
     ours = read(files["lock"])
     theirs = {"port": 1, "workspacePath": "/", "authToken": "theirs", "ppid": os.getpid() + 1, "ideInfo": IDE_INFO}
     (new := files["lock"].with_suffix(".new")).write_text(json.dumps(theirs), "utf-8")

@@ -1,8 +1,8 @@
-"""How a person answers what a chat asks: when a key counts as an answer, options to pick, a form of questions."""
+"""How a person answers what a chat asks: when a key or a click counts as an answer, options to pick, a form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from .text import ChatText
 
 CALM = 1.0
-"""Seconds that a question must be on the screen, with an empty prompt, before a key answers it."""
+"""Seconds that a question must be on the screen, with an empty prompt, before a key answers it.
+
+A click answers it if its buttons have been at their place for as long.
+"""
 LOOKS = 200
 """Milliseconds between checks while a question waits: scrolling and hiding a tab cause no event."""
 STALL = 0.6
@@ -27,33 +30,43 @@ DONE = "Done"
 
 
 class Attention:
-    """Watches over the first question of a chat, from when it is asked until it is answered."""
+    """Watches over the questions of a chat, from when they are asked until they are answered."""
 
     def __init__(self, text: ChatText) -> None:
         self._text = text
-        self._ask: Ask | None = None
+        self._asks: tuple[Ask, ...] = ()
         self._since: float | None = None
-        """When the question came on the screen with an empty prompt."""
+        """When the first question came on the screen with an empty prompt."""
+        self._places: dict[str, tuple[object, float]] = {}
+        """Where the buttons of each question are, and since when."""
         self._looked = 0.0
         self._is_ticking = False
 
-    def asked(self, ask: Ask | None) -> None:
-        """The first question has changed or moved; None if there is none, or the chat closes."""
-        if ask is None or self._ask is None or ask.permission.id != self._ask.permission.id:
+    def asked(self, asks: Sequence[Ask]) -> None:
+        """The questions have changed or moved. There are none when the chat closes."""
+        if not asks or not self._asks or asks[0].permission.id != self._asks[0].permission.id:
             self._since = None
-        self._ask = ask
+        self._asks = tuple(asks)
         self.look()
-        if ask and not self._is_ticking:
+        if asks and not self._is_ticking:
             self._is_ticking = True
             sublime.set_timeout(self._tick, LOOKS)
 
     def look(self) -> None:
-        """Check whether the question is on the screen and the prompt is empty."""
+        """Check whether the first question is on the screen with an empty prompt, and where the buttons are."""
         now = monotonic()
-        if self._ask is None or not self._is_calm(self._ask.at):
+        has_hung = now - self._looked > STALL
+        if not self._asks or not self._is_calm(self._asks[0].at):
             self._since = None
-        elif self._since is None or now - self._looked > STALL:
+        elif self._since is None or has_hung:
             self._since = now
+        before = {} if has_hung or not is_visible(self._text.view) else self._places
+        self._places = {}
+        for at, ask in enumerate(self._asks):
+            # The keys are named on the first question's buttons alone, which makes them wider.
+            place = (ask.permission, at == 0, self._text.view.text_to_window(ask.at))
+            known = before.get(ask.permission.id)
+            self._places[ask.permission.id] = known if known and known[0] == place else (place, now)
         self._looked = now
 
     @property
@@ -62,6 +75,11 @@ class Attention:
         self.look()
         return self._since is not None and monotonic() - self._since >= CALM
 
+    def is_steady(self, permission: str) -> bool:
+        """Whether a click on a question's button counts: the button has not moved under the mouse."""
+        self.look()
+        return permission in self._places and monotonic() - self._places[permission][1] >= CALM
+
     def _is_calm(self, point: int) -> bool:
         view = self._text.view
         is_written = view.size() > self._text.length
@@ -69,7 +87,7 @@ class Attention:
         return is_in_front and not is_written and view.visible_region().contains(point)
 
     def _tick(self) -> None:
-        self._is_ticking = self._ask is not None and self._text.view.is_valid()
+        self._is_ticking = bool(self._asks) and self._text.view.is_valid()
         if self._is_ticking:
             self.look()
             sublime.set_timeout(self._tick, LOOKS)

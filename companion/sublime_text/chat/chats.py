@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import webbrowser
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import sublime
 
 from ...chat.mentions import mentions
 from ...chat.prompt import Draft
-from ...chat.slash import translated
+from ...chat.slash import Instead, translated
 from ..panels import NO_ANSWER, STARTING, say
 from ..windows import CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from . import html
@@ -29,6 +29,7 @@ PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
 
 STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
+MOVED = "The button that you clicked has only just come there. Read the question, and click again."
 
 Tell = Callable[[Callable[["Chats"], object]], object]
 """Calls something with the companion's chats, on the companion thread."""
@@ -154,7 +155,7 @@ class ChatViews:
         in_turn = mid_turn and status is not None and status.running is not None
         self._tell(lambda chats: chats.send(window, draft, mid_turn=in_turn))
 
-    def _do_instead(self, chat: ChatView, what: Literal["new", "model", "mode"]) -> None:
+    def _do_instead(self, chat: ChatView, what: Instead) -> None:
         """Do what a slash command is for."""
         if what == "new":
             window = chat.window.id()
@@ -195,7 +196,7 @@ class ChatViews:
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
-        chat = ChatView(view, window, lambda href: self._clicked(chat, href), lambda: self.redraw(chat))
+        chat = ChatView(view, window, lambda href: self._clicked_on(chat, href), lambda: self.redraw(chat))
         self._chats[window.id()] = chat
         for draft in drafts:
             chat.take_back(draft)
@@ -247,9 +248,17 @@ class ChatViews:
 
     def use_link(self, chat: ChatView, item: LinkItem) -> None:
         """Do what a click on a link does."""
-        self._clicked(chat, item.href)
+        self._follow_link(chat, item.href)
 
-    def _clicked(self, chat: ChatView, href: str) -> None:
+    def _clicked_on(self, chat: ChatView, href: str) -> None:
+        """A click does what its link says, unless it is an answer and the button has moved under the mouse."""
+        what, _, of = href.partition(":")
+        if what == "vote" and not chat.attention.is_steady(of.partition(":")[2]):
+            say(chat.window, MOVED)
+        else:
+            self._follow_link(chat, href)
+
+    def _follow_link(self, chat: ChatView, href: str) -> None:
         what, _, of = href.partition(":")
         window = chat.window.id()
         match what:
@@ -257,6 +266,10 @@ class ChatViews:
                 self._tell(lambda chats: getattr(chats, what)(window))
             case "dequeue" | "unsend":
                 self._tell(lambda chats: getattr(chats, what)(window, of))
+            case "suggestion":
+                chat.view.run_command("qwen_companion_chat_suggestion")
+            case "tasks":
+                chat.window.run_command("qwen_companion_chat_tasks")
             case "detach":
                 chat.detach(int(of))
             case "vote" | "answer":

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..minihtml import safe
 from ..style import COLOURS
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ CONTINUED = {"interrupted": "▸ Continue", "failed": "↻ Retry"}
 LINE_LENGTH = 80
 """Characters of the options of a question that fit on one line; more of them get a line each."""
 QUEUED_LENGTH = 60
-"""Characters that are shown of a prompt that waits."""
+"""Characters that are shown of a prompt that waits or is suggested."""
+USUAL_EFFORT = "default"
+"""The id of the reasoning effort that isn't worth a word in the bar."""
 
 
 def page(content: str) -> str:
@@ -35,7 +38,7 @@ def page(content: str) -> str:
 
 def link(href: str, words: str, kind: str = "") -> str:
     """Something to click."""
-    return f'<a class="{kind}" href="{html.escape(href)}">{html.escape(words)}</a>'
+    return f'<a class="{kind}" href="{safe(href)}">{safe(words)}</a>'
 
 
 def meter(window: ContextWindow | None) -> str:
@@ -51,9 +54,11 @@ def name_of(choices: Sequence[Choice], identifier: str) -> str:
 
 
 def facts(render: Render) -> list[str]:
-    """The facts in the status bar and the chat's bar: model, mode, use of the context window."""
+    """The facts in the status bar and the chat's bar: model, its effort, mode, use of the context window."""
     status = render.status
-    found = (name_of(status.models, status.model), name_of(status.modes, status.mode), meter(status.window))
+    effort = "" if status.effort in {"", USUAL_EFFORT} else f"{name_of(status.efforts, status.effort)} effort"
+    model, mode = name_of(status.models, status.model), name_of(status.modes, status.mode)
+    found = (model, effort, mode, meter(status.window))
     return [fact for fact in found if fact]
 
 
@@ -64,7 +69,7 @@ def bar(render: Render, attached: Sequence[str], folder: str = "") -> str:
     transcript itself has the state of the connection and warnings about the host.
     """
     status, where = render.status, render.locality
-    first = [" · ".join(html.escape(fact) for fact in [*facts(render), folder, where.host] if fact)]
+    first = [" · ".join(safe(fact) for fact in [*facts(render), folder, where.host] if fact)]
     if status.running is not None:
         first.append(link("cancel", "■ Cancel", "reject"))
     elif status.last in CONTINUED and status.connection.state == "live":
@@ -74,9 +79,11 @@ def bar(render: Render, attached: Sequence[str], folder: str = "") -> str:
     if status.connection.state != "live":
         first.append(link("reconnect", "↻ Reconnect"))
     lines = [" &nbsp; ".join(filter(None, first))]
+    if tasks := [task.title for task in status.tasks if task.is_running and task.is_background]:
+        lines.append(f"◐ In the background: {safe(shortened(', '.join(tasks)))} {link('tasks', 'Show')}")
     lines += [_waits("waits", queued, "dequeue") for queued in status.queue]
     lines += [_waits("not sent yet", unsent, "unsend") for unsent in render.unsent if unsent.can_be_removed]
-    lines += [f"with {html.escape(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
+    lines += [f"with {safe(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
     return page(f'<div class="bar">{"<br>".join(lines)}</div>')
 
 
@@ -107,9 +114,14 @@ def code(block: Code) -> str:
     return page(f"<div>&nbsp;{copy}{insert}</div>")
 
 
+def ghost(suggestion: str) -> str:
+    """A suggested prompt in the empty input, and the key that takes it."""
+    return page(f'<div class="quiet">{link("suggestion", shortened(suggestion), "quiet")} (Tab)</div>')
+
+
 def popup(words: str, href: str = "") -> str:
     """A few words over the text, to click or to read."""
-    return page(f"<div>{link(href, words) if href else html.escape(words)}</div>")
+    return page(f"<div>{link(href, words) if href else safe(words)}</div>")
 
 
 class LinkItem(NamedTuple):
@@ -134,9 +146,14 @@ def link_items(content: str) -> list[LinkItem]:
 
 
 def _waits(how: str, queued: Queued | Unsent, href: str) -> str:
-    words = " ".join(queued.text.split())
-    words = words if len(words) <= QUEUED_LENGTH else f"{words[: QUEUED_LENGTH - 1]}…"
-    return f'<span class="quiet">{how}: {html.escape(words)}</span> {link(f"{href}:{queued.id}", "remove")}'
+    words = f'<span class="quiet">{how}: {safe(shortened(queued.text))}</span>'
+    return f"{words} {link(f'{href}:{queued.id}', 'remove')}"
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text, on one line."""
+    words = " ".join(text.split())
+    return words if len(words) <= QUEUED_LENGTH else f"{words[: QUEUED_LENGTH - 1]}…"
 
 
 def _kind(option: Option) -> str:

@@ -11,6 +11,7 @@ import sublime_plugin
 from ...chat.mentions import mention, open_mention
 from ...chat.slash import offered
 from .. import package
+from ..minihtml import safe
 from ..panels import say
 from ..windows import CHAT_SETTING, is_chat
 from .chats import show_link
@@ -66,6 +67,7 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
         """Text may have been typed, which is no answer to a question."""
         if (chat := _chat(view)) and not chat.text.is_editing:
             chat.attention.look()
+            chat.show_suggestion()
 
     def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
         """Keep commands from editing the transcript; what is typed there goes to the prompt."""
@@ -201,6 +203,7 @@ _CONTEXTS = {
     f"{CHAT_SETTING}_transcript": lambda chat: not chat.text.is_in_prompt,
     f"{CHAT_SETTING}_types": lambda chat: _has_keys(chat) and not chat.text.is_in_prompt,
     f"{CHAT_SETTING}_ask": lambda chat: _has_keys(chat) and _caret(chat) is not None and chat.attention.is_due,
+    f"{CHAT_SETTING}_suggestion": lambda chat: _has_keys(chat) and bool(chat.suggestion) and _caret(chat) is not None,
     f"{CHAT_SETTING}_running": lambda chat: (
         not is_insert(chat.view) and chat.render is not None and chat.render.status.running is not None
     ),
@@ -244,7 +247,7 @@ def _completion(
     item = sublime.CompletionItem.command_completion(
         trigger, "qwen_companion_chat_complete", {"text": text}, annotation, kind
     )
-    item.details = details.replace("&", "&amp;").replace("<", "&lt;")
+    item.details = safe(details)
     return item
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ...chat.transcript.render import Code, Fold, Link, Render
 
 BAR, ASKS, CODES = "qwen_companion.chat_bar", "qwen_companion.chat_asks", "qwen_companion.chat_codes"
+SUGGESTION = "qwen_companion.chat_suggestion"
 LINKS = "qwen_companion.chat_links"
 _UNDERLINED = (
     sublime.RegionFlags.DRAW_NO_FILL
@@ -56,6 +57,10 @@ class ChatMarks:
     def show_bar(self, render: Render, attached: Sequence[str]) -> None:
         """Update only the bar."""
         self._phantoms.show_bar(render, attached)
+
+    def show_suggestion(self, suggestion: str) -> None:
+        """Show a suggested prompt at the end, empty for none."""
+        self._phantoms.show_suggestion(suggestion)
 
     def link_at(self, point: int) -> Link | None:
         """The file's name at a point."""
@@ -153,10 +158,11 @@ class _Phantoms:
     """The phantoms of a chat's view. `clicked` is called with a link's href."""
 
     def __init__(self, view: sublime.View, clicked: Callable[[str], None]) -> None:
-        for key in (BAR, ASKS, CODES):
+        for key in (BAR, ASKS, CODES, SUGGESTION):
             view.erase_phantoms(key)  # left by an instance that was not unloaded
         # The sets erase their phantoms when they are collected.
         self._bar, self._asks, self._codes = (sublime.PhantomSet(view, key) for key in (BAR, ASKS, CODES))
+        self._suggestion = sublime.PhantomSet(view, SUGGESTION)
         self._clicked = clicked
         self._shown_asks: object = None
         self._shown_codes: tuple[Code, ...] = ()
@@ -180,9 +186,16 @@ class _Phantoms:
         content = html.bar(render, attached, _folder(self._bar.view))
         self._bar.update([self._phantom(at, content, sublime.PhantomLayout.BLOCK)])
 
+    def show_suggestion(self, suggestion: str) -> None:
+        """Show it at the end, or remove it."""
+        end = self._suggestion.view.size()
+        content = html.ghost(suggestion) if suggestion else ""
+        inline = sublime.PhantomLayout.INLINE
+        self._suggestion.update([self._phantom(end, content, inline)] if suggestion else [])
+
     def close(self) -> None:
         """Remove them from the view."""
-        for phantoms in (self._bar, self._asks, self._codes):
+        for phantoms in (self._bar, self._asks, self._codes, self._suggestion):
             phantoms.update([])
 
     def _phantom(self, at: int, content: str, layout: sublime.PhantomLayout) -> sublime.Phantom:

@@ -99,6 +99,21 @@ class QwenCompanionChatModeCommand(_SwitchCommand):
         adapter.thread.post(lambda companion: companion.chats.switch_mode(window, identifier))
 
 
+class QwenCompanionChatEffortCommand(_SwitchCommand):
+    """Switch how long the model thinks."""
+
+    placeholder = "How long the model thinks in this conversation"
+
+    def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
+        """The efforts."""
+        return (chat.render.status.effort, chat.render.status.efforts) if chat.render else ("", ())
+
+    def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
+        """Ask the daemon."""
+        window = chat.window.id()
+        adapter.thread.post(lambda companion: companion.chats.switch_effort(window, identifier))
+
+
 class QwenCompanionChatSessionsCommand(_ChatCommand):
     """Open, rename, export or delete one of the conversations in the chat's folder."""
 
@@ -271,6 +286,9 @@ def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
     path = view.file_name()
     name = PurePath(path).name if path else view.name() or "untitled"
     uri = Path(path).as_uri() if path else f"untitled:{name}"
+    if why := adapter.refusal(chat.window, [path or name]):
+        say(chat.window, why)
+        return
     selected = [region for region in view.sel() if not region.empty()]
     if selected:
         chat.excerpts += [_excerpt(view, region, uri, name) for region in selected]
@@ -283,14 +301,17 @@ def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
 
 
 def _add_paths(adapter: Adapter, chat: ChatView, paths: Sequence[str]) -> None:
-    """Mention files and folders. Those outside of the chat's folder can't be mentioned."""
-    named = [(path, _relative(chat, path)) for path in paths]
+    """Mention files and folders. Those outside of the chat's folder and those that are excluded can't be mentioned."""
+    refused = {path: why for path in paths if (why := adapter.refusal(chat.window, [path]))}
+    named = [(path, _relative(chat, path)) for path in paths if path not in refused]
     for _, relative in named:
         if relative:
             _mention(chat, relative)
     adapter.chats.open(chat.window, chat.folder)
     outside = [PurePath(path).name for path, relative in named if not relative]
-    if outside:
+    if refused:
+        say(chat.window, next(iter(refused.values())))
+    elif outside:
         say(chat.window, f"{outside[0]} is not in the folder of the chat, so Qwen Code could not read it.")
 
 
@@ -324,8 +345,11 @@ class QwenCompanionChatPictureCommand(sublime_plugin.WindowCommand):
 
     def _attach(self, adapter: Adapter, chat: ChatView, path: str | None) -> None:
         def picked(found: str | list[str] | None) -> None:
-            if found:
-                chat.pictures += found if isinstance(found, list) else [found]
+            chosen = found if isinstance(found, list) else [found] if found else []
+            if why := adapter.refusal(chat.window, chosen):
+                say(chat.window, why)
+            elif chosen:
+                chat.pictures += chosen
                 chat.attached_changed()
                 adapter.chats.open(chat.window, chat.folder)
 

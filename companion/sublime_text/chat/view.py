@@ -106,6 +106,17 @@ class ChatView:
         """The names of what goes with the prompt."""
         return [*(excerpt.name for excerpt in self.excerpts), *self.pictures]
 
+    @property
+    def suggestion(self) -> str:
+        """The suggested next prompt, while nothing is written and no turn runs."""
+        status = self.render.status if self.render else None
+        is_due = status is not None and status.running is None and not status.permissions and not self.text.prompt
+        return status.suggestion if status and is_due else ""
+
+    def show_suggestion(self) -> None:
+        """Show the suggested prompt in the empty input."""
+        self.marks.show_suggestion(self.suggestion)
+
     def show(self, render: Render) -> None:
         """Update the view."""
         if not render.replaces_all and (self.render is None or self.text.is_damaged):
@@ -117,12 +128,13 @@ class ChatView:
         self.text.apply(render)
         self.render = render
         self.marks.show(render, self.attached)
+        self.show_suggestion()
         if follows:
             self.view.show(self.view.size(), False, False, False)
         elif render.replaces_all:
             self.view.set_viewport_position(scrolled, False)
         self._look_at_turn(render)
-        self.attention.asked(render.asks[0] if render.asks else None)
+        self.attention.asked(render.asks)
         self._tell(render)
 
     def activated(self) -> None:
@@ -186,7 +198,7 @@ class ChatView:
 
     def close(self) -> None:
         """The package is unloaded. The text stays for the next instance."""
-        self.attention.asked(None)
+        self.attention.asked(())
         self.text.close()
         if self.view.is_valid():
             self.marks.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..assumptions import ASSUMPTIONS
+from ..assumptions import ASSUMPTIONS, UNTOLD
 from .run import Outcome
 
 TITLE = "Qwen Companion Editor Check"
@@ -26,7 +26,10 @@ def report(outcome: Outcome, about: str) -> str:
     lines += _part("Does not hold", failing, outcome)
     lines += _part("Not known", unknown, outcome)
     lines += _part("Holds", holding, outcome)
-    lines += ["To tell us about your editor, select all of this text and copy it into an issue.", ""]
+    lines += ["Cannot be tried: the API does not show it"]
+    for name, assumption in UNTOLD.items():
+        lines += [f"  {name}: {assumption.claim}", f"      Always: {assumption.otherwise}"]
+    lines += ["", "To tell us about your editor, select all of this text and copy it into an issue.", ""]
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from time import monotonic
 
 SETTLED = 1.0
 """Seconds that a diff has to be on the screen before a key, a save or a click answers it."""
@@ -28,12 +28,16 @@ class Attention:
     @property
     def is_settled(self) -> bool:
         """Whether the diff has been there long enough to be answered by a key or a click."""
-        return self._shown_at is not None and time.monotonic() - self._shown_at >= SETTLED
+        return self._shown_at is not None and monotonic() - self._shown_at >= SETTLED
 
     def shown(self) -> None:
         """The diff is on the screen."""
         if self._shown_at is None:
-            self._shown_at = time.monotonic()
+            self._shown_at = monotonic()
+
+    def came_back(self) -> None:
+        """The diff is on the screen again because another one has closed: a second key or click was meant for that."""
+        self._shown_at = monotonic()
 
     def focused(self) -> None:
         """A view of the diff got the focus."""

@@ -104,6 +104,34 @@ class QwenCompanionRestoreChangeCommand(_DiffCommand):
         diffs.edit(diff, "restore", self.view)
 
 
+class QwenCompanionReloadDiffCommand(_DiffCommand):
+    """Compare with the file as it is on the disk now."""
+
+    def is_enabled(self) -> bool:
+        """Whether the file has changed since the diff was opened."""
+        adapter = package.adapter()
+        diff = adapter.diffs.meant(self.view) if adapter else None
+        return diff is not None and diff.offers_reload
+
+    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
+        """The proposal keeps its text."""
+        diffs.read_again(diff)
+
+
+class QwenCompanionToggleLineEndingsCommand(_DiffCommand):
+    """Revert a change of line endings or of the byte order mark, or make it again."""
+
+    def is_enabled(self) -> bool:
+        """Whether the proposal has such a change."""
+        adapter = package.adapter()
+        diff = adapter.diffs.meant(self.view) if adapter else None
+        return diff is not None and bool(diff.review.endings)
+
+    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
+        """Use those of the file on disk, or those of the proposal."""
+        diffs.keep_endings(diff, keeps=not diff.review.keeps_endings)
+
+
 class QwenCompanionToggleDiffLayoutCommand(_DiffCommand):
     """Switch a diff between side by side and inline."""
 

@@ -123,12 +123,16 @@ class Diffs:
         was_shown = diff.is_shown
         for other in self._open.values():
             other.take_over(diff)
+        hidden = [other for other in self.in_window(window) if not other.is_shown]
         diff.close()
         waiting = [other for other in self.in_window(window) if other.group == diff.group]
         if was_shown and waiting and not any(other.is_shown for other in waiting):
             self._go_on(waiting[0], after, takes_focus=goes_on)
         else:
             after.restore()
+        for other in hidden:
+            if other.is_shown:
+                other.attention.came_back()
 
     def _go_on(self, diff: DiffView, after: FocusBefore, *, takes_focus: bool) -> None:
         """Show the next diff. It gets the focus if the person has answered in a diff."""
@@ -231,6 +235,11 @@ class Diffs:
         """The person has clicked into a view."""
         if self._open and (diff := self.find(view)):
             diff.attention.entered()
+
+    def caret_moved(self, view: sublime.View) -> None:
+        """The carets of a view have moved."""
+        if self._open and (diff := self.find(view)) and view == diff.proposal:
+            diff.caret_moved()
 
     def move(self, diff: DiffView, step: Literal[1, -1]) -> None:
         """Go to the next or the previous change, after the commands that still wait."""
@@ -396,13 +405,21 @@ class Diffs:
                 else:
                     diff.window.status_message("QwenCompanion: This link is out of date.")
             case "endings":
-                self._keep_endings(diff, keeps=of == "revert")
+                self.keep_endings(diff, keeps=of == "revert")
+            case "warnings":
+                diff.window.status_message(f"QwenCompanion: {' · '.join(diff.warnings)}")
             case "reload":
-                self._tell(lambda reviews: reviews.reload(diff.review.number))
+                self.read_again(diff)
             case _:
                 pass
 
-    def _keep_endings(self, diff: DiffView, *, keeps: bool) -> None:
+    def read_again(self, diff: DiffView) -> None:
+        """Compare with the file as it is on the disk now."""
+        self._tell(lambda reviews: reviews.reload(diff.review.number))
+
+    def keep_endings(self, diff: DiffView, *, keeps: bool) -> None:
+        """Use the line endings and the byte order mark of the file on disk, or those of the proposal."""
+
         def keep(reviews: Reviews) -> None:
             reviews.keep_endings(diff.review.number, keeps=keeps)
 

@@ -1,7 +1,9 @@
-"""The line at the top of each side of a diff: a title, warnings and actions."""
+"""The line at the top of each side of a diff: a title, warnings and actions, as much of it as fits."""
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,10 +21,12 @@ _STYLE = f"""{COLOURS}
 body {{ margin: 0; }}
 div {{ padding: 0.3rem 0.6rem; background-color: var(--tint); font-family: system; }}
 """
-ANSWERS = (
-    '<a class="accept" href="accept">✓ Accept</a> <a class="reject" href="reject">✗ Reject</a> '
-    '<a href="previous">‹</a><a href="next">›</a>'
-)
+_MOVES = '<a href="previous">‹</a><a href="next">›</a>'
+ANSWERS = f'<a class="accept" href="accept">✓ Accept</a> <a class="reject" href="reject">✗ Reject</a> {_MOVES}'
+GLYPHS = f'<a class="accept" href="accept">✓</a><a class="reject" href="reject">✗</a>{_MOVES}'
+_TAG = re.compile(r"<[^>]+>")
+_LINK_PADDING = 2
+"""Columns of the paddings of a link, and of the header."""
 
 
 class Header:
@@ -33,29 +37,56 @@ class Header:
         self._phantoms = sublime.PhantomSet(view, _KEY)
         self._clicked = clicked
 
-    def show(self, content: str) -> None:
-        """Show minihtml on one line, so that both sides stay level."""
+    def show(self, contents: Sequence[str]) -> None:
+        """Show the first of these contents that fits on one line, so that both sides stay level; else the last."""
+        view = self._phantoms.view
+        width = view.viewport_extent()[0] / (view.em_width() or 1)
+        content = next((one for one in contents if columns(one) <= width), contents[-1])
         text = f'<body id="qwen-companion-header"><style>{_STYLE}</style><div>{content}</div></body>'
         self._phantoms.update([sublime.Phantom(sublime.Region(0), text, sublime.PhantomLayout.BLOCK, self._clicked)])
 
 
-def original_header(title: str, warnings: Sequence[str], *, offers_reload: bool = False) -> str:
-    """The content over the file on disk."""
-    warned = "".join(f' &nbsp; <span class="warning">⚠ {safe(warning)}</span>' for warning in warnings)
-    reload = ' <a href="reload">reload</a>' if offers_reload else ""
-    return f'<span class="quiet">{safe(title)}</span>{warned}{reload}'
+def columns(content: str) -> int:
+    """The columns that a header's minihtml needs at most. Its font is narrower than that of the text."""
+    return len(html.unescape(_TAG.sub("", content))) + _LINK_PADDING * (1 + content.count("<a "))
 
 
-def proposal_header(review: Review, counts: Tally | None, note: str = "") -> str:
-    """The content over the proposal."""
-    what = "a proposal"
+def original_headers(title: str, warnings: Sequence[str], *, offers_reload: bool = False) -> list[str]:
+    """The contents over the file on disk, the fullest first."""
+    quiet, said, counted = f'<span class="quiet">{safe(title)}</span>', *_warned(warnings, offers_reload=offers_reload)
+    return [quiet + said, said or "&nbsp;", counted or "&nbsp;"]
+
+
+def proposal_headers(
+    review: Review, counts: Tally | None, warnings: Sequence[str], *, title: str = "", offers_reload: bool = False
+) -> list[str]:
+    """The contents over the proposal, the fullest first."""
+    what = short = "a proposal"
     if counts:
         changes = f"{counts.changes} change" + ("s" if counts.changes != 1 else "")
         inserted = f'<span class="inserted">+{counts.inserted}</span>'
-        what = f'{inserted} <span class="deleted">−{counts.deleted}</span> in {changes}'
-    said = f' &nbsp; <span class="warning">{safe(note)}</span>' if note else ""
+        short = f'{inserted} <span class="deleted">−{counts.deleted}</span>'
+        what = f"{short} in {changes}"
+    said, counted = _warned(warnings, offers_reload=offers_reload)
     fixed = "" if review.is_editable else ' &nbsp; <span class="quiet">read-only</span>'
-    return f"{ANSWERS} &nbsp; {safe(review.owner.cli)}: {what}{_endings(review)}{fixed}{said}"
+    named = f' &nbsp; <span class="quiet">{safe(title)}</span>' if title else ""
+    endings = _endings(review)
+    return [
+        f"{ANSWERS} &nbsp; {safe(review.owner.cli)}: {what}{endings}{fixed}{named}{said}",
+        f"{ANSWERS} &nbsp; {short}{endings}{named}{said}",
+        f"{GLYPHS} {short}{endings}{named}{said}",
+        f"{GLYPHS} {short}{endings}{counted}",
+        f"{GLYPHS}{short}{counted}",
+        f"{GLYPHS}{counted}",
+    ]
+
+
+def _warned(warnings: Sequence[str], *, offers_reload: bool) -> tuple[str, str]:
+    """The warnings, and their number, whose link says them."""
+    reload = ' <a href="reload">reload</a>' if offers_reload else ""
+    said = "".join(f' &nbsp; <span class="warning">⚠ {safe(warning)}</span>' for warning in warnings)
+    counted = f' <a class="warning" href="warnings">⚠ {len(warnings)}</a>' if warnings else ""
+    return said + reload, counted + reload
 
 
 def _endings(review: Review) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import sublime
 
 from ...garbage import no_collection
 from ...review.marks import MAX_LINKS
+from ..editor_facts import EDITOR
 from ..style import LINK_COLOUR
 
 if TYPE_CHECKING:
@@ -19,10 +20,14 @@ CHANGES = "qwen_companion.changes"
 """Key of the regions of the changes. If there are many, further keys have the suffixes .1, .2 and so on."""
 AT_ONCE = 4_000
 """The number of regions that are added at once."""
+MEASURED = 5
+"""The number of fillers that are tried for one that can be measured."""
 FILLERS_AT_ONCE = 100
 """The number of fillers that are changed at once."""
 ANY_GENERATION = "any"
 """In the links of fillers: a filler is never left over, and stays if it is the same in the next drawing."""
+LINK_COLUMNS = 30
+"""The width of a filler's link, and some more."""
 WORDS = "qwen_companion.words"
 FILLERS = "qwen_companion.fillers"
 
@@ -36,19 +41,25 @@ _FILLER = (
     "html.light {{ --filler: color(var(--background) blend(black 96%)); }}"
     "html.dark {{ --filler: color(var(--background) blend(white 95%)); }}"
     "body {{ margin: 0; }}"
-    "div {{ padding-top: {above}px; line-height: {line}px; background-color: var(--filler); }}"
+    "div {{ padding-top: {above}px; padding-right: {pad}px; line-height: {line}px; background-color: var(--filler); }}"
     "a {{ text-decoration: none; }}"
     "</style><div>{content}</div></body>"
 )
+NARROW = 60
+"""With fewer columns than this, a link is one glyph."""
 _LINK = f'<a style="color: {LINK_COLOUR}" href="{{href}}">{{text}}</a>'
 _LINES = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.DRAW_EMPTY
-_OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL
+_WORDS = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE
+_OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL | sublime.RegionFlags.DRAW_EMPTY
 _NOT_DRAWN = _LINES | sublime.RegionFlags.DRAW_NO_FILL
 
 
-def filler(lines: int, height: float, content: str = "&nbsp;") -> str:
-    """The minihtml of a phantom that stands for lines of a height in pixels, with the content in its last line."""
-    return _FILLER.format(above=(lines - 1) * height, line=height, content=content)
+def filler(lines: int, height: float, content: str = "&nbsp;", pad: int = 0) -> str:
+    """The minihtml of a phantom that stands for lines of a height in pixels, with the content in its last line.
+
+    `pad` is a number of pixels behind the content.
+    """
+    return _FILLER.format(above=(lines - 1) * height, line=height, content=content, pad=pad)
 
 
 def are_few(side: Side) -> bool:
@@ -57,50 +68,62 @@ def are_few(side: Side) -> bool:
 
 
 class SideMarks:
-    """The marks of one side. `clicked` is called with the href of a change's link; without it there are no links.
+    """The marks of one side, where lines were "inserted" or "deleted".
 
-    With `marks_gaps`, a change without lines on this side is marked by an empty region.
+    `clicked` is called with the href of a change's link; without it there are no links. With `marks_gaps`, a change
+    without lines on this side is marked by an empty region.
     """
 
     def __init__(
         self,
         view: sublime.View,
-        scope: str,
+        kind: Literal["inserted", "deleted"],
         clicked: Callable[[str], None] | None = None,
         *,
         marks_gaps: bool = False,
     ) -> None:
         self._view = view
-        self._scope = scope
+        self._kind = kind
         self._clicked = clicked
         self._marks_gaps = marks_gaps
         self._fillers: dict[int, str] = {}
         """The phantoms and what they show."""
-        self.are_fillers_exact = True
+        self.are_fillers_exact = EDITOR.holds("filler_height")
         """The fillers are as high as the lines that they stand for."""
 
-    def steps(self, side: Side, *, inline: bool, links: Links | None = None) -> list[Callable[[], None]]:
+    def steps(
+        self,
+        side: Side,
+        *,
+        inline: bool,
+        links: Links | None = None,
+        gone: Sequence[tuple[int, str]] | None = None,
+    ) -> list[Callable[[], None]]:
         """The steps that draw the marks. Each is short, so that the UI thread stays responsive.
 
-        In an inline diff, Sublime draws the lines itself and needs no fillers.
+        In an inline diff, Sublime draws the lines itself and needs no fillers. With `gone`, those phantoms take the
+        place of the fillers.
         """
         few = are_few(side)
         lines = side.lines if self._marks_gaps else [points for points in side.lines if points[0] < points[1]]
         parts = [lines[at : at + AT_ONCE] for at in range(0, len(lines), AT_ONCE)] or [[]]
-        texts = links.of_changes(in_fillers=not inline) if links and few else []
+        texts = links.of_changes(in_fillers=not inline and gone is None) if links and few else []
         steps: list[Callable[[], None]] = [
             lambda at=at, part=part: self._draw_lines(_key(at), part, texts, inline=inline)
             for at, part in enumerate(parts)
         ]
         words = [] if inline else side.words
-        fillers = self._contents(side, links) if few and not inline else []
+        if not few or inline:
+            fillers: Sequence[tuple[int, str]] = []
+        else:
+            fillers = self._contents(side, links) if gone is None else gone
         return [
             *steps,
             lambda: self._erase_lines(len(parts)),
-            lambda: self._view.add_regions(WORDS, _regions(words), self._scope, flags=_OUTLINED),
+            lambda: self._draw_words(words),
             lambda: self._draw_reverted(links),
             *self._filler_steps(fillers),
-            lambda: self._measure(side),
+            lambda: self._measure(side) if fillers and gone is None else None,
         ]
 
     def clear(self) -> None:
@@ -112,15 +135,30 @@ class SideMarks:
 
     def _draw_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], *, inline: bool) -> None:
         with no_collection():
-            self._add_lines(key, lines, links, _NOT_DRAWN if inline else _LINES)
+            self._add_lines(key, lines, links, inline=inline)
 
-    def _add_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], flags: sublime.RegionFlags) -> None:
+    def _add_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], *, inline: bool) -> None:
+        scope, is_tinted = self._scope(f"diff.{self._kind}")
+        flags = _NOT_DRAWN if inline else _LINES if is_tinted else _OUTLINED
+        # A region may not fill its row to the end in the editor; the icon marks it all the same.
+        icon = "" if inline else "dot"
         if self._clicked:
-            color = self._view.style_for_scope(self._scope).get("foreground", "")
-            self._view.add_regions(key, _regions(lines), self._scope, "", flags, list(links), color, self._clicked)
+            color = self._view.style_for_scope(f"markup.{self._kind}").get("foreground", "")
+            self._view.add_regions(key, _regions(lines), scope, icon, flags, list(links), color, self._clicked)
         else:
-            # A region may not fill its row to the end in the editor; the icon marks it all the same.
-            self._view.add_regions(key, _regions(lines), self._scope, "dot", flags)
+            self._view.add_regions(key, _regions(lines), scope, icon, flags)
+
+    def _draw_words(self, words: Sequence[Points]) -> None:
+        scope, _ = self._scope(f"diff.{self._kind}.char")
+        self._view.add_regions(WORDS, _regions(words), scope, flags=_WORDS)
+
+    def _scope(self, scope: str) -> tuple[str, bool]:
+        """A scope of the editor's inline diff, and whether the colour scheme has a background for it.
+
+        If not, it is the scope of a diff's text, whose colour is too strong for whole lines.
+        """
+        is_tinted = "background" in self._view.style_for_scope(scope)
+        return (scope if is_tinted else f"markup.{self._kind}"), is_tinted
 
     def _draw_reverted(self, links: Links | None) -> None:
         if self._clicked:
@@ -134,12 +172,17 @@ class SideMarks:
 
     def _contents(self, side: Side, links: Links | None) -> list[tuple[int, str]]:
         """Where there are fillers, and what they show."""
-        height = self._view.line_height()
+        height, em, width = self._view.line_height(), self._view.em_width(), self._view.viewport_extent()[0]
+        # A phantom may be as wide as its content only (the editor's issue 3261).
+        plain, with_link = (max(0, int(width - columns * em)) for columns in (2, LINK_COLUMNS))
         named = deque(links.in_fillers() if links else ())
         found: list[tuple[int, str]] = []
         for point, lines in side.fillers:
-            content = named.popleft()[1] if named and named[0][0] == (point, lines) else "&nbsp;"
-            found.append((point, filler(lines, height, content)))
+            if named and named[0][0] == (point, lines):
+                content = filler(lines, height, named.popleft()[1], with_link)
+            else:
+                content = filler(lines, height, pad=plain)
+            found.append((point, content))
         return found
 
     def _filler_steps(self, fillers: Sequence[tuple[int, str]]) -> list[Callable[[], None]]:
@@ -178,9 +221,13 @@ class SideMarks:
         self._change_fillers(list(self._fillers), [])
 
     def _holding_the_caret(self, change: Callable[[], None]) -> None:
-        """Keep the caret's line where it is on the screen: phantoms above it move it (the editor's issue 5894)."""
-        view = self._view
-        carets = [region.b for region in view.sel() if view.visible_region().contains(region.b)]
+        """Keep the caret's line where it is on the screen: phantoms above it move it (the editor's issue 5894).
+
+        A side without the focus follows the other one.
+        """
+        view, window = self._view, self._view.window()
+        is_focused = window is not None and window.active_view() == view
+        carets = [region.b for region in view.sel() if is_focused and view.visible_region().contains(region.b)]
         before = view.text_to_layout(carets[0])[1] if carets else 0
         change()
         if carets and (moved := view.text_to_layout(carets[0])[1] - before):
@@ -188,23 +235,26 @@ class SideMarks:
             view.set_viewport_position((x, y + moved), animate=False)
 
     def _measure(self, side: Side) -> None:
-        """Whether a filler is as high as its lines, to a pixel."""
-        if not self._fillers or not side.fillers:
-            return
-        point, lines = side.fillers[0]
-        row = self._view.rowcol(point)[0]
-        after = self._view.text_point(row + 1, 0)
-        if self._view.rowcol(after)[0] == row + 1:
-            found = self._view.text_to_layout(after)[1] - self._view.text_to_layout(point)[1]
-            self.are_fillers_exact = abs(found - (lines + 1) * self._view.line_height()) <= 1
+        """Whether a filler is as high as its lines, to a pixel. Without one that can be measured, the check decides."""
+        view = self._view
+        self.are_fillers_exact = EDITOR.holds("filler_height")
+        for point, lines in side.fillers[:MEASURED]:
+            row = view.rowcol(point)[0]
+            after = view.text_point(row + 1, 0)
+            found = view.text_to_layout(after)[1] - view.text_to_layout(point)[1]
+            # The header is below the first row. An editor that is slow to draw does not have the filler yet.
+            if row and view.rowcol(after)[0] == row + 1 and found > view.line_height() + 1:
+                self.are_fillers_exact = abs(found - (lines + 1) * view.line_height()) <= 1
+                return
 
 
 class Links:
-    """The links of a proposal's changes."""
+    """The links of a proposal's changes; with `is_short`, each is a glyph."""
 
-    def __init__(self, marks: Marks, generation: int) -> None:
+    def __init__(self, marks: Marks, generation: int, *, is_short: bool = False) -> None:
         self._marks = marks
         self._generation = generation
+        self._is_short = is_short
 
     @property
     def places(self) -> list[Points]:
@@ -214,26 +264,27 @@ class Links:
     def of_changes(self, *, in_fillers: bool) -> list[str]:
         """The annotation of each change. What only went has its link in a filler, if there are fillers."""
         return [
-            "" if gone and in_fillers else _revert(str(self._generation), name, gone)
+            "" if gone and in_fillers else self._revert(str(self._generation), name, gone)
             for name, gone in zip(self._marks.fingerprints, self._marks.gone, strict=False)
         ]
 
     def of_reverted(self) -> list[str]:
         """The annotation of each change that was reverted."""
         return [
-            _LINK.format(href=f"restore:{self._generation}:{one.fingerprint}", text="restore")
-            for one in self._marks.reverted
+            self._link(f"restore:{self._generation}:{one.fingerprint}", "↪", "restore") for one in self._marks.reverted
         ]
 
     def in_fillers(self) -> list[tuple[Filler, str]]:
         """The fillers of lines that only went, from the top, and their links."""
         pairs = zip(self._marks.fingerprints, self._marks.gone, strict=False)
-        return [(gone, _revert(ANY_GENERATION, name, gone)) for name, gone in pairs if gone]
+        return [(gone, self._revert(ANY_GENERATION, name, gone)) for name, gone in pairs if gone]
 
+    def _revert(self, generation: str, name: str, gone: Filler | None) -> str:
+        words = f"restore {gone[1]} line{'s' * (gone[1] != 1)}" if gone else "revert"
+        return self._link(f"revert:{generation}:{name}", "↩", words)
 
-def _revert(generation: str, name: str, gone: Filler | None) -> str:
-    text = f"↩ restore {gone[1]} line{'s' * (gone[1] != 1)}" if gone else "↩ revert"
-    return _LINK.format(href=f"revert:{generation}:{name}", text=text)
+    def _link(self, href: str, glyph: str, words: str) -> str:
+        return _LINK.format(href=href, text=glyph if self._is_short else f"{glyph} {words}")
 
 
 def change_regions(view: sublime.View) -> list[sublime.Region]:

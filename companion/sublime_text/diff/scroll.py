@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import sublime
 
+from ..editor_facts import EDITOR
+
 INTERVAL = 25
 """Milliseconds between two polls while the diff is on the screen."""
 IDLE_INTERVAL = 100
@@ -73,7 +75,7 @@ class ScrollTogether:
         if level != now[1 - side]:
             other = self._views[1 - side]
             other.set_viewport_position(level, animate=False)
-            if other.viewport_position() == now[1 - side]:
+            if not EDITOR.holds("viewport_at_once") and other.viewport_position() == now[1 - side]:
                 self._late[1 - side] = time.monotonic()
 
     def _is_echo(self, side: int) -> bool:

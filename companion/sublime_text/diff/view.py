@@ -10,14 +10,24 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
-from ..windows import DIFF_SETTING, FocusBefore, GroupContents, is_visible, show_in_group, views_of_file
+from ..windows import (
+    DIFF_SETTING,
+    FocusBefore,
+    GroupContents,
+    focus_view,
+    is_visible,
+    show_in_group,
+    views_of_file,
+)
 from .attention import Attention
 from .fill import fill
-from .header import Header, original_header, orphaned_header, proposal_header
+from .header import Header, original_headers, orphaned_header, proposal_headers
+from .inline import InlineDiff, gone_lines
 from .leftovers import let_go
-from .marks import WORDS, Links, SideMarks, are_few, change_regions
+from .marks import NARROW, WORDS, Links, SideMarks, are_few, change_regions
 from .scroll import ScrollTogether
 from .steps import in_steps
+from .top import TopLine
 
 if TYPE_CHECKING:
     from ...review.changes import Edit, Tally
@@ -34,6 +44,8 @@ NUMBER_SETTING = "qwen_companion.review"
 """On the views of a diff: the number of its review."""
 PATH_SETTING = "qwen_companion.file_path"
 """On the views of a diff: the path exactly as the CLI sent it."""
+WATCH = 500
+"""Milliseconds between two looks at the widths of the views."""
 _DISK_WARNINGS = {"changed": "changed on disk", "deleted": "deleted on disk", "unreadable": "can't be read now"}
 
 
@@ -68,6 +80,11 @@ class DiffView:
         own = self._views_of_file()
         self._like = next((view for view in own if view.window() == window), next(iter(own), None))
         self._marks: Marks | None = None
+        self._is_narrow = False
+        self._widths: list[float] = []
+        """Those of the views when the headers were drawn."""
+        self._is_watching = False
+        self._has_ended = False
         self._is_filled = False
         self._filled_version: int | None = None
         self._is_original_filled = False
@@ -82,7 +99,8 @@ class DiffView:
         self.proposal = self._new_view("proposal", f"{review.name} ← {review.owner.cli}")
         self._proposal_header = Header(self.proposal, act)
         revert = act if review.is_editable else None
-        self._proposal_marks = SideMarks(self.proposal, "markup.inserted", revert, marks_gaps=True)
+        self._proposal_marks = SideMarks(self.proposal, "inserted", revert, marks_gaps=True)
+        self._inline = InlineDiff(self.proposal, self._draw)
         fill(self.proposal, review.shown, self._filled, detects_indentation=self._like is None)
 
     @property
@@ -116,6 +134,20 @@ class DiffView:
         """The diff may be on the screen again."""
         if self._scroll:
             self._scroll.wake()
+        if not self._is_watching:
+            self._is_watching = True
+            self._watch()
+
+    def _watch(self) -> None:
+        """Fit the headers and links to the widths of the views while they are on the screen: there is no event."""
+        self._is_watching = not self._has_ended and self.proposal.is_valid() and self.is_shown
+        if self._is_watching:
+            if self._is_filled and self._widths != [view.viewport_extent()[0] for view in self.views]:
+                self._draw() if self._is_narrow != self._is_too_narrow() else self._show_headers()
+            sublime.set_timeout(self._watch, WATCH)
+
+    def _is_too_narrow(self) -> bool:
+        return self.proposal.viewport_extent()[0] < NARROW * self.proposal.em_width()
 
     def text(self) -> str | None:
         """The current text of the proposal, or None if its view is closed."""
@@ -171,7 +203,7 @@ class DiffView:
         wrapped = "" if further else ", from the top again" if step > 0 else ", from the bottom again"
         self.proposal.sel().clear()
         self.proposal.sel().add(target)
-        self.window.focus_view(self.proposal)
+        focus_view(self.window, self.proposal)
         self.proposal.show_at_center(target)
         at = starts.index(target) + 1
         words = self.proposal.get_regions(WORDS)
@@ -205,14 +237,15 @@ class DiffView:
                 self.original.close()
             self.original = None
         else:
-            self._show_inline(shown=False)
+            self._inline.hide()
             self.group, index = self.window.get_view_index(self.proposal)
             self.original = self._new_original()
             if self.window.get_view_index(self.original)[1] > index:
                 self.window.set_view_index(self.original, self.group, index)
+        self.proposal.settings().set("mini_diff", self._is_inline)
         self._draw()
         self.show()
-        self.window.focus_view(self.proposal)
+        focus_view(self.window, self.proposal)
 
     def go_inline(self) -> None:
         """The original was closed: show the diff inline."""
@@ -237,9 +270,11 @@ class DiffView:
 
     def release(self) -> None:
         """Leave the proposal to the person as an ordinary view, and close the original."""
+        self._has_ended = True
         self._end_scrolling()
         if self.original:
             self.original.close()
+        self._inline.hide()
         self._proposal_marks.clear()
         let_go(self.proposal)
         self.proposal.erase_status(KEYS_STATUS)
@@ -255,7 +290,8 @@ class DiffView:
         settings.set(DIFF_SETTING, side)
         settings.set(NUMBER_SETTING, self.review.number)
         settings.set(PATH_SETTING, self.review.file_path)
-        settings.set("mini_diff", True)  # without it there is no inline diff (the editor's issue 4747)
+        # It would say what our own marks say, perhaps a line apart. The inline diff needs it (the editor's issue 4747).
+        settings.set("mini_diff", self._is_inline)
         view.set_status(KEYS_STATUS, KEYS)
         settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
         syntax = self._like.syntax() if self._like else None
@@ -268,7 +304,7 @@ class DiffView:
     def _new_original(self) -> sublime.View:
         view = self._new_view("original", f"{self.review.name} (on disk)")
         self._original_header = Header(view, self._act)
-        self._original_marks = SideMarks(view, "markup.deleted")
+        self._original_marks = SideMarks(view, "deleted")
         self._fill_original(view)
         return view
 
@@ -281,7 +317,9 @@ class DiffView:
             if self.original in (None, view):  # it may be filled later than the proposal
                 self._draw()
 
+        self._top = TopLine(view, self.review.original)
         view.set_read_only(False)
+        view.settings().erase("line_numbers")
         view.run_command("qwen_companion_edit_diff", {"edits": [[0, view.size(), ""]]})
         fill(view, self.review.original, filled, detects_indentation=self._like is None)
 
@@ -299,61 +337,88 @@ class DiffView:
         if not self._is_filled:
             return
         marks, side_by_side = self._marks, self.layout == "side_by_side"
+        if marks and self._is_original_shown:
+            self._top.show(wanted=marks.original.is_top_missing and are_few(marks.original))
+        self._is_narrow = self._is_too_narrow()
         self._show_headers()
+        self._show_place()
         if side_by_side and self.original and self._scroll is None:
             self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown, self._across)
         if self._is_inline:
-            self._show_inline(shown=True)
+            self._inline.show(marks)
         if marks is None:
             return
         self.generation += 1
-        links = Links(marks, self.generation) if self.review.is_editable else None
-        steps = self._proposal_marks.steps(marks.proposal, inline=self._is_inline, links=links)
-        if side_by_side and self.original and self._is_original_filled:
-            steps += self._original_marks.steps(marks.original, inline=False)
+        links = Links(marks, self.generation, is_short=self._is_narrow) if self.review.is_editable else None
+        is_own = self._is_inline and self._inline.is_own
+        gone = gone_lines(self.proposal, marks, self.review.original) if is_own else None
+        editors = self._is_inline and not is_own
+        steps = self._proposal_marks.steps(marks.proposal, inline=editors, links=links, gone=gone)
+        if self._is_original_shown:
+            side = marks.original.below_blank_line() if self._top.is_there else marks.original
+            steps += self._original_marks.steps(side, inline=False)
         drawing = self._drawing = object()
         in_steps(steps, lambda: self._drawing is drawing and all(view.is_valid() for view in self.views))
 
-    def _show_inline(self, *, shown: bool) -> None:
-        was_shown = bool(self.proposal.settings().get("qwen_companion.inline"))
-        self.proposal.settings().set("qwen_companion.inline", shown)
-        if not was_shown and not shown:
+    @property
+    def offers_reload(self) -> bool:
+        """Whether the file on disk has changed since, so that it can be compared again."""
+        return self.review.disk_state in ("changed", "deleted") and self.review.is_editable
+
+    @property
+    def _is_original_shown(self) -> bool:
+        return self._is_original_filled and self.original is not None and self.original.is_valid()
+
+    @property
+    def rows_above_original(self) -> int:
+        """The blank rows above the text of the original in its view."""
+        return int(self._is_original_shown and self._top.is_there)
+
+    def caret_moved(self) -> None:
+        """The caret of the proposal is elsewhere."""
+        self._show_place()
+
+    def _show_place(self) -> None:
+        """Say in the status bar which change the caret is in."""
+        if not self.proposal.is_valid():
             return
-        carets = list(self.proposal.sel())
-        self.proposal.run_command("select_all")
-        if was_shown:
-            self.proposal.run_command("toggle_inline_diff", {"prefer_hide": True})
-        if shown:
-            # After an edit only some hunks may be shown (the editor's issues 2666 and 2728): all, once more.
-            self.proposal.run_command("toggle_inline_diff")
-        self.proposal.sel().clear()
-        self.proposal.sel().add_all(carets)
+        lines = self._marks.proposal.lines if self._marks else []
+        caret = self.proposal.sel()[0].b if len(self.proposal.sel()) else 0
+        before = bisect_right(lines, caret, key=lambda points: points[0])
+        is_in = before and caret <= max(lines[before - 1][1] - 1, lines[before - 1][0])
+        place = f"Change {before} of {len(lines)}" if is_in else f"{len(lines)} change{'s' * (len(lines) != 1)}"
+        self.proposal.set_status(KEYS_STATUS, f"{place} · {KEYS}" if lines else KEYS)
 
     def _show_headers(self) -> None:
+        self._widths = [view.viewport_extent()[0] for view in self.views]
         review = self.review
-        content = orphaned_header(review.owner.cli) if review.orphaned else ""
-        content = content or proposal_header(review, self.counts, self._note())
-        reloads = review.disk_state in ("changed", "deleted") and review.is_editable
-        title = "Current file" if review.disk.exists else "New file"
+        reloads = self.offers_reload
+        notes, warnings = self._notes(), self._warnings()
         if self.original and self.original.is_valid():
-            self._original_header.show(original_header(title, self._warnings(), offers_reload=reloads))
-            self._proposal_header.show(content)
+            self._original_header.show(original_headers("Current file", warnings, offers_reload=reloads))
+            contents = proposal_headers(review, self.counts, notes)
         else:
-            title = "" if review.disk.exists else title
-            warned = original_header(title, self._warnings(), offers_reload=reloads)
-            self._proposal_header.show(f"{content} {warned}")
+            title = "" if review.disk.exists else "New file"
+            both = [*notes, *warnings]
+            contents = proposal_headers(review, self.counts, both, title=title, offers_reload=reloads)
+        self._proposal_header.show([orphaned_header(review.owner.cli)] if review.orphaned else contents)
 
-    def _note(self) -> str:
+    @property
+    def warnings(self) -> list[str]:
+        """What the headers warn of."""
+        return [*self._notes(), *self._warnings()]
+
+    def _notes(self) -> list[str]:
         if not self._is_exact:
-            return "The editor can't show this text exactly, so it can't be edited."
+            return ["The editor can't show this text exactly: it is read-only."]
         if self._marks is None:
-            return "Too large or not a text: changes are not marked."
+            return ["Too large or not a text: changes are not marked."]
         if are_few(self._marks.proposal):
-            return ""
+            return []
         missing = ["links"] if self.review.is_editable else []
         if self.layout == "side_by_side":
             missing.append("alignment")
-        return f"Too many changes: no {' and no '.join(missing)}." if missing else ""
+        return [f"Too many changes: no {' and no '.join(missing)}."] if missing else []
 
     def _warnings(self) -> list[str]:
         warnings: list[str] = []
@@ -376,7 +441,8 @@ class DiffView:
         exact = self._proposal_marks.are_fillers_exact and (not original or self._original_marks.are_fillers_exact)
         if marks is None or original is None or (exact and are_few(marks.proposal)):
             return y
-        views, lines = (original, self.proposal), (marks.original.lines, marks.proposal.lines)
+        shown = marks.original.below_blank_line() if self._top.is_there else marks.original
+        views, lines = (original, self.proposal), (shown.lines, marks.proposal.lines)
         here, there, ours, theirs = views[side], views[1 - side], lines[side], lines[1 - side]
         point = here.layout_to_text((0, y))
         ended = bisect_right(ours, point, key=lambda points: points[1])

@@ -1,4 +1,4 @@
-"""Says what is wrong with the libraries, asks whether to install them, and has them repaired."""
+"""Reports problems with the libraries, asks whether to install them, and repairs them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ GET_PACKAGE_CONTROL = (
 )
 PACKAGE = __name__.partition(".")[0]
 PATIENCE = 15_000
-"""Milliseconds that Package Control has to install what is missing, if it may know where to find it."""
+"""Milliseconds that Package Control gets to install missing libraries if it may know where to find them."""
 LOOK = 0.5
-"""Seconds between looks at what Package Control has done."""
+"""Seconds between checks of Package Control's progress."""
 QUIET = 5.0
-"""Seconds without a change after which it has done all that it will, unless it still works."""
+"""Seconds without a change after which it is considered finished, unless its thread still runs."""
 LIMIT = 600.0
-"""Seconds after which nobody waits for it any longer."""
+"""Seconds after which waiting ends."""
 
 
 class Libraries:
-    """The libraries of the package. Lives on the UI thread; what takes time has a thread of its own.
+    """The libraries of the package. Its methods run on the UI thread; slow work has a thread of its own.
 
-    `say` tells the person a sentence, from any thread.
+    `say` shows a sentence to the person and may be called from any thread.
     """
 
     def __init__(self, settings: SettingsFile, say: Callable[[str], object]) -> None:
@@ -49,7 +49,7 @@ class Libraries:
         self._closed.set()
 
     def wrong(self, trouble: Trouble) -> None:
-        """Something is wrong with the libraries."""
+        """Report a problem, and offer the repository if libraries are missing."""
         self._trouble = trouble
         if not package_control.is_there():
             self._say(trouble.sentence(GET_PACKAGE_CONTROL))
@@ -58,13 +58,13 @@ class Libraries:
         if trouble.kind != "missing" or not self._settings.value("offer_libraries") or not self._is_repository_new():
             return
         if package_control.may_know(PACKAGE):
-            # It installs what is missing when the editor starts.
+            # Package Control installs missing libraries when the editor starts.
             sublime.set_timeout_async(self._ask_if_missing, PATIENCE)
         else:
             self._ask(sublime.active_window())
 
     def repair(self, window: sublime.Window) -> None:
-        """Reinstall what is wrong; ask once more if the repository is unknown."""
+        """Reinstall the libraries with problems. Ask about the repository again if it is unknown."""
         if self._repair and self._repair.is_alive():
             self._say("The libraries are being installed already.")
         elif not package_control.is_there():
@@ -86,7 +86,7 @@ class Libraries:
         return not package_control.knows(self._settings.value("repository"))
 
     def _ask(self, window: sublime.Window) -> None:
-        """Ask in a panel that stays until it is answered. Escaping from it answers nothing."""
+        """Ask in a panel that stays until it is answered. Escape does not answer it."""
         choices: list[PanelItem] = [
             ("Add the repository and install", self._settings.value("repository"), self._install),
             ("No", "“Qwen Companion: Repair Libraries” asks again", self._decline),
@@ -114,7 +114,7 @@ class Libraries:
         known = self._trouble
         troubles = guard.look()
         if not troubles and known is not None and known.kind == "damaged":
-            troubles = [known]  # an import failed, though all files are there
+            troubles = [known]  # an import failed although all files exist
         if wrong := [trouble for trouble in troubles if trouble.kind != "loaded"]:
             names = {name for trouble in wrong for name in trouble.libraries}
             busy, kept = repair.forget(names)

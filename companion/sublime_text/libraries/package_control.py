@@ -1,4 +1,4 @@
-"""Package Control, as far as it is needed. Its commands work on threads of their own and report to the console."""
+"""The parts of Package Control that are needed. Its commands run on their own threads and report to the console."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WHERE = "https://packagecontrol.io/installation"
 
 
 def is_there() -> bool:
-    """Whether it is installed and not disabled."""
+    """Return whether it is installed and not disabled."""
     ignored = sublime.load_settings("Preferences.sublime-settings").get("ignored_packages")
     if isinstance(ignored, list) and NAME in ignored:
         return False
@@ -20,28 +20,31 @@ def is_there() -> bool:
 
 
 def knows(repository: str) -> bool:
-    """Whether it looks for packages and libraries in a repository."""
+    """Return whether a repository is one of its own."""
     known = sublime.load_settings(SETTINGS).get("repositories")
     return isinstance(known, list) and repository in known
 
 
 def may_know(package: str) -> bool:
-    """Whether it has installed a package, perhaps from a copy of the package's repository."""
+    """Return whether it installed a package, perhaps from a copy of the package's repository."""
     settings = sublime.load_settings(SETTINGS)
     mine, known = settings.get("installed_packages"), settings.get("repositories")
     return isinstance(mine, list) and package in mine and isinstance(known, list) and bool(known)
 
 
 def add(repository: str) -> None:
-    """Have it look in a repository too."""
+    """Add a repository to it."""
     sublime.run_command("add_repository", {"url": repository, "unattended": True})
 
 
 def satisfy() -> None:
-    """Have it install what packages need and what is not there."""
+    """Make it install missing libraries."""
     sublime.run_command("satisfy_libraries")
 
 
 def is_satisfying() -> bool:
-    """Whether it is at that now. It tells nobody, but Python names its thread after the function that runs there."""
+    """Return whether it is installing libraries now.
+
+    It has no interface for that, but Python names its thread after the function that runs there.
+    """
     return any("(satisfy)" in thread.name for thread in threading.enumerate())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 
 import sublime
@@ -10,6 +9,7 @@ import sublime
 from ...status.facts import Facts
 from ...status.findings import findings
 from ...status.report import report
+from ..minihtml import safe
 from ..page import Page
 from ..style import COLOURS
 from ..windows import is_in_front, is_visible
@@ -108,7 +108,7 @@ class LiveReport:
             start = len(self._remedies)
             self._remedies += [(found.begin(), remedy) for remedy in offered]
             links = " · ".join(
-                f'<a href="{start + at}">{html.escape(remedy.caption)}</a>' for at, remedy in enumerate(offered)
+                f'<a href="{start + at}">{safe(remedy.caption)}</a>' for at, remedy in enumerate(offered)
             )
             style = f"<style>{COLOURS} body {{ margin: 0; }}</style>"
             content = f'<body id="qwen-companion-status">{style}<div>&nbsp;&nbsp;&nbsp;&nbsp;{links}</div></body>'

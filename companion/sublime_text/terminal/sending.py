@@ -140,6 +140,10 @@ class QwenCompanionSendSelectionCommand(_SendCommand):
 
 def _send_somewhere(window: sublime.Window, named: Sequence[_Named]) -> None:
     """Send to the CLI whose terminal had the focus last, or ask which one, or offer to run one."""
+    adapter = package.adapter()
+    if adapter and (why := adapter.refusal(window, [one.path for one in named])):
+        say(window, why)
+        return
     send: Callable[[Terminal], object] = lambda target: _send(window, target, named)  # noqa: E731
     running = terminals.running(window)
     if running and (len(running) == 1 or running[0].focused_at):

@@ -1,0 +1,132 @@
+"""Going on with what was said before: continue it, go back to an earlier prompt, copy the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..conversation.snapshot import Message, Turn
+from ..daemon.errors import DaemonError, MissingFeatureError
+from ..daemon.past import Rewinding, RewindPoint
+from .changed import changed_files
+from .prompt import Draft
+from .transcript.plain import relative
+from .windows import REACH_LIMIT, Windows
+
+_CLOCK = 1.0
+"""Seconds by which the times of a prompt and of its point may differ."""
+BUSY = "A turn runs: wait until it ends, or cancel it first."
+NOWHERE = "There is no prompt yet to go back to."
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """An earlier prompt to which the conversation can be rewound, as if it had never been asked."""
+
+    point: str
+    """The daemon's id of it."""
+    turn: str
+    """The key of its turn."""
+    text: str
+    files: tuple[str, ...] = ()
+    """Those that are known to have been changed since then, relative to the chat's folder."""
+    count: int = 0
+    """How many files undoing the changes since then would change."""
+    inserted: int = 0
+    """Lines that are there since then."""
+    deleted: int = 0
+
+
+def earlier(turns: Sequence[Turn], points: Sequence[RewindPoint], folder: str = "") -> list[Earlier]:
+    """The prompts that the conversation can go back to, the latest first.
+
+    A point is the n-th prompt that the model was asked. Its time must fit as well: going back to another prompt than
+    the person means would cost work. Points from before a rewind are older than the prompts that have them now.
+    """
+    asked = [turn for turn in turns if turn.asks_model]
+    missing = max(0, len(points) - len(asked))
+    found: list[Earlier] = []
+    for point in points:
+        at = point.index - missing
+        if not 0 <= at < len(asked) or (at + 1 < len(asked) and _is_after(point, asked[at + 1])):
+            continue
+        files = tuple(relative(change.path, folder) for change in changed_files(_from(turns, asked[at])))
+        stats = point.stats
+        key, text = asked[at].key, _prompt(asked[at])
+        found.append(Earlier(point.id, key, text, files, stats.files_changed, stats.insertions, stats.deletions))
+    return found[::-1]
+
+
+def _is_after(point: RewindPoint, turn: Turn) -> bool:
+    """Whether a point was made after a turn had begun."""
+    try:
+        made = datetime.fromisoformat(point.timestamp).timestamp()
+    except ValueError:
+        return False
+    return turn.began is not None and made > turn.began + _CLOCK
+
+
+def _from(turns: Sequence[Turn], first: Turn) -> Sequence[Turn]:
+    return turns[turns.index(first) :]
+
+
+def _prompt(turn: Turn) -> str:
+    first = turn.items[0]
+    return first.text if isinstance(first, Message) else ""
+
+
+class PastOfChats(Windows):
+    """Continues conversations, rewinds and forks them."""
+
+    def go_on(self, window: int) -> None:
+        """Continue the last turn, which was interrupted or has failed; in words where the daemon can't do it."""
+
+        async def go_on() -> None:
+            chat = self._chat(window)
+            client, session = chat.connected
+            try:
+                identifier = await client.go_on(session)
+            except MissingFeatureError:
+                identifier = None
+            if identifier is None:
+                chat.send(Draft("Continue"), mid_turn=False)
+
+        self._do(window, lambda _: go_on())
+
+    async def earlier(self, window: int) -> list[Earlier]:
+        """The prompts that the conversation can go back to, the latest first, with what that would undo."""
+        chat = self._chat(window)
+        client, session, folder = await chat.reached(REACH_LIMIT)
+        if chat.status.running is not None:
+            raise DaemonError(BUSY)
+        found = earlier(chat.turns, await client.rewind_points(session), folder.there)
+        if not found:
+            raise DaemonError(NOWHERE)
+        return found
+
+    async def rewind(self, window: int, to: Earlier, *, undo_files: bool) -> tuple[str, Draft]:
+        """Go back to before an earlier prompt. Returns what happened, a sentence, and the prompt as it was written."""
+        chat = self._chat(window)
+        client, session, folder = await chat.reached(REACH_LIMIT)
+        draft = chat.outbox.draft_of(to.turn, to.text)
+        return _told(await client.rewind(session, to.point, undo_files=undo_files), folder.there), draft
+
+    async def fork(self, window: int) -> None:
+        """Copy the conversation, and show the copy. The original stays in the list."""
+        chat = self._chat(window)
+        client, session, _ = await chat.reached(REACH_LIMIT)
+        copy = await client.fork(session, chat.status.title)
+        await client.detach(copy)
+        chat.begin(copy.id)
+        self._editor.mention("This is a copy of the conversation; the original stays among the sessions.", window)
+
+
+def _told(rewinding: Rewinding, folder: str) -> str:
+    changed, failed = (
+        ", ".join(relative(path, folder) for path in paths)
+        for paths in (rewinding.files_changed, rewinding.files_failed)
+    )
+    if failed:
+        return f"The conversation was rewound, but these files could not be undone: {failed}."
+    return f"The conversation was rewound. Undone: {changed}." if changed else "The conversation was rewound."

@@ -1,0 +1,84 @@
+"""The requests that CLIs make all the time, answered without the SDK: the list of the tools, and their calls.
+
+The SDK takes each request through two tasks, four queues and three validations, which is more than half of the time
+that an answer takes (docs/performance.md). It still does everything else: the handshake, streams, pings, all errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pydantic_core
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Send
+
+from .tools import NAMES
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request for the list of the tools if `name` is empty, otherwise a call of the tool of that name."""
+
+    identifier: int | str
+    name: str
+    arguments: dict[str, Any]
+
+
+def is_plain(headers: Headers) -> bool:
+    """Whether a POST sends and accepts JSON. The SDK has the answers for others."""
+    return headers.get("content-type", "").partition(";")[0].strip() == JSON and JSON in headers.get("accept", "")
+
+
+def call_in(body: bytes) -> Call | None:
+    """The call in a request's body; None if it holds anything else."""
+    try:
+        message = pydantic_core.from_json(body)
+    except ValueError:
+        return None
+    match message:
+        case {"jsonrpc": "2.0", "id": int() | str() as identifier, "method": "tools/list"} if not isinstance(
+            identifier, bool
+        ) and not message.get("params"):
+            return Call(identifier, "", {})
+        case {
+            "jsonrpc": "2.0",
+            "id": int() | str() as identifier,
+            "method": "tools/call",
+            "params": {"name": str() as name, "arguments": dict()},
+        } if not isinstance(identifier, bool) and name in NAMES:
+            return Call(identifier, name, message["params"]["arguments"])
+        case _:
+            return None
+
+
+async def read(receive: Receive, limit: int) -> tuple[bytes | None, Receive]:
+    """A request's body, and a `receive` that gives it again; None if it is longer than `limit` bytes or incomplete."""
+    messages: list[Message] = []
+    size = 0
+
+    async def again() -> Message:
+        return messages.pop(0) if messages else await receive()
+
+    while True:
+        message = await receive()
+        messages.append(message)
+        size += len(message.get("body", b""))
+        if message["type"] != "http.request" or size > limit:
+            return None, again
+        if not message.get("more_body", False):
+            return b"".join(one["body"] for one in messages), again
+
+
+async def answer(send: Send, session: str, identifier: int | str, result: bytes) -> None:
+    """Send the result of a request, which is JSON."""
+    body = b'{"jsonrpc":"2.0","id":' + pydantic_core.to_json(identifier) + b',"result":' + result + b"}"
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"mcp-session-id", session.encode()),
+        (b"content-length", b"%d" % len(body)),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -1,0 +1,148 @@
+"""An inline diff: shows the lines that are gone in the view of a proposal.
+
+The editor's own inline diff does it. Where that shows nothing (the editor's issues 2666, 2728 and 4747), phantoms of
+the package do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import sublime
+
+from ..editor_facts import EDITOR
+from ..minihtml import safe
+
+if TYPE_CHECKING:
+    from ...review.marks import Marks
+
+SETTING = "qwen_companion.inline"
+"""On the view of a proposal: whether its diff is inline."""
+LOOK = 150
+"""Milliseconds after which the editor must show the lines that are gone."""
+TRIES = 3
+"""How often the editor is asked to show them."""
+MOST_LINES = 200
+"""Lines that a phantom shows."""
+LONGEST_LINE = 500
+"""Characters of a line that a phantom shows."""
+
+_GONE = (
+    "<body><style>"
+    "html {{ --gone: color(var(--background) blend(var(--redish) 85%)); }}"
+    "body {{ margin: 0; }}"
+    "div {{ padding-right: {pad}px; background-color: var(--gone); }}"
+    "</style>{lines}</body>"
+)
+
+
+class _Gap(NamedTuple):
+    """A place where the layout tells whether lines are shown: two points, and the height between them if none are."""
+
+    above: int | None
+    below: int
+    height: float
+
+
+class InlineDiff:
+    """The inline diff of one view. `missing` is called if the editor shows nothing: then `is_own` is true."""
+
+    def __init__(self, view: sublime.View, missing: Callable[[], object]) -> None:
+        self.is_own = EDITOR.fails("inline_diff_shown")
+        """The package's phantoms show the lines that are gone."""
+        self._view = view
+        self._missing = missing
+        self._is_toggled = False
+        self._look: object = None
+
+    def show(self, marks: Marks | None) -> None:
+        """Show what differs from the reference document, after an edit once more."""
+        self._look = None
+        self._view.settings().set(SETTING, True)
+        self._toggle(shown=False)
+        gap = None
+        if marks is not None and not self.is_own and not EDITOR.holds("inline_diff_shown"):
+            gap = self._gap(marks)
+            self.is_own = gap is None and any(start < end for start, end in marks.original.lines)
+        if not self.is_own:
+            self._toggle(shown=True)
+            if gap:
+                self._look_later(gap, 1)
+
+    def hide(self) -> None:
+        """Show the proposal alone."""
+        self._look = None
+        self._view.settings().set(SETTING, False)
+        self._toggle(shown=False)
+
+    def _toggle(self, *, shown: bool) -> None:
+        if not shown and not self._is_toggled:
+            return
+        carets = list(self._view.sel())
+        self._view.run_command("select_all")
+        if self._is_toggled:
+            # After an edit only some changes may be shown: hide all, then show all.
+            self._view.run_command("toggle_inline_diff", {"prefer_hide": True})
+        if shown:
+            self._view.run_command("toggle_inline_diff")
+        self._is_toggled = shown
+        self._view.sel().clear()
+        self._view.sel().add_all(carets)
+
+    def _look_later(self, gap: _Gap, number: int) -> None:
+        look = self._look = object()
+        version = self._view.change_count()
+
+        def at() -> None:
+            if self._look is not look or not self._view.is_valid() or self._view.change_count() != version:
+                return
+            if self._height(gap) > gap.height + self._view.line_height() / 2:
+                return
+            if number == TRIES:
+                self.is_own = True
+                self._missing()
+            else:
+                self._toggle(shown=True)
+                self._look_later(gap, number + 1)
+
+        sublime.set_timeout(at, LOOK)
+
+    def _height(self, gap: _Gap) -> float:
+        above = 0.0 if gap.above is None else self._view.text_to_layout(gap.above)[1]
+        return self._view.text_to_layout(gap.below)[1] - above
+
+    def _gap(self, marks: Marks) -> _Gap | None:
+        """Where to look. None if nothing is gone, or all of it is behind the last line."""
+        view = self._view
+        found: list[_Gap] = []
+        for (start, end), (gone_from, gone_to) in zip(marks.proposal.lines, marks.original.lines, strict=True):
+            row, column = view.rowcol(start)
+            if gone_from == gone_to or (start == end and (column or start == view.size())):
+                continue
+            if row >= 2:  # the header is below the first row
+                return _Gap(view.text_point(row - 1, 0), start, view.line_height())
+            found.append(_Gap(view.text_point(row - 1, 0) if row else None, start, 0.0))
+        return found[0]._replace(height=self._height(found[0])) if found else None
+
+
+def gone_lines(view: sublime.View, marks: Marks, original: str) -> list[tuple[int, str]]:
+    """The phantoms of the lines of the original that the proposal has no more: where, and their minihtml."""
+    tab_size, em = int(view.settings().get("tab_size") or 4), view.em_width()  # pyright: ignore[reportArgumentType]
+    found: list[tuple[int, str]] = []
+    for at, ((start, _), (gone_from, gone_to)) in enumerate(
+        zip(marks.proposal.lines, marks.original.lines, strict=True)
+    ):
+        if gone_from == gone_to:
+            continue
+        filler = marks.gone[at]
+        lines = original[gone_from:gone_to].removesuffix("\n").split("\n")
+        shown = [line.expandtabs(tab_size) for line in lines[:MOST_LINES]]
+        if len(lines) > MOST_LINES:
+            shown.append(f"… {len(lines) - MOST_LINES} more")
+        shown = [f"{line[:LONGEST_LINE]}…" if len(line) > LONGEST_LINE else line for line in shown]
+        # A phantom may be as wide as its content only (the editor's issue 3261).
+        pad = max(0, int(view.viewport_extent()[0] - (max(map(len, shown)) + 2) * em))
+        text = "".join(f"<div>{safe(line).replace(' ', '&nbsp;') or '&nbsp;'}</div>" for line in shown)
+        found.append((filler[0] if filler else max(0, start - 1), _GONE.format(pad=pad, lines=text)))
+    return found

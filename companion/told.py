@@ -1,0 +1,183 @@
+"""What a CLI and a chat may learn of the person's files: the settings `context` and `context_exclude`.
+
+`context` limits what is told by itself. `context_exclude` also refuses what the person asks for: a file that it matches
+is never named, and no text of it goes. Standard library only: the UI thread imports it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import lru_cache
+from glob import escape
+from typing import Literal, cast
+
+Level = Literal["all", "files", "off"]
+LEVELS: tuple[Level, ...] = ("all", "files", "off")
+"""From the one that tells most: names, cursor and selected text; names and cursor; nothing."""
+DEFAULT_EXCLUDE = (".env", "*.pem", "secrets/**")
+
+_SEPARATOR = re.compile(r"[\\/]")
+_CLASS = re.compile(r"\[(?:!.|[^!])[^\]]*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What may be told of the files of one window."""
+
+    level: Level = "all"
+    exclude: tuple[str, ...] = DEFAULT_EXCLUDE
+    """Globs, as `read_globs` returns them."""
+
+    @property
+    def has_files(self) -> bool:
+        """Whether names and the cursor are told."""
+        return self.level != "off"
+
+    @property
+    def has_text(self) -> bool:
+        """Whether the selected text is told."""
+        return self.level == "all"
+
+    def is_excluded(self, path: str, folders: Sequence[str] = ()) -> bool:
+        """Whether a file or folder is never named, by its own path or by the one that its links lead to.
+
+        `folders` are those that a glob with a leading slash begins in. Upper and lower case are the same, since they
+        are on many disks. Reads links from the disk, so this is not for an event loop.
+        """
+        if not self.exclude:
+            return False
+        globs = list(map(_parsed, self.exclude))
+        roots = [_names(each) for folder in folders for each in _spellings(folder)] if _needs_roots(globs) else []
+        paths = [_names(each) for each in _spellings(path)]
+        return any(_matches(glob, names, roots) for glob in globs for names in paths)
+
+    def refusal(self, paths: Sequence[str], folders: Sequence[str] = ()) -> str | None:
+        """A sentence about the first excluded one of these paths; None if all may go."""
+        excluded = next((path for path in paths if self.is_excluded(path, folders)), None)
+        if excluded is None:
+            return None
+        name = next((name for name in reversed(_names(excluded)) if name), excluded)
+        return f"{name} stays here: the setting “context_exclude” excludes it."
+
+
+def stricter(one: Level, other: Level) -> Level:
+    """The level that tells less."""
+    return one if LEVELS.index(one) > LEVELS.index(other) else other
+
+
+def read_globs(value: object) -> tuple[tuple[str, ...], list[str]]:
+    """The globs in a setting, and a sentence on each that is wrong.
+
+    If any is wrong, the default globs are added, and what can't be read of a glob stands for anything.
+    """
+    items = cast("list[object]", value) if isinstance(value, list) else [value]
+    globs: list[str] = []
+    wrong: list[str] = []
+    for item in items:
+        glob, why = _read_glob(item)
+        globs += [glob] if glob else []
+        wrong += [why] if why else []
+    if not isinstance(value, list):
+        wrong = ["“context_exclude” must be a list of globs; the default globs are used as well."]
+    return tuple(dict.fromkeys([*globs, *(DEFAULT_EXCLUDE if wrong else ())])), wrong
+
+
+def _read_glob(item: object) -> tuple[str | None, str | None]:
+    """The glob to use, and what is wrong with it."""
+    if not isinstance(item, str) or not item.strip() or "\0" in item:
+        shown = f"“{_short(item)}”" if isinstance(item, str) else "something other than a text"
+        return None, f"“context_exclude” holds {shown}, which is no glob; the default globs are used as well."
+    glob = item.strip()
+    if glob.startswith("!"):
+        why = "but no glob brings a file back; the default globs are used as well."
+        return None, f"“context_exclude” holds “{_short(glob)}”, {why}"
+    widened = "/".join(map(_widened, _SEPARATOR.split(glob)))
+    if widened == "/".join(_SEPARATOR.split(glob)):
+        return glob, None
+    return widened, f"“context_exclude” holds “{_short(glob)}”, which is no glob; “{_short(widened)}” is used instead."
+
+
+def _widened(name: str) -> str:
+    """A part of a glob between two slashes, with what can't be read replaced by `*`."""
+    # A class that no character is in, such as [z-a], is left as it is.
+    rest = _CLASS.sub(lambda found: found[0] if "(?!)" in translate(found[0]) else "x" * len(found[0]), name)
+    unreadable = re.search(r"[\[{]", rest)
+    if not unreadable:
+        return name
+    return f"{name[: unreadable.start()].rstrip('*')}*"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def _spellings(path: str) -> set[str]:
+    """A path as it is given, and without symbolic links."""
+    plain = os.path.normpath(path)
+    try:
+        return {plain, os.path.realpath(plain)}
+    except (OSError, ValueError):  # a loop of links, a character that no path has
+        return {plain}
+
+
+def _names(path: str) -> tuple[str, ...]:
+    """The names that a path consists of; the first one is empty for an absolute path."""
+    return tuple(_SEPARATOR.split(unicodedata.normalize("NFC", path)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Glob:
+    is_anchored: bool
+    names: tuple[re.Pattern[str] | None, ...]
+    """A pattern for each name; None for `**`, which is any number of names."""
+
+
+@lru_cache(maxsize=1024)
+def _parsed(glob: str) -> _Glob:
+    if _SEPARATOR.split(glob)[0] == "~":
+        glob = f"{escape(os.path.expanduser('~'))}{glob[1:]}"
+    names = _names(glob)
+    is_anchored = not names[0]
+    # A pattern of the standard library takes no exponential time. `..` would be a name that no path has.
+    patterns = tuple(
+        None if name == "**" else re.compile(translate(name), re.IGNORECASE)
+        for name in names
+        if name not in ("", ".", "..")
+    )
+    return _Glob(is_anchored, patterns)
+
+
+def _matches(glob: _Glob, names: tuple[str, ...], roots: Sequence[tuple[str, ...]]) -> bool:
+    """Whether a glob matches a path, or a folder that the path is in."""
+    if not glob.names:
+        return False
+    if not glob.is_anchored:
+        return _runs(glob.names, names, range(len(names)))
+    below = [len(root) for root in roots if _folded(names[: len(root)]) == _folded(root)]
+    return _runs(glob.names, names, [1, *below])
+
+
+def _needs_roots(globs: Sequence[_Glob]) -> bool:
+    return any(glob.is_anchored for glob in globs)
+
+
+def _folded(names: Sequence[str]) -> list[str]:
+    return [name.casefold() for name in names]
+
+
+def _runs(patterns: Sequence[re.Pattern[str] | None], names: Sequence[str], starts: Sequence[int]) -> bool:
+    """Whether the patterns match the names that follow one of these places. What comes after them doesn't matter."""
+    at = set(starts)
+    for pattern in patterns:
+        if pattern is None:
+            at = set(range(min(at), len(names) + 1))
+        else:
+            at = {place + 1 for place in at if place < len(names) and pattern.match(names[place])}
+        if not at:
+            return False
+    return True

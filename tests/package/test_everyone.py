@@ -1,0 +1,71 @@
+"""Nobody needs a mouse (issue 14, point 9)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from headless import jsonc
+
+COMMANDS = {
+    # A diff
+    "accept": "qwen_companion_accept_diff",
+    "reject": "qwen_companion_reject_diff",
+    "next": "qwen_companion_next_change",
+    "previous": "qwen_companion_previous_change",
+    "revert": "qwen_companion_revert_change",
+    "restore": "qwen_companion_restore_change",
+    "endings": "qwen_companion_toggle_line_endings",
+    "reload": "qwen_companion_reload_diff",
+    # A chat; "Chat: Use a Link" has all of them, and the most frequent ones have a command of their own.
+    "cancel": "qwen_companion_chat_cancel",
+    "go_on": "qwen_companion_chat_continue",
+    "reconnect": "qwen_companion_chat_reconnect",
+    "vote": "qwen_companion_chat_answer",
+    "answer": "qwen_companion_chat_answer",
+    "confirm_here": "qwen_companion_chat_links",
+    "dequeue": "qwen_companion_chat_links",
+    "unsend": "qwen_companion_chat_links",
+    "detach": "qwen_companion_chat_links",
+    "copy": "qwen_companion_chat_links",
+    "insert": "qwen_companion_chat_links",
+}
+"""The command that does what a link does, by the beginning of its target."""
+BY_KEY = {"open": "qwen_companion_chat_follow"}
+"""Those that a key does where the caret is."""
+
+
+def adapter(root: Path) -> str:
+    folder = root / "companion" / "sublime_text"
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py")))
+
+
+def test_every_link_has_a_command_in_the_palette_or_a_key(root: Path) -> None:
+    """A new kind of link fails here until it has one. Those of the status report are remedies, by their number."""
+    source = adapter(root)
+    ways = (
+        r'href="(\w+)',
+        r'href=f"(\w+)',
+        r"""\blink\(f?["'](\w+)""",
+        r'_waits\(".*?", \w+, "(\w+)"',
+        r'popup\(.*, "(\w+)"\)',
+    )
+    targets = {target for way in ways for target in re.findall(way, source)}
+    assert targets == {*COMMANDS, *BY_KEY}
+    palette = {each["command"] for each in jsonc.loads((root / "Default.sublime-commands").read_text("utf-8"))}
+    assert set(COMMANDS.values()) <= palette
+    assert "qwen_companion_status_remedy" in palette
+    keys = {each["command"] for each in jsonc.loads((root / "Default.sublime-keymap").read_text("utf-8"))}
+    assert set(BY_KEY.values()) <= keys
+
+
+def test_every_target_that_is_handled_is_one_of_those(root: Path) -> None:
+    """What can be clicked is what has a command."""
+    source = adapter(root)
+    handled = {
+        each
+        for body in re.findall(r"def _clicked\(.*?(?=\n    def |\n\n\n)", source, re.DOTALL)
+        for line in re.findall(r"^\s+case (\".*?):$", body, re.MULTILINE)
+        for each in re.findall(r'"(\w+)"', line.partition(" if ")[0])
+    }
+    assert handled == set(COMMANDS)

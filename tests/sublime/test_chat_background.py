@@ -1,0 +1,118 @@
+"""What the agent does in the background, on the screen (issue 9, point 10)."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .chat_case import ChatCase, Steps, loaded
+from .companion_case import text_of
+
+BAR = "qwen_companion.chat_bar"
+TASK = "qwen_companion.task"
+
+
+class TestBackground(ChatCase):
+    def task(self, identifier: str = "t1", status: str = "running", **more: Any) -> Any:
+        values = {"kind": "shell", "title": "make <all>", "began": 1.0, **more}
+        if status != "running":
+            values["seconds"] = 62.0
+        return self.view_values.Task(id=identifier, status=status, **values)
+
+    def list_tasks(self, *tasks: Any) -> Steps:
+        self.chats.answers["tasks"] = list(tasks)
+        self.window.run_command("qwen_companion_chat_tasks")
+        yield from self.told("tasks")
+
+    @property
+    def bar(self) -> str:
+        return self.screen.phantoms(self.view, BAR)[0]
+
+    def test_a_line_in_the_bar_names_what_runs(self) -> Steps:
+        agent = self.task("t2", kind="agent", title="explorer: Look")
+        self.show(tasks=(self.task(), agent, self.task("t3", "completed", title="over")))
+        self.assertIn("In the background: make <all>, explorer: Look", self.bar)
+        self.assertNotIn("over", self.bar)
+        self.show(tasks=(self.task("t1", "completed"),))
+        self.assertNotIn("background", self.bar)
+        self.show(tasks=(self.task(is_background=False),))
+        self.assertNotIn("background", self.bar)
+        yield 1
+
+    def test_a_click_in_the_bar_lists_them(self) -> Steps:
+        self.show(tasks=(self.task(),))
+        self.chats.answers["tasks"] = [self.task()]
+        self.screen.click(self.view, "tasks")
+        yield lambda: self.screen.panels
+        self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["make <all>"])
+
+    def test_the_list_says_what_runs_and_how_long_the_others_took(self) -> Steps:
+        yield from self.list_tasks(self.task(), self.task("t2", "failed", title="test"))
+        yield lambda: self.screen.panels
+        items = [(item.trigger, item.annotation) for item in self.screen.panels[-1][0]]
+        self.assertEqual(items, [("make <all>", "running"), ("test", "")])
+        self.assertEqual(self.screen.panels[-1][0][1].details, "failed, 1 min 2 s")
+
+    def test_nothing_to_list_is_said(self) -> Steps:
+        yield from self.list_tasks()
+        yield lambda: self.screen.said("Nothing was begun in the background")
+        self.assertEqual(self.screen.panels, [])
+
+    def test_a_task_is_stopped(self) -> Steps:
+        self.chats.answers["stop_task"] = "make is stopped."
+        task = self.task()
+        yield from self.list_tasks(task)
+        yield lambda: self.screen.panels
+        self.screen.pick("make <all>")
+        yield lambda: len(self.screen.panels) == 2
+        self.screen.pick("Stop")
+        yield lambda: self.screen.said("make is stopped.")
+        self.assertEqual(self.chats.of("stop_task"), [(self.window.id(), task)])
+
+    def test_a_task_is_followed_in_a_tab_until_it_ends(self) -> Steps:
+        steps = patch.object(loaded("sublime_text.chat.background"), "STEP", 10)
+        steps.start()
+        self.addCleanup(steps.stop)
+        self.chats.answers["task"] = "one\n", True
+        yield from self.list_tasks(self.task())
+        yield lambda: self.screen.panels
+        self.screen.pick("make <all>")
+        yield lambda: len(self.screen.panels) == 2
+        self.screen.pick("Follow")
+        yield lambda: self.page() and text_of(self.page()) == "one\n"
+        self.chats.answers["task"] = "one\ntwo\n", False
+        yield lambda: text_of(self.page()) == "one\ntwo\n"
+        self.assertTrue(self.page().is_read_only())
+        asked = len(self.chats.of("task"))
+        yield 100
+        self.assertEqual(len(self.chats.of("task")), asked)
+
+    def test_a_task_that_is_over_is_shown_at_once_and_why_it_can_not_be(self) -> Steps:
+        self.chats.answers["task"] = loaded("daemon.errors").DaemonError("The daemon doesn't know this task any more.")
+        yield from self.list_tasks(self.task(status="completed"))
+        yield lambda: self.screen.panels
+        self.screen.pick("make <all>")
+        yield lambda: self.page() and "doesn't know" in text_of(self.page())
+
+    def test_a_tab_that_was_closed_is_not_kept_up_to_date(self) -> Steps:
+        steps = patch.object(loaded("sublime_text.chat.background"), "STEP", 10)
+        steps.start()
+        self.addCleanup(steps.stop)
+        self.chats.answers["task"] = "one\n", True
+        yield from self.list_tasks(self.task(status="paused"))
+        yield lambda: self.screen.panels
+        self.screen.pick("make <all>")
+        yield lambda: len(self.screen.panels) == 2
+        self.screen.pick("Follow")
+        yield lambda: self.page() and text_of(self.page()) == "one\n"
+        self.page().close()
+        yield lambda: not self.page()
+        asked = len(self.chats.of("task"))
+        yield 200
+        self.assertLessEqual(len(self.chats.of("task")), asked + 1)  # one that was under way
+
+    def page(self) -> sublime.View | None:
+        """The tab of a task."""
+        return next((view for view in self.window.views() if view.settings().get(TASK)), None)

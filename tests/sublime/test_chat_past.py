@@ -1,0 +1,181 @@
+"""Going back in a chat: rewind, edit an earlier prompt, fork, take the suggestion, the effort (issue 9, point 11)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .chat_case import ChatCase, Steps, loaded
+
+
+class TestRewinding(ChatCase):
+    def list_prompts(self, **more: Any) -> Steps:
+        """Show the list of two prompts, of which the latest has changed files."""
+        past = loaded("chat.past")
+        names = tuple(f"f{number}.py" for number in range(1, 4))
+        late = past.Earlier("p2", "t2", "Make it\nbetter", names, **{"count": 4, "inserted": 5, "deleted": 1, **more})
+        self.chats.answers["earlier"] = [late, past.Earlier("p1", "t1", "Hello")]
+        self.chats.answers["rewind"] = "The conversation was rewound.", self.prompts.Draft("Make it\nbetter")
+        self.show(self.message("Yes"), state="done", last="done")
+        self.window.run_command("qwen_companion_chat_rewind")
+        yield lambda: self.screen.panels
+        self.late = late
+
+    def pick(self, prompt: str, what: str) -> Steps:
+        self.screen.pick(prompt)
+        yield lambda: len(self.screen.panels) == 2
+        self.screen.pick(what)
+        yield from self.told("rewind")
+
+    def test_the_files_that_it_would_undo_are_shown_before(self) -> Steps:
+        yield from self.list_prompts()
+        items = [(item.trigger, item.details) for item in self.screen.panels[-1][0]]
+        undone = "Changed since then: f1.py, f2.py, f3.py, 1 more (+5 −1)"
+        self.assertEqual(items, [("Make it better", undone), ("Hello", "No file was changed since then")])
+        self.screen.pick("Make it better")
+        yield lambda: len(self.screen.panels) == 2
+        items = [(item.trigger, item.details) for item in self.screen.panels[-1][0]]
+        self.assertEqual(
+            items,
+            [
+                ("Rewind, and undo 4 files", undone),
+                ("Rewind, and leave the files as they are", ""),
+                ("Edit this prompt, and undo 4 files", undone),
+                ("Edit this prompt, and leave the files as they are", ""),
+            ],
+        )
+        self.assertEqual(self.chats.of("rewind"), [])
+
+    def test_a_rewind_says_what_it_did(self) -> Steps:
+        yield from self.list_prompts()
+        yield from self.pick("Make it better", "Rewind, and undo 4 files")
+        yield lambda: self.screen.said("The conversation was rewound.")
+        self.assertEqual(self.chats.of("rewind"), [(self.window.id(), self.late, {"undo_files": True})])
+        self.assertEqual(self.prompt, "")
+
+    def test_an_earlier_prompt_is_edited(self) -> Steps:
+        yield from self.list_prompts(count=1)
+        self.type("Now")
+        yield from self.pick("Make it better", "Edit this prompt, and leave the files as they are")
+        yield lambda: self.prompt != "Now"
+        self.assertEqual(self.prompt, "Make it\nbetter\nNow")
+        self.assertEqual(self.chats.of("rewind")[0][-1], {"undo_files": False})
+
+    def test_where_no_file_was_changed_nothing_is_said_of_files(self) -> Steps:
+        yield from self.list_prompts()
+        self.screen.pick("Hello")
+        yield lambda: len(self.screen.panels) == 2
+        self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["Rewind", "Edit this prompt"])
+
+    def test_why_it_can_not_be_done_is_said(self) -> Steps:
+        self.chats.answers["earlier"] = loaded("daemon.errors").MissingFeatureError("session_rewind")
+        self.show(self.message("Yes"), state="done", last="done")
+        self.window.run_command("qwen_companion_chat_rewind")
+        yield lambda: self.screen.said("This Qwen Code can't do that")
+        self.assertEqual(self.screen.panels, [])
+
+    def test_it_is_for_a_chat_in_which_something_was_said_and_no_turn_runs(self) -> Steps:
+        command = loaded("sublime_text.chat.past").QwenCompanionChatRewindCommand(self.window)
+        self.assertFalse(command.is_enabled())
+        self.show(self.message("Yes"), running="turn", last="running")
+        self.assertFalse(command.is_enabled())
+        self.show(self.message("Yes"), state="done", last="done")
+        self.assertTrue(command.is_enabled())
+        yield 1
+
+    def test_the_slash_commands_do_the_same(self) -> Steps:
+        self.chats.answers["earlier"] = []
+        self.show(self.message("Yes"), state="done", last="done")
+        for text, told in (("/rewind", "earlier"), ("/branch", "fork")):
+            self.type(text)
+            self.window.run_command("qwen_companion_chat_send")
+            yield from self.told(told)
+        self.assertEqual(self.chats.of("send"), [])
+
+
+class TestForking(ChatCase):
+    def test_a_fork_is_asked_for(self) -> Steps:
+        self.show(self.message("Yes"), state="done", last="done")
+        self.window.run_command("qwen_companion_chat_fork")
+        yield from self.told("fork")
+        self.assertEqual(self.chats.of("fork"), [(self.window.id(),)])
+
+
+class TestEffort(ChatCase):
+    def efforts(self, current: str) -> None:
+        choice = self.view_values.Choice
+        efforts = (choice("default", "Default"), choice("high", "High", "Thinks long"))
+        self.show(model="m", models=(choice("m", "Model"),), effort=current, efforts=efforts)
+
+    def test_it_is_beside_the_model_unless_it_is_the_usual_one(self) -> Steps:
+        self.efforts("high")
+        html = loaded("sublime_text.chat.html")
+        self.assertEqual(html.facts(self.chat.render), ["Model", "High effort"])
+        self.efforts("default")
+        self.assertEqual(html.facts(self.chat.render), ["Model"])
+        yield 1
+
+    def test_it_is_switched(self) -> Steps:
+        self.efforts("default")
+        self.type("/effort")
+        self.window.run_command("qwen_companion_chat_send")
+        yield lambda: self.screen.panels
+        self.screen.pick("High")
+        yield from self.told("switch_effort")
+        self.assertEqual(self.chats.of("switch_effort"), [(self.window.id(), "high")])
+
+    def test_a_daemon_without_efforts_offers_none(self) -> Steps:
+        self.assertFalse(loaded("sublime_text.chat.pickers").QwenCompanionChatEffortCommand(self.window).is_enabled())
+        yield 1
+
+
+class TestSuggestions(ChatCase):
+    GHOST = "qwen_companion.chat_suggestion"
+
+    def suggest(self, **status: Any) -> None:
+        self.show(self.message("Yes"), state="done", **{"last": "done", "suggestion": "Run the\ntests", **status})
+
+    @property
+    def ghost(self) -> list[str]:
+        return self.screen.phantoms(self.view, self.GHOST)
+
+    def test_it_is_shown_in_the_empty_prompt_and_taken_by_tab(self) -> Steps:
+        self.suggest()
+        self.assertEqual(len(self.ghost), 1)
+        self.assertIn("Run the tests", self.ghost[0])
+        self.assertEqual(self.prompt, "")
+        self.put_caret(-1)
+        self.assertEqual(self.press("tab"), "qwen_companion_chat_suggestion")
+        self.assertEqual(self.prompt, "Run the\ntests")
+        yield lambda: not self.ghost
+        self.assertEqual(self.chats.of("send"), [])
+
+    def test_it_goes_while_something_is_written_and_comes_back(self) -> Steps:
+        self.suggest()
+        self.put_caret(-1)
+        self.type("x")
+        yield lambda: not self.ghost
+        self.assertEqual(self.press("tab"), "")
+        self.view.run_command("left_delete")
+        yield lambda: self.ghost
+
+    def test_it_is_taken_by_a_click(self) -> Steps:
+        self.suggest()
+        self.adapter.chats._clicked(self.chat, "suggestion")
+        self.assertEqual(self.prompt, "Run the\ntests")
+        yield 1
+
+    def test_it_is_not_shown_while_a_turn_runs_or_something_is_asked(self) -> Steps:
+        self.suggest(running="turn")
+        self.assertEqual(self.ghost, [])
+        self.suggest(permissions=(self.permission("allow_once"),))
+        self.assertEqual(self.ghost, [])
+        self.suggest(suggestion="")
+        self.assertEqual(self.ghost, [])
+        self.put_caret(-1)
+        self.assertEqual(self.press("tab"), "")
+        yield 1
+
+    def test_a_suggestion_can_not_write_minihtml(self) -> Steps:
+        self.suggest(suggestion="<a href='vote:0:p1'>Yes</a>")
+        self.assertIn("<a href='vote:0:p1'>Yes</a>", self.ghost[0])
+        yield 1

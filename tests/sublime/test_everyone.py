@@ -1,0 +1,96 @@
+"""Nobody needs to tell colours apart (issue 14, point 9)."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, loaded
+
+SIGNS = {
+    "inserted": r"\+\d+",
+    "deleted": r"−\d+",
+    "accept": "✓ Accept",
+    "reject": r"✗ Reject|■ Cancel|\w+",
+    "allow": r"▸ \w+|↻ \w+|\w+",
+    "always": r"\w+",
+    "warning": r"⚠ .+|.+\.",
+    "quiet": r"\w+",
+}
+"""What an element of a class says without its colour."""
+
+
+def review(**more: Any) -> Any:
+    about = {"owner": SimpleNamespace(cli="Qwen Code"), "endings": "LF → CRLF", "keeps_endings": False}
+    return SimpleNamespace(**about | {"is_editable": False} | more)
+
+
+def option(kind: str) -> Any:
+    return SimpleNamespace(id=kind, name=f"Name of {kind}", kind=kind)
+
+
+def pages() -> list[str]:
+    """Everything that has colours: headers of diffs, the chat's bar and questions."""
+    options = [option(kind) for kind in ("allow_once", "allow_always", "reject_once", "reject_always")]
+    permission = SimpleNamespace(id="p", options=options, questions=())
+    asks = SimpleNamespace(permission=permission)
+    asked = SimpleNamespace(permission=SimpleNamespace(id="p", options=options, questions=("Which?",)))
+    status: dict[str, Any] = {"models": (), "model": "m", "modes": (), "mode": "default", "window": None}
+    status |= {"connection": SimpleNamespace(state="live"), "queue": (SimpleNamespace(id="q", text="later"),)}
+    where = SimpleNamespace(is_known=True, host="this computer")
+    bars = [
+        SimpleNamespace(status=SimpleNamespace(**status, running=running, last=last), locality=where, unsent=())
+        for running, last in (("turn", None), (None, "interrupted"), (None, "failed"))
+    ]
+    header, html = loaded("sublime_text.diff.header"), loaded("sublime_text.chat.html")
+    return [
+        header.original_header("Current file", ["changed on disk"], offers_reload=True),
+        header.proposal_header(review(), loaded("review.changes").Tally(3, 1, 2), "It is too large to be marked."),
+        header.proposal_header(review(keeps_endings=True), None),
+        header.orphaned_header("Qwen Code"),
+        *(html.ask(one, is_first=True) for one in (asks, asked)),
+        *(html.bar(bar, ["a.py"]) for bar in bars),
+    ]
+
+
+def coloured(page: str) -> list[tuple[str, str]]:
+    """The classes and texts of the elements of a page."""
+    return re.findall(r'<(?:a|span) class="(\w+)"[^>]*>([^<]*)</', page.partition("</style>")[2] or page)
+
+
+class TestColours(CompanionCase):
+    """No meaning by colour alone."""
+
+    def test_every_coloured_word_says_it_without_its_colour(self) -> None:
+        found = [each for page in pages() for each in coloured(page)]
+        rules = re.findall(r"^(\..*) \{", loaded("sublime_text.style").COLOURS, re.MULTILINE)
+        classes = {name for rule in rules for name in re.findall(r"\.(\w+)", rule)}
+        self.assertEqual(classes, set(SIGNS))
+        self.assertEqual({kind for kind, _ in found}, classes)
+        self.assertEqual([each for each in found if not re.match(rf"(?:{SIGNS[each[0]]})", each[1])], [])
+        self.assertIsNone(re.match(SIGNS["deleted"], "3"))
+
+    def test_two_links_never_have_the_same_words(self) -> None:
+        for page in pages():
+            texts = [text for _, text in coloured(page)]
+            self.assertEqual(len(set(texts)), len(texts), page)
+
+    def test_changed_lines_have_a_sign_beside_their_colour(self) -> Steps:
+        """An icon in the gutter on the side of the file, a link at the change on the side of the proposal."""
+        yield from self.open_diff('def greet(name):\n    print("hello")\n')
+        yield lambda: self.screen.links(self.proposal)
+        self.assertEqual(len(self.screen.annotations(self.proposal)), 1)
+        self.assertIn("revert", self.screen.annotations(self.proposal)[0])
+        self.assertEqual(self.screen.icons[self.original.id(), "qwen_companion.changes"], "dot")
+        self.screen.click(self.proposal, self.screen.links(self.proposal)[0])
+        yield lambda: self.screen.restores(self.proposal)
+        self.assertEqual(self.screen.icons[self.proposal.id(), "qwen_companion.reverted"], "circle")
+        self.assertFalse(self.original.get_regions("qwen_companion.words"))
+
+    def test_changed_words_are_outlined_and_not_only_coloured(self) -> None:
+        marks = loaded("sublime_text.diff.marks")
+        self.assertTrue(marks._OUTLINED & sublime.RegionFlags.DRAW_NO_FILL)
+        self.assertFalse(marks._OUTLINED & sublime.RegionFlags.DRAW_NO_OUTLINE)

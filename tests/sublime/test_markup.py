@@ -1,0 +1,230 @@
+"""Hostile text in every place that shows minihtml (issue 11 §7): none of it becomes a tag, an entity or a link."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import Any, ClassVar
+from unittest.mock import patch
+
+import sublime
+
+from .chat_case import ChatCase
+from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
+
+PLACES = {
+    "diff.header:Header.show": "test_the_headers_of_a_diff",
+    "diff.marks:SideMarks._add_lines": "test_the_marks_of_a_diff",
+    "diff.marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
+    "diff.marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
+    "diff.commands:_item": "test_the_list_of_diffs",
+    "diff.diffs:Diffs.reopen": "test_the_list_of_rejected_texts",
+    "panels:choose": "test_the_choices_of_a_panel",
+    "chat.marks:_Phantoms._phantom": "test_the_bar_the_questions_and_the_code_blocks_of_a_chat",
+    "chat.chats:show_link": "test_the_popup_over_a_file_name",
+    "chat.listener:_completion": "test_a_completion",
+    "status.live:LiveReport._offer": "test_the_remedies_of_the_status_report",
+    "check.screen:filler_height": "",
+    "check.texts:phantom_moves_at_insertion": "",
+}
+"""Each place that gives the editor minihtml, and the test here that feeds it. It is "" where no text is shown but our
+own. tests/package/test_markup.py checks that no place is missing."""
+HOSTILE = "<b>&<a href='subl:exit'>x"
+
+
+class Parsed(HTMLParser):
+    """The text of minihtml, and what in it is no text."""
+
+    def __init__(self, minihtml: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.text = ""
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.feed(minihtml)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name == "href"]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+class Minihtml:
+    """All minihtml that the editor is given until the test is over."""
+
+    def __init__(self, test: CompanionCase) -> None:
+        self.shown: list[str] = []
+        hear = self.shown.append
+        heard: dict[tuple[type, str], Any] = {
+            (sublime.View, "add_phantom"): lambda _key, _region, content, *_: hear(content),
+            (sublime.View, "add_regions"): lambda *args, **named: [*map(hear, _annotations(args, named))],
+            (sublime.View, "show_popup"): lambda content, *_, **__: hear(content),
+            (sublime.Window, "show_quick_panel"): lambda items, *_, **__: [*map(hear, _details(items))],
+        }
+        for (owner, name), listener in heard.items():
+            self._listen(test, owner, name, listener)
+
+    @staticmethod
+    def _listen(test: CompanionCase, owner: type, name: str, listener: Any) -> None:
+        original = getattr(owner, name)
+
+        def call(self: Any, *args: Any, **named: Any) -> Any:
+            listener(*args, **named)
+            return original(self, *args, **named)
+
+        patcher = patch.object(owner, name, call)
+        patcher.start()
+        test.addCleanup(patcher.stop)
+
+
+def _annotations(args: tuple[Any, ...], named: dict[str, Any]) -> list[str]:
+    return list(args[5] if len(args) > 5 else named.get("annotations", ())) or []
+
+
+def _details(items: list[sublime.QuickPanelItem]) -> list[str]:
+    return [each for item in items for each in ([item.details] if isinstance(item.details, str) else item.details)]
+
+
+class Checks(CompanionCase):
+    """Looks at all minihtml of a test."""
+
+    minihtml: Minihtml
+    __test__: ClassVar[bool] = False
+
+    def is_harmless(self, *texts: str) -> None:
+        """Nothing that was shown is a tag or a link of the hostile text, and these texts were shown."""
+        parsed = list(map(Parsed, self.minihtml.shown))
+        for one in parsed:
+            self.assertNotIn("b", one.tags)
+            self.assertEqual([link for link in one.links if link.startswith("subl:")], [])
+        for text in texts:
+            self.assertTrue(any(text in one.text for one in parsed), text)
+
+
+class TestDiffs(Checks):
+    """Diffs and what lists them."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.minihtml = Minihtml(self)
+        name = HOSTILE if sublime.platform() != "windows" else "&'subl:exit'"
+        self.hostile = self.folder / name
+        self.name = name
+
+    def test_the_headers_of_a_diff(self) -> Steps:
+        header = loaded("sublime_text.diff.header")
+        owner = SimpleNamespace(cli=HOSTILE)
+        for endings in (False, True):
+            review = SimpleNamespace(owner=owner, is_editable=True, endings=HOSTILE, keeps_endings=endings)
+            self.minihtml.shown += header.proposal_headers(review, None, [HOSTILE])
+        self.minihtml.shown += header.original_headers(HOSTILE, [HOSTILE], offers_reload=True)
+        self.minihtml.shown.append(header.orphaned_header(HOSTILE))
+        self.is_harmless(f"{HOSTILE} has disconnected", f"{HOSTILE}: a proposal", f"⚠ {HOSTILE}", f"not {HOSTILE}")
+        yield from self.open_diff("x\n", self.hostile)
+        yield lambda: self.screen.header(self.proposal)
+        self.is_harmless("✓ Accept")
+
+    def test_the_marks_of_a_diff(self) -> Steps:
+        self.file.write_text(f"a\n{HOSTILE}1\nb\n{HOSTILE}2\nc\n")
+        yield from self.open_diff(f"a\nb\n{HOSTILE}3\nc\n")
+        yield lambda: self.screen.annotations(self.proposal)
+        self.proposal.sel().clear()
+        self.proposal.sel().add(self.proposal.text_point(2, 0))
+        self.proposal.run_command("qwen_companion_revert_change")
+        yield lambda: self.screen.restores(self.proposal)
+        self.is_harmless("restore 1 line", "↩ revert", "restore")
+
+    def test_the_list_of_diffs(self) -> Steps:
+        yield from self.open_diff("x\n", self.hostile)
+        yield from self.open_diff("x\n", self.folder / "b.py")
+        self.window.run_command("qwen_companion_pending_diffs")
+        yield lambda: self.screen.panels
+        self.is_harmless(str(self.hostile))
+
+    def test_the_list_of_rejected_texts(self) -> Steps:
+        for text in (f"{HOSTILE}\nmore\n", "other\n"):
+            yield from self.open_diff(text)
+            self.proposal.run_command("qwen_companion_reject_diff")
+            yield lambda: not diff_views(self.window, "proposal")
+        self.window.run_command("qwen_companion_reopen_rejected")
+        yield lambda: self.screen.panels
+        self.is_harmless(HOSTILE)
+
+    def test_the_choices_of_a_panel(self) -> Steps:
+        loaded("sublime_text.panels").choose(self.window, [("Name", HOSTILE, lambda: None)], HOSTILE)
+        yield lambda: self.screen.panels
+        self.is_harmless(HOSTILE)
+
+    def test_the_remedies_of_the_status_report(self) -> Steps:
+        remedy = loaded("sublime_text.status.remedies").Remedy(HOSTILE, lambda _: None)
+        finding = loaded("status.findings").Finding("rival", "What is wrong.")
+        live = loaded("sublime_text.status.live")
+        with (
+            patch.object(live, "remedies", lambda _: (remedy,)),
+            patch.object(live, "findings", lambda _: (finding,)),
+            patch.object(live, "report", lambda _: "What is wrong.\n"),
+        ):
+            self.window.run_command("qwen_companion_status")
+            yield {"condition": lambda: any("subl:exit" in one for one in self.minihtml.shown), "timeout": 20_000}
+        self.is_harmless(HOSTILE)
+        self.window.active_view().close()
+
+
+class TestChat(Checks, ChatCase):
+    """A chat: what the model, the daemon and the person's files are called."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.minihtml = Minihtml(self)
+
+    def hostile(self, what: str) -> str:
+        """A hostile text that says where it is."""
+        return f"{HOSTILE}{what}"
+
+    def test_the_bar_the_questions_and_the_code_blocks_of_a_chat(self) -> Steps:
+        values = self.view_values
+        option = values.Option(self.hostile("id"), self.hostile("option"), "allow_once")
+        permission = values.Permission(self.hostile("p"), "turn", "tool", self.hostile("title"), "execute", (option,))
+        self.chat.pictures.append(self.hostile("picture"))
+        self.show(
+            self.message(f"{self.hostile('said')}\n\n```{self.hostile('code')}\n{HOSTILE}\n```\n"),
+            self.tool(permission),
+            permissions=(permission,),
+            model="m",
+            models=(values.Choice("m", self.hostile("model")),),
+            mode=self.hostile("mode"),
+            queue=(values.Queued(self.hostile("q"), self.hostile("queued")),),
+            title=self.hostile("title"),
+        )
+        shown = ("option", "model", "mode", "queued", "picture")
+        yield lambda: any("picture" in one for one in self.minihtml.shown)
+        self.is_harmless(*map(self.hostile, shown), "Copy")
+        links = self.adapter.chats.links(self.chat)
+        self.assertIn(f"vote:0:{self.hostile('p')}", [link.href for link in links])
+        self.window.run_command("qwen_companion_chat_links")
+        yield lambda: self.screen.panels
+        self.is_harmless()
+
+    def test_the_popup_over_a_file_name(self) -> Steps:
+        chats, link = loaded("sublime_text.chat.chats"), self.renders.Link(0, 1, HOSTILE)
+        for is_local in (True, False):
+            locality = self.view_values.Locality(self.hostile("host"), self.hostile("folder"), is_local=is_local)
+            chat = SimpleNamespace(
+                view=self.view,
+                window=self.window,
+                render=SimpleNamespace(locality=locality),
+                marks=SimpleNamespace(link_at=lambda _: link),
+            )
+            chats.show_link(chat, 0)
+        self.is_harmless(f"Open {HOSTILE}", f"{HOSTILE} is on {self.hostile('host')}, in {self.hostile('folder')}")
+        self.view.hide_popup()
+        yield 1
+
+    def test_a_completion(self) -> Steps:
+        item = loaded("sublime_text.chat.listener")._completion("/x", "/x ", "", (0, "", ""), HOSTILE)
+        self.minihtml.shown.append(item.details)
+        self.is_harmless(HOSTILE)
+        self.assertEqual(text_of(self.view)[: self.chat.text.length], self.shown)
+        yield 1

@@ -1,0 +1,275 @@
+"""What a CLI and a chat may learn of the person's files (issue 14, point 4)."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from companion.settings import FILE, Settings, overridden, read
+from companion.told import DEFAULT_EXCLUDE, LEVELS, Told, read_globs, stricter
+
+DEFAULTS_TOO = "the default globs are used as well."
+
+
+def excluded(glob: str, path: str, *folders: str) -> bool:
+    return Told(exclude=(glob,)).is_excluded(path, folders)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/a/.env",
+        "/.env",
+        ".env",
+        "/a/b/key.pem",
+        "/a/secrets/b/c.txt",
+        "/a/secrets",
+        "/a/.ENV",
+        "/a/Key.PEM",
+        "/x.pem/a",
+    ],
+)
+def test_the_default_globs_match_keys_wherever_they_are_and_however_they_are_written(path: str):
+    assert Told().is_excluded(path)
+
+
+@pytest.mark.parametrize("path", ["/a/.env.example", "/a/env", "/a/pem", "/a/pem.txt", "/a/my-secrets/b", "/a/b.py"])
+def test_the_default_globs_match_nothing_else(path: str):
+    assert not Told().is_excluded(path)
+
+
+@pytest.mark.parametrize(
+    ("glob", "path"),
+    [
+        ("*.key", "/a/b.key"),
+        ("id_?", "/a/id_1"),
+        ("[abc].txt", "/a/b.txt"),
+        ("[!abc].txt", "/a/d.txt"),
+        ("private/", "/a/private/b/c.txt"),
+        ("a/*/c", "/x/a/b/c/d"),
+        ("a/**/c", "/x/a/c"),
+        ("a/**/c", "/x/a/1/2/c"),
+        ("**/x", "/a/b/x"),
+        ("**", "/a"),
+        ("*", "/a"),
+        ("./a", "/x/a"),
+        ("../secret/*", "/x/secret/a"),
+        (r"private\*.txt", "/x/private/a.txt"),
+        ("private/*.txt", r"C:\x\Private\A.TXT"),
+        ("[[]x]", "/a/[x]"),
+        ("[{]x", "/a/{x"),
+        ("C:/keys/*", r"c:\keys\a"),
+        ("gr\N{LATIN SMALL LETTER U WITH DIAERESIS}n", unicodedata.normalize("NFD", "/a/gr\u00fcn")),
+    ],
+)
+def test_a_glob_matches_names_and_everything_in_a_folder_that_it_matches(glob: str, path: str):
+    assert excluded(glob, path)
+
+
+@pytest.mark.parametrize(
+    ("glob", "path"),
+    [
+        ("*.key", "/a/b.keys"),
+        ("id_?", "/a/id_12"),
+        ("a/*/c", "/a/c"),
+        ("a/c", "/a/b/c"),
+        ("[!abc].txt", "/a/b.txt"),
+        ("private/*.txt", "/private/a/b.txt"),
+        ("/etc/*", "/a/etc/b"),
+    ],
+)
+def test_a_star_stays_within_a_name(glob: str, path: str):
+    assert not excluded(glob, path)
+
+
+def test_a_leading_slash_means_a_folder_of_the_window_or_a_whole_path():
+    assert excluded("/build/*.txt", "/home/app/build/a.txt", "/home/app")
+    assert excluded("/build/*.txt", "/home/app/build/a.txt", "/other", "/home/app/")
+    assert excluded("/home/app/build", "/home/app/build/a.txt")
+    assert not excluded("/build/*.txt", "/home/app/deep/build/a.txt", "/home/app")
+    assert not excluded("/build/*.txt", "/home/app/build/a.txt")
+    assert excluded("/build", "/a.txt/build", "/a.txt")
+    assert excluded("/a.txt", "/a.txt", "/")
+
+
+def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    home = tmp_path / "[me]*"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    assert excluded("~/.ssh", str(home / ".ssh" / "id"))
+    assert not excluded("~/.ssh", str(tmp_path / "other" / ".ssh" / "id"))
+    assert not excluded("~x/.ssh", str(home / ".ssh" / "id"))
+
+
+def test_a_link_is_excluded_by_its_own_name_and_by_that_of_the_file_it_leads_to(tmp_path: Path):
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    for name in ("secrets/real", "plain.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "notes.txt").symlink_to(secrets / "real")
+    (tmp_path / ".env").symlink_to(tmp_path / "plain.txt")
+    (tmp_path / "docs").symlink_to(secrets)
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    told = Told()
+    assert told.is_excluded(str(tmp_path / "notes.txt"))
+    assert told.is_excluded(str(tmp_path / ".env"))
+    assert told.is_excluded(str(tmp_path / "docs" / "real"))
+    assert told.is_excluded(f"{tmp_path}/a/../.env")
+    assert not told.is_excluded(str(tmp_path / "plain.txt"))
+    assert not told.is_excluded(str(tmp_path / "loop"))
+
+
+def test_a_path_that_no_disk_can_have_is_looked_at_by_its_name():
+    assert Told().is_excluded("/a\0b/.env")
+    assert not Told().is_excluded("/a\0b/c")
+
+
+def test_an_empty_list_excludes_nothing():
+    assert not Told(exclude=()).is_excluded("/a/.env")
+    assert Told(exclude=()).refusal(["/a/.env"]) is None
+
+
+def test_a_refusal_names_the_file_and_the_setting():
+    why = "key.pem stays here: the setting “context_exclude” excludes it."
+    assert Told().refusal(["/a/b.txt", "/a/key.pem/"]) == why
+    assert Told().refusal(["/a/b.txt"]) is None
+
+
+def test_a_hostile_glob_takes_no_time():
+    """A project that somebody else has made has globs too."""
+    begin = perf_counter()
+    assert not excluded("*a" * 40 + "b", "/" + "a" * 200)
+    assert not excluded("**/a/" * 40 + "b", "/a" * 400)
+    assert perf_counter() - begin < 10
+
+
+@given(st.lists(st.text(max_size=12), max_size=4), st.text(st.characters(exclude_characters="\0"), max_size=20))
+def test_no_glob_and_no_path_is_an_error(globs: list[str], path: str):
+    told = Told(exclude=read_globs(globs)[0])
+    assert told.is_excluded(path, ["/a"]) in (True, False)
+
+
+@given(st.text(st.characters(codec="ascii", exclude_characters="/\\\0.~"), min_size=1, max_size=12))
+def test_a_glob_that_is_escaped_matches_its_own_name(name: str):
+    escaped = "".join(f"[{each}]" if each in "*?[{" else each for each in name)
+    usable, wrong = read_globs([escaped])
+    if wrong:  # a blank name, or a beginning that would bring files back
+        assert not name.strip() or name.strip().startswith("!")
+    else:
+        assert Told(exclude=usable).is_excluded(f"/a/{name.strip()}/b")
+
+
+@pytest.mark.parametrize(
+    ("glob", "used", "matches"),
+    [
+        ("*.key[", "*.key*", "/a/b.keys"),
+        ("[abc", "*", "/a"),
+        ("*.{pem,key}", "*.*", "/a/b.key"),
+        ("private[z-a]/x", "private*/x", "/a/privateb/x"),
+        ("a[]", "a*", "/ab"),
+        ("a[!]", "a*", "/ab"),
+    ],
+)
+def test_what_cannot_be_read_of_a_glob_stands_for_anything(glob: str, used: str, matches: str):
+    """Bad input: one sentence, and the stricter behaviour."""
+    usable, wrong = read_globs(["*.mine", glob])
+    assert wrong == [f"“context_exclude” holds “{glob}”, which is no glob; “{used}” is used instead."]
+    assert usable == ("*.mine", used, *DEFAULT_EXCLUDE)
+    assert Told(exclude=usable).is_excluded(matches)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (["*.mine", ""], f"“context_exclude” holds “”, which is no glob; {DEFAULTS_TOO}"),
+        (
+            ["*.mine", 7],
+            f"“context_exclude” holds something other than a text, which is no glob; {DEFAULTS_TOO}",
+        ),
+        (
+            ["*.mine", "!.env"],
+            "“context_exclude” holds “!.env”, but no glob brings a file back; the default globs are used as well.",
+        ),
+        ("*.mine", "“context_exclude” must be a list of globs; the default globs are used as well."),
+    ],
+)
+def test_a_glob_that_is_none_is_told_in_one_sentence_and_the_others_still_hold(value: object, why: str):
+    assert read_globs(value) == (("*.mine", *DEFAULT_EXCLUDE), [why])
+
+
+def test_globs_that_are_right_are_used_alone():
+    assert read_globs(["*.a", "b/**", "[c]d"]) == (("*.a", "b/**", "[c]d"), [])
+    assert read_globs([]) == ((), [])
+
+
+# The settings
+
+
+def test_the_person_sets_both():
+    values = read({"context": "files", "context_exclude": ["*.mine"]}.get)
+    assert values.problems == ()
+    assert values.settings.told == Told("files", ("*.mine",))
+    assert Settings().told == Told()
+
+
+@pytest.mark.parametrize("value", ["none", "", 0, False, ["off"], "Off"])
+def test_a_context_that_is_none_is_off(value: object):
+    """Bad input: the stricter behaviour, not the default."""
+    values = read({"context": value}.get)
+    [problem] = values.problems
+    assert str(problem).startswith(f"{FILE}: “context” must be “all”, “files” or “off”, not ")
+    assert str(problem).endswith("; “off” is used.")
+    assert values.settings.context == "off"
+    in_project = overridden(read({}.get), {"context": value}, "a.sublime-project")
+    assert [each.name for each in in_project.problems] == ["context"]
+    assert in_project.settings.context == "off"
+
+
+@pytest.mark.parametrize("user", LEVELS)
+@pytest.mark.parametrize("project", LEVELS)
+def test_a_project_makes_the_context_stricter_and_never_looser(user: str, project: str):
+    values = overridden(read({"context": user}.get), {"context": project}, "a.sublime-project")
+    assert values.settings.context == max(user, project, key=LEVELS.index)
+    loosens = LEVELS.index(project) < LEVELS.index(user)
+    why = f"“context” can only be made stricter by a project; “{user}” is used, not “{project}”."
+    assert [str(problem) for problem in values.problems] == ([f"a.sublime-project: {why}"] if loosens else [])
+
+
+@pytest.mark.parametrize("globs", [[], ["*.theirs"], [".env"], ["!.env"], [""], "x", None, {}])
+def test_a_project_adds_globs_and_takes_none_away(globs: object):
+    base = read({"context_exclude": [".env", "*.mine"]}.get)
+    values = overridden(base, {"context_exclude": globs}, "a.sublime-project")
+    assert values.settings.context_exclude[:2] == (".env", "*.mine")
+    told = values.settings.told
+    assert told.is_excluded("/a/.env")
+    assert told.is_excluded("/a/b.mine")
+    assert told.is_excluded("/a/b.theirs") == (globs == ["*.theirs"])
+    is_right = isinstance(globs, list) and all(each and not each.startswith("!") for each in globs)
+    assert len(values.problems) == (0 if is_right else 1)
+
+
+def test_of_two_levels_the_stricter_one_tells_less():
+    assert [stricter(one, other) for one in LEVELS for other in LEVELS] == [
+        "all", "files", "off", "files", "files", "off", "off", "off", "off",
+    ]  # fmt: skip
+    assert [(Told(level).has_files, Told(level).has_text) for level in LEVELS] == [
+        (True, True),
+        (True, False),
+        (False, False),
+    ]
+
+
+def test_folders_are_compared_as_the_disk_does(tmp_path: Path):
+    folder = tmp_path / "Work"
+    folder.mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    assert excluded("/a.txt", os.path.join(folder, "a.txt"), str(link))
+    assert excluded("/a.txt", os.path.join(link, "a.txt"), str(folder))
+    assert excluded("/a.txt", str(folder / "a.txt"), str(folder).upper())
