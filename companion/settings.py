@@ -42,6 +42,22 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentCommand:
+    """How an agent is started."""
+
+    name: str
+    """What the person calls it. Once it runs, it says its own name."""
+    command: tuple[str, ...]
+    """The program and its arguments."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What it gets in addition to the person's login environment. It may hold a key."""
+    letter: str = ""
+    """Stands for it where there is little room."""
+    install: str = ""
+    """The command that installs it, from its own documents."""
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonSettings:
     """The settings of the chat, as in the file. The environment supplies what they leave empty (F1)."""
 
@@ -53,6 +69,8 @@ class DaemonSettings:
     """Never to be shown or logged (F7)."""
     command: str | tuple[str, ...] = ("qwen",)
     """The command that runs Qwen Code."""
+    agents: tuple[AgentCommand, ...] = ()
+    """The agents that a chat may start, besides the daemon."""
 
 
 PROJECT = "https://github.com/QwenCompanion/QwenCompanion"

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from companion.acp.catalogue import AgentCommand
 from companion.acp.client import AgentClient
 from companion.acp.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import Conversation
@@ -19,6 +18,7 @@ from companion.conversation.failures import ChatError
 from companion.conversation.sessions import Session
 from companion.conversation.snapshot import Message, Notice, Permission, Tool, Turn
 from companion.review.disk import Encodings
+from companion.settings import AgentCommand
 
 T = TypeVar("T")
 SCRIPTED = Path(__file__).with_name("scripted_agent.py")

@@ -12,16 +12,16 @@ import itertools
 import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 from ..conversation import agent, events
 from ..conversation.conversation import Choices, Cursor, History
 from ..conversation.events import Envelope
-from ..conversation.failures import AlreadyAnsweredError, MissingFeatureError, SessionGoneError, UnsendableError
+from ..conversation.failures import AlreadyAnsweredError, SessionGoneError, UnsendableError
 from ..conversation.sessions import Session, SessionInfo
 from ..conversation.snapshot import ContextWindow, Queued
-from . import extensions, updates, wire
-from .catalogue import AgentCommand
+from ..settings import AgentCommand
+from . import extensions, finding, updates, wire
 from .environment import LoginEnvironment
 from .errors import (
     AUTHENTICATION_NEEDED,
@@ -35,11 +35,12 @@ from .errors import (
     VersionError,
 )
 from .files import Edited, Files
+from .lacking import Lacking
 from .peer import Peer
 from .port import AgentFiles
 from .process import AgentProcess, start
 from .prompts import Block, Prompts
-from .stream import Stream
+from .stream import OURS, Stream
 from .terminals import Terminals
 
 logger = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class Screen(AgentFiles, Protocol):
         ...
 
 
-class AgentClient:
+class AgentClient(Lacking):
     """Talks with one agent. Close it."""
 
     def __init__(
@@ -121,9 +122,13 @@ class AgentClient:
     # The agent
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """What the agent calls itself; what the person calls it until it has said that."""
         return self.agent.info.title or self.agent.info.name or self.command.name
+
+    def can(self, feature: Literal["choices", "tasks", "edits"]) -> bool:
+        """Whether a chat can count on something. What the protocol doesn't have, no agent can."""
+        return feature != "tasks"
 
     def has(self, feature: str) -> bool:
         """Whether the agent has a feature: load, list, resume, delete, image, embedded, mid_turn, http."""
@@ -189,8 +194,8 @@ class AgentClient:
 
     # Sessions
 
-    async def create(self, folder: str) -> Session:
-        """Begin a new session.
+    async def create(self, folder: str, *, scope: Literal["single", "thread"] = "thread") -> Session:
+        """Begin a new session. No other client shares it.
 
         Raises:
             SignInError: the agent wants the person to sign in first.
@@ -200,7 +205,7 @@ class AgentClient:
         if not opened.session_id:
             raise AnswerError(self.name, 0, "it has opened no session")
         self._session = opened.session_id
-        return Session.known(self._session, folder)
+        return Session.known(self._session, folder, OURS)
 
     async def load(self, session: Session) -> tuple[Session, History]:
         """Take up a session again, and get its conversation.
@@ -224,7 +229,8 @@ class AgentClient:
         finally:
             self._replay = None
         self._stream.drop()
-        return session, History(tuple(replay), self._stream.cursor)
+        loaded = Session.known(session.id, session.folder or self.folder, OURS)
+        return loaded, History(tuple(replay), self._stream.cursor)
 
     async def sessions(self, folder: str) -> list[SessionInfo]:
         """The sessions of a folder, in the agent's order."""
@@ -261,11 +267,11 @@ class AgentClient:
     # A conversation
 
     @contextlib.asynccontextmanager
-    async def events(self, _session: Session, _cursor: Cursor | None) -> AsyncGenerator[Stream]:
+    async def events(self, session: Session, cursor: Cursor | None) -> AsyncGenerator[Stream]:
         """The events of the session, until the agent has ended, which is raised."""
         yield self._stream
 
-    async def prompt(self, _session: Session, blocks: Sequence[Block]) -> str:
+    async def prompt(self, session: Session, blocks: Sequence[Block]) -> str:
         """Send a prompt, which waits while a turn runs. Returns its id, which the events of its turn carry.
 
         Raises:
@@ -273,15 +279,15 @@ class AgentClient:
         """
         return self._prompts.send([self._suited(block) for block in blocks])
 
-    async def inject(self, _session: Session, message: str) -> str | None:
+    async def inject(self, session: Session, message: str) -> str | None:
         """Send a message into the turn that runs. Returns its id; None if no turn runs, or the agent takes none."""
         return self._prompts.inject(message)
 
-    async def queue(self, _session: Session) -> list[tuple[Queued, str]]:
+    async def queue(self, session: Session) -> list[tuple[Queued, str]]:
         """The prompts that run or wait, each with its state: running or queued."""
         return self._prompts.queue
 
-    async def dequeue(self, _session: Session, prompt: str) -> bool:
+    async def dequeue(self, session: Session, prompt: str) -> bool:
         """Remove a prompt that waits. Returns False if it doesn't."""
         return self._prompts.dequeue(prompt)
 
@@ -299,7 +305,7 @@ class AgentClient:
             await self._terminals.kill_all()
 
     async def vote(
-        self, _session: Session, request: str, option: str | None, answers: Mapping[str, str] | None = None
+        self, session: Session, request: str, option: str | None, answers: Mapping[str, str] | None = None
     ) -> None:
         """Answer a permission request with the id of an option; None cancels it.
 
@@ -348,21 +354,23 @@ class AgentClient:
         """The session's options, as they are now."""
         return self._settings.options
 
-    async def choices(self, _session: Session) -> Choices:
+    async def choices(self, session: Session) -> Choices:
         """The models and the modes that the session can switch to."""
         return self._settings.choices
 
-    async def window(self, _session: Session) -> ContextWindow | None:
+    async def window(self, session: Session) -> ContextWindow | None:
         """How full the context window is: None, since the agent tells it by itself, or not at all."""
         return None
 
-    async def go_on(self, _session: Session) -> str | None:
-        """Continue the last turn: the protocol has no way, so a prompt has to do.
+    # Files
 
-        Raises:
-            MissingFeatureError: always.
-        """
-        raise self._missing("continue a turn")
+    async def is_file(self, path: str) -> bool:
+        """Whether the chat's folder has a file; `path` is relative to it or absolute."""
+        return await asyncio.to_thread(os.path.isfile, os.path.join(self.folder, path))
+
+    async def glob(self, pattern: str, limit: int) -> list[str]:
+        """The files and folders that match a pattern, relative to the chat's folder."""
+        return await asyncio.to_thread(finding.find, self.folder, pattern, limit)
 
     # What the agent sends
 
@@ -433,7 +441,7 @@ class AgentClient:
         prompt = last.prompt if last else None
         if isinstance(event, agent.UserChunk) and not (last and isinstance(last.event, agent.UserChunk)):
             prompt = event.meta.prompt_id or event.meta.record_id or f"{self._session}-{next(self._numbers)}"
-        return Envelope(event, None, prompt)
+        return Envelope(event, None, prompt, OURS)
 
     async def _requested(self, method: str, params: Mapping[str, Any]) -> Any:
         """Answer a request of the agent."""
@@ -578,6 +586,3 @@ class AgentClient:
                 current_model_id=self._settings.model or None, current_approval_mode=self._settings.mode or None
             )
         )
-
-    def _missing(self, what: str) -> MissingFeatureError:
-        return MissingFeatureError(what, f"{self.name} can't {what}.", "")

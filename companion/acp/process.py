@@ -183,10 +183,19 @@ async def start(
     return started
 
 
+def has_program(program: str, environment: Mapping[str, str]) -> bool:
+    """Whether a program is there. Looks at the disk."""
+    return _where(program, environment) is not None
+
+
+def _where(program: str, environment: Mapping[str, str]) -> str | None:
+    found = shutil.which(os.path.expanduser(program), path=environment.get("PATH"))
+    return os.path.abspath(found) if found else None
+
+
 def _found(program: str, folder: str, environment: Mapping[str, str]) -> tuple[str | None, bool]:
     """Where a program is, and whether there is a folder."""
-    found = shutil.which(os.path.expanduser(program), path=environment.get("PATH"))
-    return os.path.abspath(found) if found else None, os.path.isdir(folder)
+    return _where(program, environment), os.path.isdir(folder)
 
 
 def in_group() -> dict[str, Any]:

@@ -11,6 +11,8 @@ from ..conversation.conversation import Cursor
 from ..conversation.events import Envelope, Event
 from .errors import AgentError
 
+OURS = "editor"
+"""Our client id in each session; an agent on stdio has no other client."""
 MAX_WAITING = 512
 """Events that wait at most; then nothing more is read from the agent."""
 
@@ -41,7 +43,7 @@ class Stream:
     def publish(self, event: Event, prompt: str | None = None) -> None:
         """Add an event, of a prompt's turn if one is named."""
         self._count += 1
-        self._waiting.append(Envelope(event, self._count, prompt))
+        self._waiting.append(Envelope(event, self._count, prompt, OURS if prompt else None))
         if len(self._waiting) >= MAX_WAITING:
             self._room.clear()
         self._news.set()

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ..conversation.failures import ChatError, MissingFeatureError
 from ..conversation.snapshot import Message, Turn
-from ..daemon.errors import DaemonError, MissingFeatureError
 from ..daemon.past import Rewinding, RewindPoint
 from .changed import changed_files
 from .prompt import Draft
@@ -99,10 +99,10 @@ class PastOfChats(Windows):
         chat = self._chat(window)
         client, session, folder = await chat.reached(REACH_LIMIT)
         if chat.status.running is not None:
-            raise DaemonError(BUSY)
+            raise ChatError(BUSY)
         found = earlier(chat.turns, await client.rewind_points(session), folder.there)
         if not found:
-            raise DaemonError(NOWHERE)
+            raise ChatError(NOWHERE)
         return found
 
     async def rewind(self, window: int, to: Earlier, *, undo_files: bool) -> tuple[str, Draft]:

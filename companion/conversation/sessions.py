@@ -20,9 +20,9 @@ class Session(Wire):
     """Whether it was there before."""
 
     @classmethod
-    def known(cls, identifier: str, folder: str) -> Self:
+    def known(cls, identifier: str, folder: str, client_id: str = "") -> Self:
         """A session that is known by its id, for example from before a reload; its folder as the agent calls it."""
-        return cls.model_validate({"sessionId": identifier, "workspaceCwd": folder})
+        return cls.model_validate({"sessionId": identifier, "workspaceCwd": folder, "clientId": client_id})
 
 
 class SessionInfo(Session):

@@ -16,6 +16,7 @@ from typing import Any, cast
 import httpx2
 
 from ..conversation.events import Envelope, read_envelope
+from ..conversation.failures import UnsendableError
 from ..conversation.sessions import Session
 from .address import Address
 from .errors import (
@@ -25,7 +26,6 @@ from .errors import (
     StreamLostError,
     TroubleError,
     UnreachableError,
-    UnsendableError,
 )
 from .refusals import refusal
 from .sse import Decoder, EventTooLargeError

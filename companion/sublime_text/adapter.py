@@ -181,11 +181,11 @@ class Adapter:
         identifier = window.id()
 
         async def put(companion: Companion) -> None:
-            from ..daemon.errors import DaemonError  # noqa: PLC0415 - its package is the companion thread's
+            from ..conversation.failures import ChatError  # noqa: PLC0415 - its package is the companion thread's
 
             try:
                 result = await question(companion)
-            except DaemonError as error:
+            except ChatError as error:
                 why, tell = str(error), failed or (lambda why: self.say(why, identifier))
                 self._bridge.post(lambda: tell(why))
             else:

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from companion.acp import updates, wire
-from companion.acp.catalogue import AgentCommand
 from companion.acp.client import AgentClient
 from companion.acp.errors import EndedError
 from companion.acp.lines import Lines, TooLong
 from companion.conversation.conversation import Conversation
+from companion.settings import AgentCommand
 from tests.agents import FixedEnvironment, MemoryFiles
 
 JSON = st.recursive(

@@ -1,0 +1,59 @@
+"""What a chat offers and the protocol has no way for. Each method says so."""
+
+from __future__ import annotations
+
+from typing import Literal, NoReturn
+
+from ..conversation.failures import MissingFeatureError
+from ..conversation.sessions import Session
+from ..conversation.snapshot import Task
+
+
+class Lacking:
+    """The methods of a chat's back end that no agent on stdio has."""
+
+    name: str
+    """What the agent is called."""
+
+    async def rename(self, session: Session, title: str) -> NoReturn:
+        """Raises MissingFeatureError."""
+        raise self._missing("rename a conversation")
+
+    async def export(self, session: Session, form: Literal["html", "md", "json", "jsonl"]) -> NoReturn:
+        """Raises MissingFeatureError."""
+        raise self._missing("export a conversation")
+
+    async def switch_effort(self, session: Session, effort: str) -> NoReturn:
+        """Raises MissingFeatureError."""
+        raise self._missing("switch how long the model thinks")
+
+    async def go_on(self, session: Session) -> NoReturn:
+        """Raises MissingFeatureError: a prompt has to do."""
+        raise self._missing("continue a turn")
+
+    async def rewind_points(self, session: Session) -> NoReturn:
+        """Raises MissingFeatureError."""
+        raise self._missing("go back to an earlier prompt")
+
+    async def rewind(self, session: Session, point: str, *, undo_files: bool) -> NoReturn:
+        """Raises MissingFeatureError."""
+        raise self._missing("go back to an earlier prompt")
+
+    async def fork(self, session: Session, title: str = "") -> NoReturn:
+        """Raises MissingFeatureError."""
+        raise self._missing("copy a conversation")
+
+    async def tasks(self, session: Session) -> NoReturn:
+        """Raises MissingFeatureError."""
+        raise self._missing("list what runs in the background")
+
+    async def agents(self, session: Session) -> tuple[Task, ...]:
+        """None: sub-agents are not listed."""
+        return ()
+
+    async def stop_task(self, session: Session, task: Task) -> NoReturn:
+        """Raises MissingFeatureError."""
+        raise self._missing("stop what runs in the background")
+
+    def _missing(self, what: str) -> MissingFeatureError:
+        return MissingFeatureError(what, f"{self.name} can't {what}.", "")
