@@ -26,6 +26,7 @@ from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatSendCommand,
     QwenCompanionChatTypeCommand,
     QwenCompanionChatUndoCommand,
+    QwenCompanionChatWithCommand,
 )
 from .companion.sublime_text.chat.listener import (  # noqa: E402
     QwenCompanionChatCompleteCommand,
@@ -120,6 +121,7 @@ __all__ = (
     "QwenCompanionChatTasksCommand",
     "QwenCompanionChatTypeCommand",
     "QwenCompanionChatUndoCommand",
+    "QwenCompanionChatWithCommand",
     "QwenCompanionCheckEditCommand",
     "QwenCompanionCheckEditorCommand",
     "QwenCompanionCheckListener",

@@ -13,12 +13,12 @@ from typing import TypeVar
 
 from companion.acp.client import AgentClient
 from companion.acp.environment import LoginEnvironment, without_editors
+from companion.agents import AgentCommand
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
 from companion.conversation.sessions import Session
 from companion.conversation.snapshot import Message, Notice, Permission, Tool, Turn
 from companion.review.disk import Encodings
-from companion.settings import AgentCommand
 
 T = TypeVar("T")
 SCRIPTED = Path(__file__).with_name("scripted_agent.py")

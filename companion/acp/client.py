@@ -14,13 +14,13 @@ import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, cast
 
+from ..agents import AgentCommand
 from ..conversation import agent, events
 from ..conversation.conversation import Choices, Cursor, History
 from ..conversation.events import Envelope
 from ..conversation.failures import AlreadyAnsweredError, SessionGoneError, UnsendableError
 from ..conversation.sessions import Session, SessionInfo
 from ..conversation.snapshot import ContextWindow, Queued
-from ..settings import AgentCommand
 from . import extensions, finding, updates, wire
 from .environment import LoginEnvironment
 from .errors import (

@@ -157,10 +157,10 @@ class Files:
 
     async def _write(self, path: str, content: str, params: Mapping[str, Any]) -> None:
         text = SourceText(content)
-        if await self._editor.replace_buffer(path, text.shown):
-            return
         mark, windows = extensions.written(params)
         try:
+            if await self._editor.replace_buffer(path, text.shown):
+                return
             await asyncio.to_thread(_to_disk, path, text, await self._editor.encodings(path), mark, windows)
         except UnicodeEncodeError as error:
             lacking = error.object[error.start : error.start + 1]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..acp.client import AgentClient
+from ..agents import AgentCommand
 from ..conversation import agent, events
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError, StreamLostError
@@ -26,7 +27,7 @@ from ..daemon.here import is_here
 from ..daemon.locality import where
 from ..daemon.process import launch
 from ..daemon.process.private import CONNECTING, PrivateDaemon
-from ..settings import AgentCommand, DaemonSettings
+from ..settings import DaemonSettings
 from .backend import Backend, Stream
 
 logger = logging.getLogger(__name__)

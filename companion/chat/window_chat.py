@@ -12,6 +12,7 @@ from typing import Any
 
 from ..acp.client import AgentClient
 from ..acp.environment import LoginEnvironment
+from ..agents import AgentCommand
 from ..conversation.conversation import Choices, Conversation
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.sessions import Session
@@ -19,7 +20,7 @@ from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status
 from ..daemon.process import launch
 from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
-from ..settings import AgentCommand, DaemonSettings
+from ..settings import DaemonSettings
 from ..told import Told
 from .backend import Backend
 from .connection import Connection

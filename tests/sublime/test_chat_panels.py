@@ -40,7 +40,7 @@ class TestSwitching(ChatCase):
 class TestSessions(ChatCase):
     def sessions(self) -> Steps:
         """Show the list, whose second conversation is picked by a test."""
-        info = loaded("daemon.answers").SessionInfo.model_validate
+        info = loaded("conversation.sessions").SessionInfo.model_validate
         first = {"sessionId": "session-1", "displayName": "About cats", "updatedAt": "2026-11-20T10:00:00Z"}
         second = {"sessionId": "s2", "isWaitingForPermission": True, "clientCount": 2}
         self.chats.answers["sessions"] = [info(first), info(second)]

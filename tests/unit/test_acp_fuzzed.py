@@ -13,8 +13,8 @@ from companion.acp import updates, wire
 from companion.acp.client import AgentClient
 from companion.acp.errors import EndedError
 from companion.acp.lines import Lines, TooLong
+from companion.agents import AgentCommand
 from companion.conversation.conversation import Conversation
-from companion.settings import AgentCommand
 from tests.agents import FixedEnvironment, MemoryFiles
 
 JSON = st.recursive(

@@ -14,11 +14,12 @@ from unittest.mock import patch
 import pytest
 
 from companion.acp.environment import LoginEnvironment, without_editors
+from companion.agents import AgentCommand
 from companion.chat.chats import Chats
 from companion.chat.prompt import Draft
 from companion.chat.transcript.render import Render
 from companion.review.reviews import Reviews
-from companion.settings import AgentCommand, DaemonSettings
+from companion.settings import DaemonSettings
 from tests.agents import LIMIT, scripted, until
 
 from .memory_editor import Diff, MemoryEditor

@@ -46,7 +46,7 @@ def test_the_schema_says_the_same(root: Path):
         told = found["properties"][setting.name]
         assert told["default"] == setting.default, setting.name
         assert told["markdownDescription"].endswith("."), setting.name
-        kinds = {bool: "boolean", int: "integer", str: "string", list: "array"}
+        kinds = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
         if setting.choices:
             assert told["enum"] == [*setting.choices, *([None] if setting.optional else [])], setting.name
         else:

@@ -13,11 +13,11 @@ from ...chat.mentions import mentions
 from ...chat.prompt import Draft
 from ...chat.slash import Instead, translated
 from ..panels import NO_ANSWER, STARTING, say
-from ..windows import CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
+from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from . import html
 from .asks import QuestionForm, pick_option
 from .prompt import give_back
-from .view import ChatView
+from .view import SESSION_SETTING, ChatView
 
 if TYPE_CHECKING:
     from ...chat.chats import Chats
@@ -38,10 +38,11 @@ Tell = Callable[[Callable[["Chats"], object]], object]
 class ChatViews:
     """Opens chats, and knows which one a view belongs to. Lives on the UI thread."""
 
-    def __init__(self, focus: Focus, tell: Tell, is_enabled: Callable[[], bool]) -> None:
+    def __init__(self, focus: Focus, tell: Tell, may_begin: Callable[[str], bool]) -> None:
+        """`may_begin`: whether the person has allowed the chat with an agent, or with the daemon if none is named."""
         self._focus = focus
         self._tell = tell
-        self._is_enabled = is_enabled
+        self._may_begin = may_begin
         self._chats: dict[int, ChatView] = {}
         self.is_starting: Callable[[], bool] = lambda: False
         """Whether the companion doesn't answer yet, but will."""
@@ -55,7 +56,7 @@ class ChatViews:
         chat.show(render)
         fresh = next((ask.permission for ask in render.asks if ask.permission.id not in known), None)
         if fresh and not is_visible(chat.view):
-            say(chat.window, f"Qwen Code asks in the chat: {' '.join(fresh.title.split())}")
+            say(chat.window, f"{chat.agent_title} asks in the chat: {' '.join(fresh.title.split())}")
         return True
 
     def take_back(self, window: int, draft: Draft) -> bool:
@@ -74,25 +75,37 @@ class ChatViews:
         """The chat that is in a view."""
         return next((chat for chat in self._chats.values() if chat.view == view), None)
 
-    def open(self, window: sublime.Window, folder: str) -> ChatView:
-        """Open a window's chat, or go to it; `folder` is for a new one."""
+    def open(self, window: sublime.Window, folder: str, agent: str = "") -> ChatView:
+        """Open a window's chat, or go to it; `folder` and `agent` are for a new one."""
         chat = self.of(window) or self._adopt_any(window)
         if chat is None:
             window.settings().set(CHAT_FOLDER_SETTING, folder)
             view = window.new_file()
             view.settings().set(CHAT_FOLDER_SETTING, folder)
+            view.settings().set(CHAT_AGENT_SETTING, agent)
             chat = self._begin(view, window)
         window.focus_view(chat.view)
         chat.text.to_prompt()
         return chat
+
+    def switch(self, chat: ChatView, agent: str) -> None:
+        """Have a chat begin a new conversation with another agent, or with the same."""
+        window, folder, is_same = chat.window.id(), chat.folder, chat.agent == agent
+        chat.view.settings().set(CHAT_AGENT_SETTING, agent)
+        chat.view.settings().erase(SESSION_SETTING)
+        if is_same:
+            self._tell(lambda chats: chats.begin(window))
+        else:
+            self._tell(lambda chats: chats.open(window, folder, agent=agent))
+        self.open(chat.window, folder)
 
     def move(self, chat: ChatView, folder: str) -> None:
         """Have a chat work in another folder of its window."""
         if folder != chat.folder:
             chat.window.settings().set(CHAT_FOLDER_SETTING, folder)
             chat.view.settings().set(CHAT_FOLDER_SETTING, folder)
-            window = chat.window.id()
-            self._tell(lambda chats: chats.open(window, folder))
+            window, named = chat.window.id(), _named(chat)
+            self._tell(lambda chats: chats.open(window, folder, **named))
         self.open(chat.window, folder)
 
     def adopt_visible(self) -> None:
@@ -112,7 +125,7 @@ class ChatViews:
             chat = None
         if chat:
             chat.activated()
-        if chat is None and self.of(window) is None and self._is_enabled() and view.is_primary():
+        if chat is None and self.of(window) is None and self._may_begin(_agent_of(view)) and view.is_primary():
             self._begin(view, window)
 
     def closed(self, view: sublime.View) -> None:
@@ -133,8 +146,8 @@ class ChatViews:
 
     def redraw(self, chat: ChatView) -> None:
         """Have the whole text rendered again."""
-        window, folder, session = chat.window.id(), chat.folder, chat.session
-        self._tell(lambda chats: chats.open(window, folder, session))
+        window, folder, session, named = chat.window.id(), chat.folder, chat.session, _named(chat)
+        self._tell(lambda chats: chats.open(window, folder, session, **named))
 
     def send(self, chat: ChatView, text: str | None = None, *, mid_turn: bool = False) -> None:
         """Send a text, or what the person has written in the prompt."""
@@ -215,7 +228,7 @@ class ChatViews:
 
     def _adopt_any(self, window: sublime.Window) -> ChatView | None:
         for view in window.views():
-            if is_chat(view):
+            if is_chat(view) and self._may_begin(_agent_of(view)):
                 return self._begin(view, window)
         return None
 
@@ -302,6 +315,14 @@ class ChatViews:
         edits = [[region.begin(), region.end(), text] for region in regions]
         view.run_command("qwen_companion_chat_edit", {"edits": edits})
         chat.window.focus_view(view)
+
+
+def _agent_of(view: sublime.View) -> str:
+    return str(view.settings().get(CHAT_AGENT_SETTING) or "")
+
+
+def _named(chat: ChatView) -> dict[str, str]:
+    return {"agent": chat.agent} if chat.agent else {}
 
 
 def waiting(chat: ChatView) -> Permission | None:

@@ -10,7 +10,7 @@ import sublime
 
 from ...chat.prompt import Draft
 from ..panels import say
-from ..windows import CHAT_FOLDER_SETTING, CHAT_SETTING, is_visible
+from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING, is_visible
 from . import html
 from .asks import Attention
 from .marks import ChatMarks
@@ -95,6 +95,16 @@ class ChatView:
     def folder(self) -> str:
         """The folder that the chat was opened for."""
         return str(self.view.settings().get(CHAT_FOLDER_SETTING) or "")
+
+    @property
+    def agent(self) -> str:
+        """The name of the agent in the settings; empty for Qwen Code's daemon."""
+        return str(self.view.settings().get(CHAT_AGENT_SETTING) or "")
+
+    @property
+    def agent_title(self) -> str:
+        """What the agent is called on the screen."""
+        return (self.render.locality.agent if self.render else self.agent) or TITLE
 
     @property
     def session(self) -> str:
@@ -213,7 +223,7 @@ class ChatView:
             if begun is not None and now - begun >= LONG_TURN and not is_visible(self.view):
                 self.has_news = True
                 how = {"failed": "has failed", "cancelled": "was cancelled"}.get(render.status.last or "", "is done")
-                say(self.window, f"{TITLE} {how} in the chat.")
+                say(self.window, f"{self.agent_title} {how} in the chat.")
         elif begun is None:
             self._begun = now
 
@@ -224,7 +234,7 @@ class ChatView:
         settings = self.view.settings()
         if self.session != render.session:
             settings.set(SESSION_SETTING, render.session)
-        title = " ".join(render.status.title.split())[:TITLE_LENGTH] or TITLE
+        title = " ".join(render.status.title.split())[:TITLE_LENGTH] or self.agent_title
         if is_visible(self.view):
             self.has_news = False
         title = f"{ASKS_MARK if render.asks else NEWS_MARK if self.has_news else ''}{title}"
