@@ -10,6 +10,7 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
 
 from .companion.sublime_text import package  # noqa: E402
 from .companion.sublime_text.chat.background import QwenCompanionChatTasksCommand  # noqa: E402
+from .companion.sublime_text.chat.changes import QwenCompanionChatChangesCommand  # noqa: E402
 from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatAnswerCommand,
     QwenCompanionChatCancelCommand,
@@ -43,9 +44,9 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatModeCommand,
     QwenCompanionChatModelCommand,
     QwenCompanionChatPictureCommand,
-    QwenCompanionChatSessionsCommand,
     QwenCompanionDaemonCommand,
 )
+from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsCommand  # noqa: E402
 from .companion.sublime_text.check.commands import (  # noqa: E402
     QwenCompanionCheckEditCommand,
     QwenCompanionCheckEditorCommand,
@@ -55,9 +56,12 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionAcceptAllCommand,
     QwenCompanionAcceptDiffCommand,
     QwenCompanionCloseDiffViewCommand,
+    QwenCompanionDiffListCommand,
+    QwenCompanionDiffWarningsCommand,
     QwenCompanionEditDiffCommand,
     QwenCompanionGoToDiffCommand,
     QwenCompanionNextChangeCommand,
+    QwenCompanionOpenListedDiffCommand,
     QwenCompanionPendingDiffsCommand,
     QwenCompanionPreviousChangeCommand,
     QwenCompanionRejectAllCommand,
@@ -97,6 +101,7 @@ __all__ = (
     "QwenCompanionChatAddCommand",
     "QwenCompanionChatAnswerCommand",
     "QwenCompanionChatCancelCommand",
+    "QwenCompanionChatChangesCommand",
     "QwenCompanionChatCommand",
     "QwenCompanionChatCompleteCommand",
     "QwenCompanionChatContinueCommand",
@@ -129,11 +134,14 @@ __all__ = (
     "QwenCompanionCopyEnvironmentCommand",
     "QwenCompanionCopyReportCommand",
     "QwenCompanionDaemonCommand",
+    "QwenCompanionDiffListCommand",
+    "QwenCompanionDiffWarningsCommand",
     "QwenCompanionDocumentationCommand",
     "QwenCompanionEditDiffCommand",
     "QwenCompanionGoToDiffCommand",
     "QwenCompanionListener",
     "QwenCompanionNextChangeCommand",
+    "QwenCompanionOpenListedDiffCommand",
     "QwenCompanionPendingDiffsCommand",
     "QwenCompanionPreviousChangeCommand",
     "QwenCompanionRejectAllCommand",

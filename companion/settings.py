@@ -119,7 +119,7 @@ class Setting:
             return all(isinstance(item, str) for item in cast("list[object]", value))
         if isinstance(value, str):
             return not self.choices or value in self.choices
-        return isinstance(value, bool) or (isinstance(value, int) and value >= self.minimum)
+        return isinstance(value, bool | dict) or (isinstance(value, int) and value >= self.minimum)
 
 
 _WORDS: dict[type, tuple[str, ...]] = {

@@ -46,6 +46,7 @@ body { margin: 0; background: transparent;
   text-align: right; color: var(--gutter); opacity: .8; }
 .number[style]::after { content: ""; position: absolute; right: 3px; top: 0; width: 3px; height: 20px;
   background: var(--mark); }
+.unnumbered .number { color: transparent; }
 .fold { padding: 0 4px; margin: 0 3px; border-radius: 4px; font-style: normal; opacity: .7;
   background: color-mix(in srgb, var(--foreground) 18%, transparent); }
 .wrapped .row { height: auto; min-height: 20px; }

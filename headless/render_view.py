@@ -83,6 +83,7 @@ class ViewPicture:
         digits = max(2, len(str(self._buffer.lines.count())))
         kind = " focused" if self._focused else ""
         kind += " wrapped" if self._view.settings.get("word_wrap") is True else ""
+        kind += " unnumbered" if self._view.settings.get("line_numbers") is False else ""
         kind += " bare" if self._view.settings.get("gutter") is False else ""
         return f'<div class="view{kind}" style="--digits: {digits}">{rows}</div>'
 

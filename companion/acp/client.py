@@ -19,7 +19,7 @@ from ..conversation import agent, events
 from ..conversation.conversation import Choices, Cursor, History
 from ..conversation.events import Envelope
 from ..conversation.failures import AlreadyAnsweredError, SessionGoneError, UnsendableError
-from ..conversation.sessions import Session, SessionInfo
+from ..conversation.sessions import Session, SessionInfo, SessionPage
 from ..conversation.snapshot import ContextWindow, Queued
 from . import extensions, finding, updates, wire
 from .environment import LoginEnvironment
@@ -232,25 +232,23 @@ class AgentClient(Lacking):
         loaded = Session.known(session.id, session.folder or self.folder, OURS)
         return loaded, History(tuple(replay), self._stream.cursor)
 
-    async def sessions(self, folder: str) -> list[SessionInfo]:
-        """The sessions of a folder, in the agent's order."""
-        if not self.has("list"):
-            raise self._missing("list conversations")
-        listed: list[SessionInfo] = []
-        cursor = ""
-        while True:
-            params = {"cwd": folder, **({"cursor": cursor} if cursor else {})}
-            page = wire.read(wire.Sessions, await self._call("session/list", params)) or wire.Sessions()
-            listed += (
-                SessionInfo.model_validate(
-                    {"sessionId": each.id, "workspaceCwd": each.cwd or folder, "displayName": each.title}
-                    | {"updatedAt": each.updated_at}
-                )
-                for each in page.sessions
-            )
-            if page.next_cursor in {"", cursor}:
-                return listed
-            cursor = page.next_cursor
+    async def sessions(self, folder: str, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
+        """A page of the sessions of a folder. There is no archive.
+
+        Raises:
+            MissingFeatureError: the agent can't list them.
+        """
+        if is_archived or not self.has("list"):
+            raise self._missing("list archived conversations" if is_archived else "list conversations")
+        params = {"cwd": folder, **({"cursor": cursor} if cursor else {})}
+        page = wire.read(wire.Sessions, await self._call("session/list", params)) or wire.Sessions()
+        listed = (
+            {"sessionId": each.id, "workspaceCwd": each.cwd or folder, "displayName": each.title}
+            | {"updatedAt": each.updated_at}
+            for each in page.sessions
+        )
+        following = "" if page.next_cursor == cursor else page.next_cursor
+        return SessionPage(tuple(map(SessionInfo.model_validate, listed)), following)
 
     async def delete(self, session: Session) -> None:
         """Delete a session and its history."""

@@ -19,7 +19,21 @@ class Lacking:
         """Raises MissingFeatureError."""
         raise self._missing("rename a conversation")
 
-    async def export(self, session: Session, form: Literal["html", "md", "json", "jsonl"]) -> NoReturn:
+    async def search(self, folder: str, words: str) -> NoReturn:
+        """Raises MissingFeatureError."""
+        raise self._missing("search its conversations")
+
+    async def pin(self, session: Session, *, is_pinned: bool) -> NoReturn:
+        """Raises MissingFeatureError."""
+        raise self._missing("pin a conversation")
+
+    async def archive(self, session: Session, *, is_archived: bool) -> NoReturn:
+        """Raises MissingFeatureError."""
+        raise self._missing("put a conversation into an archive")
+
+    async def export(
+        self, session: Session, form: Literal["html", "md", "json", "jsonl"], *, is_archived: bool = False
+    ) -> NoReturn:
         """Raises MissingFeatureError."""
         raise self._missing("export a conversation")
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from ..conversation.conversation import Choices, Cursor, History
 from ..conversation.events import Envelope
-from ..conversation.sessions import Session, SessionInfo
+from ..conversation.sessions import FoundSession, Session, SessionPage
 from ..conversation.snapshot import ContextWindow, Queued, Task
 from ..daemon.past import Rewinding, RewindPoint
 
@@ -61,8 +61,20 @@ class Backend(Protocol):
         """Leave a session."""
         ...
 
-    async def sessions(self, folder: str) -> list[SessionInfo]:
-        """The sessions of a folder."""
+    async def sessions(self, folder: str, cursor: str = ..., *, is_archived: bool = ...) -> SessionPage:
+        """A page of the sessions of a folder."""
+        ...
+
+    async def search(self, folder: str, words: str) -> list[FoundSession]:
+        """The sessions of a folder in which somebody has said something."""
+        ...
+
+    async def pin(self, session: Session, *, is_pinned: bool) -> None:
+        """Keep a session at the top of the list, or no longer."""
+        ...
+
+    async def archive(self, session: Session, *, is_archived: bool) -> None:
+        """Put a session into the archive, or take it out again."""
         ...
 
     async def rename(self, session: Session, title: str) -> None:
@@ -73,7 +85,9 @@ class Backend(Protocol):
         """Delete a session and its history."""
         ...
 
-    async def export(self, session: Session, form: Literal["html", "md", "json", "jsonl"]) -> str:
+    async def export(
+        self, session: Session, form: Literal["html", "md", "json", "jsonl"], *, is_archived: bool = ...
+    ) -> str:
         """A session's whole conversation as a text."""
         ...
 

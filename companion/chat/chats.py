@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from ..acp.environment import LoginEnvironment
 from ..acp.process import has_program
-from ..conversation.failures import NotConnectedError, SessionGoneError
-from ..conversation.sessions import Session, SessionInfo
+from ..conversation.failures import NotConnectedError
 from ..daemon.client import Client
 from ..daemon.locality import agent_page, page
 from ..daemon.process import launch
@@ -22,10 +21,12 @@ from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from ..told import Told
 from .background import BackgroundOfChats
+from .changes import ChangesOfChats
 from .mentions import pattern
 from .past import PastOfChats
 from .port import ChatScreen
 from .prompt import Draft
+from .sessions import SessionsOfChats
 from .window_chat import QUICK_STOP_LIMIT, WindowChat
 from .windows import REACH_LIMIT
 
@@ -35,7 +36,7 @@ FILES_LIMIT = 2.0
 """Seconds for a completion."""
 
 
-class Chats(BackgroundOfChats, PastOfChats):
+class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats):
     """The chats of an editor's windows."""
 
     def __init__(self, editor: ChatScreen, reviews: Reviews) -> None:
@@ -182,42 +183,6 @@ class Chats(BackgroundOfChats, PastOfChats):
         """Begin a new conversation in the window's chat."""
         if chat := self._windows.get(window):
             chat.begin()
-
-    def resume(self, window: int, session: str) -> None:
-        """Show another conversation in the window's chat."""
-        if chat := self._windows.get(window):
-            chat.resume(session)
-
-    async def sessions(self, window: int) -> list[SessionInfo]:
-        """The conversations in the chat's folder, the latest first."""
-        client, _, folder = await self._chat(window).reached(REACH_LIMIT)
-        found = await client.sessions(folder.there)
-        return sorted(found, key=lambda session: session.updated_at or session.created_at, reverse=True)
-
-    async def rename(self, window: int, session: str, title: str) -> None:
-        """Give a conversation a title."""
-        client, _, folder = await self._chat(window).reached(REACH_LIMIT)
-        known = Session.known(session, folder.there)
-        try:
-            await client.rename(known, title)
-        except SessionGoneError:
-            # Only one that is at work can be renamed.
-            loaded, _ = await client.load(known)
-            await client.rename(loaded, title)
-            await client.detach(loaded)
-
-    async def delete(self, window: int, session: str) -> None:
-        """Delete a conversation and its history. The chat that shows it begins a new one."""
-        chat = self._chat(window)
-        client, shown, folder = await chat.reached(REACH_LIMIT)
-        await client.delete(Session.known(session, folder.there))
-        if session == shown.id:
-            chat.begin()
-
-    async def export(self, window: int, session: str, form: Literal["html", "md", "json", "jsonl"]) -> str:
-        """A conversation as a text."""
-        client, _, folder = await self._chat(window).reached(REACH_LIMIT)
-        return await client.export(Session.known(session, folder.there), form)
 
     async def files(self, window: int, words: str) -> list[str]:
         """Files on the daemon's machine whose path has these words, relative to the chat's folder; for a completion."""

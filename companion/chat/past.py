@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
+from typing import TypeVar
 
+from ..conversation.changed import changed_files
 from ..conversation.failures import ChatError, MissingFeatureError
-from ..conversation.snapshot import Message, Turn
+from ..conversation.snapshot import Turn
+from ..daemon.errors import RefusedError
 from ..daemon.past import Rewinding, RewindPoint
-from .changed import changed_files
 from .prompt import Draft
 from .transcript.plain import relative
+from .window_chat import WindowChat
 from .windows import REACH_LIMIT, Windows
+
+T = TypeVar("T")
 
 _CLOCK = 1.0
 """Seconds by which the times of a prompt and of its point may differ."""
+IDLE_LIMIT = 3.0
+"""Seconds that the daemon has to end a turn whose end it has told."""
+IDLE_STEP = 0.1
+"""Seconds between two tries."""
 BUSY = "A turn runs: wait until it ends, or cancel it first."
 NOWHERE = "There is no prompt yet to go back to."
 
@@ -53,7 +64,7 @@ def earlier(turns: Sequence[Turn], points: Sequence[RewindPoint], folder: str = 
             continue
         files = tuple(relative(change.path, folder) for change in changed_files(_from(turns, asked[at])))
         stats = point.stats
-        key, text = asked[at].key, _prompt(asked[at])
+        key, text = asked[at].key, asked[at].asked
         found.append(Earlier(point.id, key, text, files, stats.files_changed, stats.insertions, stats.deletions))
     return found[::-1]
 
@@ -69,11 +80,6 @@ def _is_after(point: RewindPoint, turn: Turn) -> bool:
 
 def _from(turns: Sequence[Turn], first: Turn) -> Sequence[Turn]:
     return turns[turns.index(first) :]
-
-
-def _prompt(turn: Turn) -> str:
-    first = turn.items[0]
-    return first.text if isinstance(first, Message) else ""
 
 
 class PastOfChats(Windows):
@@ -98,8 +104,7 @@ class PastOfChats(Windows):
         """The prompts that the conversation can go back to, the latest first, with what that would undo."""
         chat = self._chat(window)
         client, session, folder = await chat.reached(REACH_LIMIT)
-        if chat.status.running is not None:
-            raise ChatError(BUSY)
+        _check_idle(chat)
         found = earlier(chat.turns, await client.rewind_points(session), folder.there)
         if not found:
             raise ChatError(NOWHERE)
@@ -110,16 +115,37 @@ class PastOfChats(Windows):
         chat = self._chat(window)
         client, session, folder = await chat.reached(REACH_LIMIT)
         draft = chat.outbox.draft_of(to.turn, to.text)
-        return _told(await client.rewind(session, to.point, undo_files=undo_files), folder.there), draft
+        rewinding = await _once_idle(chat, lambda: client.rewind(session, to.point, undo_files=undo_files))
+        return _told(rewinding, folder.there), draft
 
     async def fork(self, window: int) -> None:
         """Copy the conversation, and show the copy. The original stays in the list."""
         chat = self._chat(window)
         client, session, _ = await chat.reached(REACH_LIMIT)
-        copy = await client.fork(session, chat.status.title)
+        copy = await _once_idle(chat, lambda: client.fork(session, chat.status.title))
         await client.detach(copy)
         chat.begin(copy.id)
         self._editor.mention("This is a copy of the conversation; the original stays among the sessions.", window)
+
+
+def _check_idle(chat: WindowChat) -> None:
+    """Raise a ChatError if a turn runs."""
+    if chat.status.running is not None:
+        raise ChatError(BUSY)
+
+
+async def _once_idle(chat: WindowChat, ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask the daemon for something that it does only while no turn runs: it needs a moment after the end of one."""
+    clock = asyncio.get_running_loop().time
+    end = clock() + IDLE_LIMIT
+    while True:
+        _check_idle(chat)
+        try:
+            return await ask()
+        except RefusedError as error:
+            if error.status != HTTPStatus.CONFLICT or clock() > end:
+                raise
+        await asyncio.sleep(IDLE_STEP)
 
 
 def _told(rewinding: Rewinding, folder: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from . import agent, events
+from .changed import changed_files
 from .events import Envelope
 from .snapshot import (
     Attachment,
@@ -104,12 +105,14 @@ class Conversation:
     @property
     def status(self) -> Status:
         """Everything but the turns."""
+        last = next(reversed(self._turns.values()), None)
         return replace(
             self._status,
             queue=tuple(self._queue.values()),
             permissions=tuple(self._open.values()),
             running=next((turn.key for turn in reversed(self._turns.values()) if turn.state == "running"), None),
-            last=next((turn.state for turn in reversed(self._turns.values())), None),
+            last=last.state if last else None,
+            changed=len(changed_files([last.show()])) if last and last.state != "running" else 0,
         )
 
     @property

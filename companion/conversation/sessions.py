@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Self
 
 from pydantic import Field
@@ -35,3 +36,23 @@ class SessionInfo(Session):
     has_active_prompt: bool = False
     is_waiting_for_permission: bool = False
     is_waiting_for_user_question: bool = False
+    is_pinned: bool = False
+    is_archived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPage:
+    """A part of the list of sessions."""
+
+    sessions: tuple[SessionInfo, ...]
+    cursor: str = ""
+    """Where the next part begins; empty if this is the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSession:
+    """A session in which something was found."""
+
+    session: SessionInfo
+    snippet: str
+    """The words around it."""

@@ -151,6 +151,12 @@ class Turn:
     asks_model: bool = False
     """Whether its prompt is one for the model, not a command that the agent does itself."""
 
+    @property
+    def asked(self) -> str:
+        """The text of its prompt; empty if there was none."""
+        first = self.items[0] if self.items else None
+        return first.text if isinstance(first, Message) and first.speaker == "user" else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Queued:
@@ -282,6 +288,8 @@ class Status:
     """The key of the turn that runs."""
     last: TurnState | None = None
     """The state of the last turn."""
+    changed: int = 0
+    """How many files the last turn has changed, once it is over."""
 
 
 @dataclass(frozen=True, slots=True)

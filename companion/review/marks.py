@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ..garbage import no_collection
+from .changes import Filler as Gap
+from .changes import Side as SideName
 from .changes import Tally, changes, fillers, lines_of, paired_lines, tally
 from .compare import Change
 from .targets import restore_fingerprint, revert_fingerprint
@@ -38,16 +40,7 @@ class Side:
     words: list[Points]
     fillers: list[Filler]
     is_top_missing: bool = False
-    """The first filler belongs above the first line."""
-
-    def below_blank_line(self) -> Side:
-        """The marks if a blank line is put above the text, which stands for the first line of the first filler."""
-        (_, missing), *fillers = self.fillers
-        return Side(
-            [(start + 1, end + 1) for start, end in self.lines],
-            [(start + 1, end + 1) for start, end in self.words],
-            [*([(0, missing - 1)] if missing > 1 else []), *((point + 1, lines) for point, lines in fillers)],
-        )
+    """The lines that the first filler stands for are above the first line. No phantom can be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +88,13 @@ def _marks(original: str, proposal: str, proposed: str | None) -> Marks:
             [_points(old_starts, change.old_start, change.old_end) for change in found],
             old_words,
             [(old_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "old"],
-            is_top_missing=any((gap.side, gap.after) == ("old", -1) for gap in gaps[:1]),
+            is_top_missing=_is_at_top(gaps, "old"),
         ),
         Side(
             [_points(new_starts, change.new_start, change.new_end) for change in found],
             new_words,
             [(new_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "new"],
+            is_top_missing=_is_at_top(gaps, "new"),
         ),
         tally(found, old, new),
         [revert_fingerprint(change, new) for change in found] if len(found) <= MAX_LINKS else [],
@@ -127,6 +121,10 @@ def _reverted(found: list[Change], new: Sequence[str], starts: list[int], propos
             points = _points(starts, change.old_start, change.old_end)
             reverted.append(Reverted(points, restore_fingerprint(change, new)))
     return reverted
+
+
+def _is_at_top(gaps: list[Gap], side: SideName) -> bool:
+    return any(gap.side == side and gap.after < 0 for gap in gaps[:1])
 
 
 def _starts(lines: Sequence[str]) -> list[int]:

@@ -43,6 +43,15 @@ def choose(
     window.show_quick_panel(items, chosen, flags=flags, selected_index=selected, placeholder=placeholder)
 
 
+def changed_file(
+    name: str, path: str, *about: str, counts: tuple[int, int] | None = None, state: str = ""
+) -> sublime.QuickPanelItem:
+    """A file in a list of changed ones; `counts` are the lines that were inserted and deleted."""
+    annotation = " · ".join(filter(None, (f"+{counts[0]} −{counts[1]}" if counts else "", state)))
+    kind = (sublime.KindId.COLOR_GREENISH, "D", "Diff")
+    return sublime.QuickPanelItem(name, [safe(path), *map(safe, about)], annotation, kind)
+
+
 def say(window: sublime.Window, message: str) -> None:
     """Show one sentence in the status bar for a few seconds."""
     NOTICES.add(message, window)

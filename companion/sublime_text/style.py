@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 COLOURS = """
-html.light { --tint: color(var(--background) blend(black 93%)); }
-html.dark { --tint: color(var(--background) blend(white 91%)); }
+html.light { --tint: color(var(--background) blend(black 91%)); }
+html.dark { --tint: color(var(--background) blend(white 88%)); }
 a { text-decoration: none; padding: 0 0.4rem; color: color(var(--bluish) min-contrast(var(--tint) 4.5)); }
 .inserted, .accept, .allow { color: color(var(--greenish) min-contrast(var(--tint) 4.5)); }
 .always { color: color(var(--yellowish) min-contrast(var(--tint) 4.5)); }

@@ -5,7 +5,7 @@ A missing program is a failure, never a skip.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -16,6 +16,17 @@ from .clis import pinned
 from .editor import Editor
 from .qwen import Home, MissingError, node, node_modules, pinned_command
 from .session import GREET, CliSession, GeminiSession, Session
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add what the CLI shows to the report of a failure."""
+    report = yield
+    if report.failed:
+        for value in item.funcargs.values():
+            if isinstance(value, CliSession):
+                report.sections.append(("Screen of the CLI", value.cli.terminal.text()))
+    return report
 
 
 @pytest.fixture(scope="session")

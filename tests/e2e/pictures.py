@@ -96,11 +96,11 @@ def browser() -> str:
     return found
 
 
-def photograph(page: Path, picture: Path, size: tuple[int, int]) -> None:
+def photograph(page: Path, picture: Path, size: tuple[int, int], *, scale: int = SCALE) -> None:
     """Take a PNG picture of a page."""
     with tempfile.TemporaryDirectory() as profile:
         command = [browser(), *QUIET, f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}"]
-        command += [f"--force-device-scale-factor={SCALE}", f"--screenshot={picture}", page.as_uri()]
+        command += [f"--force-device-scale-factor={scale}", f"--screenshot={picture}", page.as_uri()]
         subprocess.run(command, check=True, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

@@ -51,6 +51,16 @@ def test_a_rewind_undoes_files_and_an_earlier_prompt_is_edited(room: Room, chat:
     chat.wait_text("Context Usage")
     chat.wait_idle()
     write(room, chat, second.name, "Write the second")
+    assert "± 1 file" in chat.bars
+    chat.command("chat_changes")
+    items = chat.wait_question("Changed after")["items"]
+    assert [item["trigger"] for item in items] == ["second.py", "All of them", "Another turn …"]
+    assert (items[0]["annotation"], items[0]["details"]) == ("+1 −0", [str(second)])
+    chat.choose("second.py")
+    diffs = chat.editor.wait(
+        "diffs", lambda: [view for view in chat.state["views"] if view["name"].endswith("Changes of a Turn")]
+    )
+    assert diffs[0]["text"] == "--- /dev/null\n+++ second.py\n@@ -0,0 +1,1 @@\n+x = 1\n"
     chat.command("chat_rewind")
     items = chat.wait_question("Go back")["items"]
     assert [item["trigger"].partition(" (")[0] for item in items] == ["Write the second", "Write the first"]
@@ -77,6 +87,7 @@ def test_a_fork_is_a_conversation_of_its_own(room: Room, chat: Chatting):
     script = room.model.speech("To keep in both.")
     chat.ask(script)
     chat.wait_text("To keep in both.")
+    chat.wait_idle()
     chat.editor.wait("session", lambda: chat.session)
     original = chat.session
     chat.command("chat_fork")

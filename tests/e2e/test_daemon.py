@@ -20,10 +20,17 @@ from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import Tool
 from companion.daemon.address import Address, Token
 from companion.daemon.client import Client, Scope
-from companion.daemon.errors import AlreadyAnsweredError, UnauthorizedError, UnreachableError, WorkspaceMismatchError
+from companion.daemon.errors import (
+    AlreadyAnsweredError,
+    MissingFeatureError,
+    UnauthorizedError,
+    UnreachableError,
+    WorkspaceMismatchError,
+)
 from companion.daemon.process import launch
 
-from .daemon import VERSIONS, Daemons, Proxy, processes, run, said, talk, transcript, until
+from .cli import STEP
+from .daemon import VERSIONS, Daemons, Proxy, Talk, processes, run, said, talk, transcript, until
 from .model import Call
 
 #: Without blanks at either end of the text, because 0.21.2 trims what it writes to disk.
@@ -288,18 +295,45 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(served: Served
             turn = await here.done(await here.ask(served.daemons.model.speech("To keep.")))
             await here.client.rename(session, "A name of mine")
             await until(lambda: here.conversation.status.title == "A name of mine")
-            assert "To keep." in await here.client.export(session, "md")
-            listed = {each.id: each for each in await here.client.sessions(session.folder)}
+            end = time.monotonic() + STEP
+            # 0.21.2 writes an answer to disk a moment after the end of its turn.
+            while "To keep." not in await here.client.export(session, "md"):
+                assert time.monotonic() < end
+                await asyncio.sleep(0.05)
+            listed = {each.id: each for each in (await here.client.sessions(session.folder)).sessions}
             assert listed[session.id].title == "A name of mine"
             async with served.talk(session_id=session.id) as resumed:
                 assert resumed.conversation.turns[0].items == turn.items
                 assert {mode.id for mode in resumed.conversation.status.modes} >= {"plan", "default", "yolo"}
+            await archived(here)
             await here.client.delete(session)
             ended = await until(lambda: here.conversation.status.connection.state == "ended")
             assert ended
-            assert session.id not in {each.id for each in await here.client.sessions(session.folder)}
+            assert session.id not in {each.id for each in (await here.client.sessions(session.folder)).sessions}
 
     run(test())
+
+
+async def archived(here: Talk) -> None:
+    """Pin a copy of a session, archive it, export it from the archive, and take it out again (issue 9, point 15)."""
+    client, folder = here.client, here.session.folder
+    copy = await client.fork(here.session, "A copy")
+    await client.detach(copy)
+    await client.pin(copy, is_pinned=True)
+    first, *_ = (await client.sessions(folder)).sessions
+    assert (first.id, first.is_pinned, first.is_archived) == (copy.id, True, False)
+    await client.archive(copy, is_archived=True)
+    assert copy.id not in {each.id for each in (await client.sessions(folder)).sessions}
+    assert copy.id in {each.id for each in (await client.sessions(folder, is_archived=True)).sessions}
+    assert "To keep." in await client.export(copy, "md", is_archived=True)
+    await client.archive(copy, is_archived=False)
+    assert copy.id in {each.id for each in (await client.sessions(folder)).sessions}
+    if client.has("session_turn_navigation"):
+        assert here.session.id in {each.session.id for each in await client.search(folder, "please")}
+    else:
+        with pytest.raises(MissingFeatureError, match="This Qwen Code can't do that"):
+            await client.search(folder, "please")
+    await client.delete(copy)
 
 
 def test_a_wrong_token_a_wrong_folder_and_a_missing_daemon_are_reported(served: Served, tmp_path: Path):

@@ -9,12 +9,16 @@ from __future__ import annotations
 import colorsys
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from companion.sublime_text.style import COLOURS, LINK_COLOUR
 from headless.schemes import SCHEMES
 
+MARKS = Path(__file__).parents[2] / "companion" / "sublime_text" / "diff" / "marks.py"
 ENOUGH = 4.5
 SMALL = 0.01
 """What the steps of the lightness may leave."""
@@ -65,9 +69,8 @@ def evaluated(text: str, variables: Mapping[str, Colour]) -> Colour:
     return colour
 
 
-@pytest.mark.parametrize("side", sorted(SCHEMES))
-def test_every_text_of_a_phantom_is_readable_on_the_tint_and_on_the_background(side: str) -> None:
-    variables = {name: parsed(value) for name, value in SCHEMES[side].palette().items()}
+def assert_readable(side: str, variables: dict[str, Colour]) -> None:
+    """Assert that each text has enough contrast to the tint and to the background of a scheme."""
     [tint] = re.findall(rf"html\.{side} {{ --tint: (.*); }}", COLOURS)
     variables["tint"] = evaluated(tint, variables)
     rules = re.findall(r"^([^{\n]+) \{[^}]*\bcolor: (.*); \}$", COLOURS, re.MULTILINE)
@@ -77,6 +80,43 @@ def test_every_text_of_a_phantom_is_readable_on_the_tint_and_on_the_background(s
         behind = ["background"] if selector == "annotation" else ["tint", "background"]
         for name in behind:
             assert contrast(colour, variables[name]) >= ENOUGH - SMALL, (selector, name)
+
+
+@pytest.mark.parametrize("side", sorted(SCHEMES))
+def test_a_filler_and_a_header_have_different_tints(side: str) -> None:
+    """Issue 11 §10: each differs from the other as much as from the text's background."""
+    variables = {name: parsed(value) for name, value in SCHEMES[side].palette().items()}
+    [tint] = re.findall(rf"html\.{side} {{ --tint: (.*); }}", COLOURS)
+    [gap] = re.findall(rf"html\.{side} {{{{ --filler: (.*?); }}}}", MARKS.read_text("utf-8"))
+    header, gap = evaluated(tint, variables), evaluated(gap, variables)
+    assert variables["background"] != gap
+    assert contrast(header, gap) >= contrast(gap, variables["background"])
+
+
+@pytest.mark.parametrize("side", sorted(SCHEMES))
+def test_every_text_of_a_phantom_is_readable_on_the_tint_and_on_the_background(side: str) -> None:
+    assert_readable(side, {name: parsed(value) for name, value in SCHEMES[side].palette().items()})
+
+
+GROUNDS = {
+    "Mariana": ("dark", "#303841", "#d8dee9"),
+    "Monokai": ("dark", "#272822", "#f8f8f2"),
+    "Breakers": ("light", "#fcfdfd", "#333333"),
+    "Celeste": ("light", "#ffffff", "#000000"),
+}
+"""The side, the background and the text of the schemes that Sublime Text ships, as far as they are public."""
+HUES = ("redish", "orangish", "yellowish", "greenish", "cyanish", "bluish", "purplish", "pinkish")
+COLOUR = st.tuples(*[st.floats(0, 1)] * 3)
+
+
+@pytest.mark.parametrize("scheme", GROUNDS)
+@given(colours=st.lists(COLOUR, min_size=len(HUES), max_size=len(HUES)))
+def test_it_is_readable_in_each_shipped_scheme_whatever_its_other_colours(scheme: str, colours: list[Colour]) -> None:
+    """The editor takes the colours of hues from the scheme's rules; a person's own version may have others."""
+    side, background, foreground = GROUNDS[scheme]
+    variables = dict(zip(HUES, colours, strict=True))
+    variables |= {"background": parsed(background), "foreground": parsed(foreground)}
+    assert_readable(side, variables)
 
 
 def test_a_lower_contrast_is_found() -> None:

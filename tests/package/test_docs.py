@@ -1,18 +1,23 @@
 from __future__ import annotations
 
 import re
+import struct
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 PAGES = [
     "README.md",
     "CONTRIBUTING.md",
     "headless/README.md",
-    "docs/architecture.md",
-    "docs/real-editor.md",
-    "docs/decisions/README.md",
+    *sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md")),
 ]
+TASKS = {"connect": 6, "review": 3, "chat": 4, "remote": 0, "trouble": 1}
+"""The pages for users, and how many pictures each has at least."""
+FILMS = {"review": "film-review", "chat": "film-chat"}
+MAX_FILM = 1_500_000
+"""Bytes of an animated picture."""
 BEHAVIOURS = 12
 
 
@@ -56,3 +61,34 @@ def test_every_decision_is_listed(root: Path):
     folder = root / "docs/decisions"
     listed = (folder / "README.md").read_text()
     assert [page.name for page in folder.glob("0*.md") if page.name not in listed] == []
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_each_task_has_a_page_with_pictures_that_the_readme_links(root: Path, task: str):
+    """Issue 14, point 10."""
+    page = (root / "docs" / f"{task}.md").read_text()
+    pictures = re.findall(r"!\[[^\]]+\]\(pictures/([\w-]+\.png)\)", page)
+    assert len(pictures) >= TASKS[task]
+    assert [name for name in pictures if not (root / "docs/pictures" / name).is_file()] == []
+    assert f"](docs/{task}.md)" in (root / "README.md").read_text()
+
+
+@pytest.mark.parametrize("task", FILMS)
+def test_an_animated_picture_takes_about_a_minute_and_little_room(root: Path, task: str):
+    """Issue 14, point 10: APNG, whose frames say how long they are shown."""
+    content = (root / "docs/pictures" / f"{FILMS[task]}.png").read_bytes()
+    assert len(content) < MAX_FILM
+    seconds, at = 0.0, 8
+    while at < len(content):
+        length, kind = struct.unpack(">I4s", content[at : at + 8])
+        if kind == b"fcTL":
+            numerator, denominator = struct.unpack(">HH", content[at + 28 : at + 32])
+            seconds += numerator / (denominator or 100)
+        at += length + 12
+    assert 40 <= seconds <= 75
+    assert f"pictures/{FILMS[task]}.png" in (root / "docs" / f"{task}.md").read_text()
+
+
+def test_every_picture_is_shown_on_a_page(root: Path):
+    text = "".join((root / page).read_text() for page in PAGES)
+    assert [path.name for path in sorted((root / "docs/pictures").iterdir()) if path.name not in text] == []

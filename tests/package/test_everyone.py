@@ -17,6 +17,9 @@ COMMANDS = {
     "restore": "qwen_companion_restore_change",
     "endings": "qwen_companion_toggle_line_endings",
     "reload": "qwen_companion_reload_diff",
+    "accept_all": "qwen_companion_accept_all",
+    "reject_all": "qwen_companion_reject_all",
+    "warnings": "qwen_companion_diff_warnings",
     # A chat; "Chat: Use a Link" has all of them, and the most frequent ones have a command of their own.
     "cancel": "qwen_companion_chat_cancel",
     "go_on": "qwen_companion_chat_continue",
@@ -28,10 +31,11 @@ COMMANDS = {
     "unsend": "qwen_companion_chat_links",
     "detach": "qwen_companion_chat_links",
     "copy": "qwen_companion_chat_links",
+    "tasks": "qwen_companion_chat_tasks",
     "insert": "qwen_companion_chat_links",
 }
 """The command that does what a link does, by the beginning of its target."""
-BY_KEY = {"open": "qwen_companion_chat_follow"}
+BY_KEY = {"open": "qwen_companion_chat_follow", "suggestion": "qwen_companion_chat_suggestion"}
 """Those that a key does where the caret is."""
 
 
@@ -68,4 +72,4 @@ def test_every_target_that_is_handled_is_one_of_those(root: Path) -> None:
         for line in re.findall(r"^\s+case (\".*?):$", body, re.MULTILINE)
         for each in re.findall(r'"(\w+)"', line.partition(" if ")[0])
     }
-    assert handled == set(COMMANDS)
+    assert {*COMMANDS} - {"accept_all", "reject_all"} <= handled <= {*COMMANDS, *BY_KEY}

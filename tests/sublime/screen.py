@@ -39,6 +39,7 @@ class Screen:
         self._annotations: dict[tuple[int, str], tuple[list[str], Callable[[str], None] | None]] = {}
         self.icons: dict[tuple[int, str], str] = {}
         """The icons in the gutter, by view and key of the regions."""
+        self._drawn: dict[tuple[int, str], tuple[str, str, sublime.RegionFlags]] = {}
         self._listen(test, sublime.View, "add_phantom", self._phantom_added)
         self._listen(test, sublime.View, "erase_phantom_by_id", self._phantom_erased)
         self._listen(test, sublime.View, "add_regions", self._regions_added)
@@ -61,14 +62,20 @@ class Screen:
         on_select([item.trigger for item in items].index(caption))
 
     def annotations(self, view: sublime.View) -> list[str]:
-        """The texts of a proposal's annotations, in the order of the changes."""
-        return [words(text) for text in self._annotations.get((view.id(), "qwen_companion.changes"), ([], None))[0]]
+        """The texts of the annotations at a proposal's changes, in their order."""
+        return [words(text) for text in self._at_changes(view)]
 
     def links(self, view: sublime.View) -> list[str]:
         """The targets of the links at a proposal's changes: in its annotations, then in its fillers."""
-        texts = self._annotations.get((view.id(), "qwen_companion.changes"), ([], None))[0]
-        texts = [*texts, *(content for content, _ in self._of(view, "qwen_companion.fillers"))]
+        texts = [*self._at_changes(view), *(content for content, _ in self._of(view, "qwen_companion.fillers"))]
         return [href for text in texts for href in _HREF.findall(text)]
+
+    def _at_changes(self, view: sublime.View) -> list[str]:
+        return self._annotations.get((view.id(), "qwen_companion.changes"), ([], None))[0]
+
+    def drawn(self, view: sublime.View, key: str) -> tuple[str, str, sublime.RegionFlags]:
+        """The scope, the icon and the flags of a view's regions of a key."""
+        return self._drawn[view.id(), key]
 
     def restores(self, view: sublime.View) -> list[str]:
         """The targets of the links at changes that were reverted."""
@@ -147,6 +154,7 @@ class Screen:
         on_close: Callable[[], None] | None = None,
     ) -> None:
         self._annotations[view.id(), key] = (annotations or [], on_navigate)
+        self._drawn[view.id(), key] = (scope, icon, flags)
         self.icons[view.id(), key] = icon
 
     def _panel_shown(

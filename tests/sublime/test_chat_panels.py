@@ -37,77 +37,6 @@ class TestSwitching(ChatCase):
         self.assertEqual(self.chats.of("switch_mode"), [(self.window.id(), "yolo")])
 
 
-class TestSessions(ChatCase):
-    def sessions(self) -> Steps:
-        """Show the list, whose second conversation is picked by a test."""
-        info = loaded("conversation.sessions").SessionInfo.model_validate
-        first = {"sessionId": "session-1", "displayName": "About cats", "updatedAt": "2026-11-20T10:00:00Z"}
-        second = {"sessionId": "s2", "isWaitingForPermission": True, "clientCount": 2}
-        self.chats.answers["sessions"] = [info(first), info(second)]
-        self.window.run_command("qwen_companion_chat_sessions")
-        yield lambda: self.screen.panels
-        self.items = self.screen.panels[-1][0]
-
-    def what(self, caption: str) -> Steps:
-        """Pick what to do with the first conversation."""
-        yield from self.sessions()
-        self.screen.pick("About cats")
-        yield lambda: len(self.screen.panels) == 2
-        self.screen.pick(caption)
-
-    def test_the_list(self) -> Steps:
-        yield from self.sessions()
-        self.assertEqual([item.trigger for item in self.items], ["New Chat", "About cats", "Untitled"])
-        self.assertEqual(self.items[1].details, "shown here")
-        self.assertTrue(self.items[1].annotation.startswith("2026-11-2"))
-        self.assertEqual(self.items[2].details, "waits for your permission · 2 clients")
-
-    def test_a_new_chat(self) -> Steps:
-        yield from self.sessions()
-        self.screen.pick("New Chat")
-        yield from self.told("begin")
-
-    def test_open(self) -> Steps:
-        yield from self.what("Open")
-        yield from self.told("resume")
-        self.assertEqual(self.chats.of("resume"), [(self.window.id(), "session-1")])
-
-    def test_rename(self) -> Steps:
-        yield from self.what("Rename …")
-        yield lambda: self.screen.inputs
-        caption, text, done = self.screen.inputs[-1]
-        self.assertEqual((caption, text), ("Title:", "About cats"))
-        done("  ")
-        done("About dogs")
-        yield from self.told("rename")
-        self.assertEqual(self.chats.of("rename"), [(self.window.id(), "session-1", "About dogs")])
-
-    def test_export(self) -> Steps:
-        self.chats.answers["export"] = "# All of it\n"
-        yield from self.what("Export …")
-        yield lambda: len(self.screen.panels) == 3
-        self.screen.pick("Markdown")
-        yield lambda: self.window.active_view() != self.view
-        view = self.window.active_view()
-        assert view
-        yield lambda: text_of(view) == "# All of it\n"
-        self.assertEqual(self.chats.of("export"), [(self.window.id(), "session-1", "md")])
-        self.assertTrue(view.is_scratch())
-
-    def test_delete_asks_first(self) -> Steps:
-        for answer in (False, True):
-            self.screen.panels.clear()
-            with patch.object(sublime, "ok_cancel_dialog", lambda *_, answer=answer: answer):
-                yield from self.what("Delete …")
-                yield 100
-            self.assertEqual(len(self.chats.of("delete")), int(answer))
-
-    def test_what_goes_wrong_is_said(self) -> Steps:
-        self.chats.answers["sessions"] = loaded("daemon.errors").UnreachableError("http://x")
-        self.window.run_command("qwen_companion_chat_sessions")
-        yield lambda: self.screen.said("No daemon answers at http://x.")
-
-
 class TestDaemonPage(ChatCase):
     def page(self) -> sublime.View:
         [page] = [view for view in self.window.views() if view.settings().get("qwen_companion.daemon")]
@@ -138,7 +67,7 @@ class TestWithoutChat(CompanionCase):
             ("qwen_companion_chat_new", "begin"),
         ):
             recorder = Recorder()
-            recorder.answers.update(sessions=[], locality="Here.")
+            recorder.answers.update(sessions=loaded("conversation.sessions").SessionPage(()), locality="Here.")
             own: list[object] = []
 
             def swap(companion: object, recorder: Recorder = recorder, own: list[object] = own) -> None:

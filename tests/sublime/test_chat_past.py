@@ -160,7 +160,7 @@ class TestSuggestions(ChatCase):
 
     def test_it_is_taken_by_a_click(self) -> Steps:
         self.suggest()
-        self.adapter.chats._clicked(self.chat, "suggestion")
+        self.screen.click(self.view, "suggestion")
         self.assertEqual(self.prompt, "Run the\ntests")
         yield 1
 

@@ -19,6 +19,7 @@ PLACES = {
     "diff.marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
     "diff.commands:_item": "test_the_list_of_diffs",
     "diff.diffs:Diffs.reopen": "test_the_list_of_rejected_texts",
+    "diff.listing:DiffList._draw": "test_the_list_that_stays_open",
     "panels:choose": "test_the_choices_of_a_panel",
     "chat.marks:_Phantoms._phantom": "test_the_bar_the_questions_and_the_code_blocks_of_a_chat",
     "chat.chats:show_link": "test_the_popup_over_a_file_name",
@@ -142,6 +143,13 @@ class TestDiffs(Checks):
         self.window.run_command("qwen_companion_pending_diffs")
         yield lambda: self.screen.panels
         self.is_harmless(str(self.hostile))
+
+    def test_the_list_that_stays_open(self) -> Steps:
+        yield from self.open_diff("x\n", self.hostile)
+        self.window.run_command("qwen_companion_diff_list")
+        panel = self.window.find_output_panel("QwenCompanion Diffs")
+        self.assertIn(str(self.hostile), text_of(panel))
+        self.is_harmless("Accept the rest")
 
     def test_the_list_of_rejected_texts(self) -> Steps:
         for text in (f"{HOSTILE}\nmore\n", "other\n"):

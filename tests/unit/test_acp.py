@@ -195,8 +195,11 @@ def session_delete(params):
 
     async def test():
         async with talking(scripted(script, tmp_path), str(project)) as talk:
-            listed = await talk.client.sessions("/here")
+            page = await talk.client.sessions("/here")
+            rest = await talk.client.sessions("/here", page.cursor)
+            listed = [*page.sessions, *rest.sessions]
             assert [(each.id, each.folder, each.title) for each in listed] == [("a", "/here", "A"), ("b", "/b", "")]
+            assert (page.cursor, rest.cursor) == ("x", "")
             await talk.client.delete(listed[0])
 
     run(test())

@@ -278,6 +278,24 @@ class TestWords:
         assert time.process_time() - started < 5, "0.1 s where nothing else runs"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "olds", "news"),
+    [
+        ("    total()", "        total()", [], [(4, 8)]),
+        ("        total()", "    total()", [(4, 8)], []),
+        ("\ttotal()", "\t\ttotal()", [], [(1, 2)]),
+        ("\ttotal()", "    total()", [(0, 1)], [(0, 4)]),
+        ("    total(a)", "        total(b)", [(10, 11)], [(4, 8), (14, 15)]),
+        ("a = 1", "a  =  1", [], [(2, 3), (5, 6)]),
+    ],
+)
+def test_a_new_indentation_is_one_mark(
+    old: str, new: str, olds: list[tuple[int, int]], news: list[tuple[int, int]]
+) -> None:
+    """Issue 11 §10: only the blanks that one side has more."""
+    assert word_changes(old, new) == (olds, news)
+
+
 class TestPairedLines:
     def test_as_many_are_paired_one_by_one(self):
         assert paired_lines("a\nb\nc", "a\nX\nY", Change(1, 3, 1, 3)) == [(1, 1), (2, 2)]

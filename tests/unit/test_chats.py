@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -1073,8 +1074,6 @@ def test_what_fails_is_said_with_what_to_do(project: Path):
 
 def test_sessions_are_listed_the_latest_first(project: Path):
     async def test(room: Room) -> None:
-        from urllib.parse import quote  # noqa: PLC0415
-
         listed = [
             {"sessionId": "old", "updatedAt": "2026-01-01", "displayName": "Old"},
             {"sessionId": "new", "updatedAt": "2026-03-01"},
@@ -1084,10 +1083,59 @@ def test_sessions_are_listed_the_latest_first(project: Path):
         room.daemon.routes[f"GET /workspace/{folder}/sessions"] = 200, {"sessions": listed}
         room.chats.open(1, room.folder)
         await room.live()
-        assert [session.id for session in await room.chats.sessions(1)] == ["new", "made", "old"]
+        assert [session.id for session in (await room.chats.sessions(1)).sessions] == ["new", "made", "old"]
         # One that asks too early waits for the connection.
         room.chats.begin(1)
-        assert len(await room.chats.sessions(1)) == 3
+        assert len((await room.chats.sessions(1)).sessions) == 3
+
+    attached(project, test)
+
+
+def test_pinned_sessions_come_first_and_the_archive_is_a_list_of_its_own(project: Path):
+    async def test(room: Room) -> None:
+        room.daemon.capabilities(real(room.folder), features=[*FEATURES, "session_organization", "session_archive"])
+        listed = [
+            {"sessionId": "new", "updatedAt": "2026-03-01"},
+            {"sessionId": "pinned", "updatedAt": "2026-01-01", "isPinned": True},
+        ]
+        archived = {"sessions": [{"sessionId": "away", "isArchived": True}]}
+        folder = quote(real(room.folder), safe="")
+        room.daemon.routes |= {
+            f"GET /workspace/{folder}/sessions": lambda request: (
+                (200, archived) if "archived" in request.route else (200, {"sessions": listed, "nextCursor": "2"})
+            ),
+            "PATCH /session/new/organization": (200, {}),
+            "POST /sessions/archive": (200, {}),
+            "POST /sessions/unarchive": (200, {}),
+        }
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        page = await room.chats.sessions(1)
+        assert ([session.id for session in page.sessions], page.cursor) == (["pinned", "new"], "2")
+        assert [session.id for session in (await room.chats.sessions(1, is_archived=True)).sessions] == ["away"]
+        await room.chats.pin(1, "new", is_pinned=True)
+        stream.say(1, "Once")
+        await until(lambda: room.render.session)
+        await room.chats.archive(1, "new", is_archived=True)
+        assert "Once" in room.editor.chats[1]
+        await room.chats.archive(1, "s", is_archived=True)
+        await room.live()
+        assert room.render.session == ""
+        await room.chats.reopen(1, "s")
+        assert room.daemon.asked("POST /sessions/unarchive")[0].body == {"sessionIds": ["s"]}
+        await room.asked("POST /session/s/load")
+
+    attached(project, test)
+
+
+def test_sessions_are_searched(project: Path):
+    async def test(room: Room) -> None:
+        folder = quote(real(room.folder), safe="")
+        results = [{"session": {"sessionId": "x"}, "snippet": "cats"}]
+        room.daemon.routes[f"GET /workspace/{folder}/sessions/search"] = 200, {"results": results}
+        room.chats.open(1, room.folder)
+        await room.live()
+        assert [(each.session.id, each.snippet) for each in await room.chats.search(1, "cat")] == [("x", "cats")]
 
     attached(project, test)
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from companion.chat.changed import FileChange, changed_files
+from companion.chat import past
 from companion.chat.past import Earlier, earlier
 from companion.chat.prompt import Draft
+from companion.conversation.changed import FileChange, changed_files
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Diff, Location, Message, Tool, Turn
 from companion.daemon.past import RewindPoint
@@ -159,6 +160,25 @@ def test_there_is_no_rewind_while_a_turn_runs_before_any_prompt_or_without_the_f
         await until(lambda: room.render.status.running)
         with pytest.raises(ChatError, match="A turn runs: wait until it ends"):
             await room.chats.earlier(1)
+
+    attached(project, test, "session_rewind")
+
+
+def test_the_daemon_gets_a_moment_to_end_a_turn_but_no_more(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(past, "IDLE_STEP", 0.001)
+    busy = 409, {"error": "Cannot rewind while a prompt is running", "code": "session_busy"}
+    answers = [busy, busy, (200, {"rewound": True})]
+
+    async def test(room: Room, stream: Stream) -> None:
+        room.daemon.routes["POST /session/s/rewind"] = lambda _: answers.pop(0) if len(answers) > 1 else answers[0]
+        assert (await room.chats.rewind(1, Earlier("x", "p", "Look"), undo_files=True))[
+            0
+        ] == "The conversation was rewound."
+        assert len(room.daemon.asked("POST /session/s/rewind")) == 3
+        answers[:] = [busy]
+        monkeypatch.setattr(past, "IDLE_LIMIT", 0.0)
+        with pytest.raises(ChatError, match="Cannot rewind while a prompt is running"):
+            await room.chats.rewind(1, Earlier("x", "p", "Look"), undo_files=True)
 
     attached(project, test, "session_rewind")
 

@@ -11,7 +11,7 @@ import pytest
 
 from companion.chat import prompt
 from companion.conversation.conversation import Cursor
-from companion.conversation.sessions import Session
+from companion.conversation.sessions import Session, SessionPage
 from companion.conversation.snapshot import ContextWindow, Queued
 from companion.daemon import client as client_module
 from companion.daemon import errors, transport
@@ -430,15 +430,80 @@ def test_no_proxy_of_the_environment_comes_between_us_and_this_machine(monkeypat
     faked(test)
 
 
-def test_lists_are_read_to_their_end():
+def test_the_list_of_sessions_comes_in_pages():
     async def test(daemon: FakeDaemon) -> None:
         def sessions(request: Request) -> Any:
-            number = 2 if "cursor=a%2Fb" in request.route else 1
-            return 200, {"sessions": [{"sessionId": str(number), "displayName": None}], "nextCursor": "a/b"}
+            if "cursor=a%2Fb" in request.route:
+                return 200, {"sessions": [{"sessionId": "2"}], "nextCursor": "a/b"}
+            return 200, {"sessions": [{"sessionId": "1", "displayName": None, "isPinned": True}], "nextCursor": "a/b"}
 
+        daemon.capabilities("/w", features=[*FEATURES, "session_organization", "session_archive"])
         daemon.routes["GET /workspace/%2Fw/sessions"] = sessions
         async with Client(daemon.address) as client:
-            assert [each.id for each in await client.sessions("/w")] == ["1", "2"]
+            await client.connect("/w")
+            first = await client.sessions("/w")
+            assert [(each.id, each.is_pinned) for each in first.sessions] == [("1", True)]
+            last = await client.sessions("/w", first.cursor)
+            assert ([each.id for each in last.sessions], last.cursor) == (["2"], "")
+            await client.sessions("/w", is_archived=True)
+        queries = [request.route.partition("?")[2] for request in daemon.asked("GET /workspace/%2Fw/sessions")]
+        assert queries == [
+            "size=50&view=organized",
+            "size=50&cursor=a%2Fb&view=organized",
+            "size=50&archiveState=archived&view=organized",
+        ]
+
+    faked(test)
+
+
+def test_a_daemon_without_an_order_of_its_own_is_not_asked_for_one():
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.capabilities("/w")
+        daemon.routes["GET /workspace/%2Fw/sessions"] = 200, {}
+        async with Client(daemon.address) as client:
+            await client.connect("/w")
+            assert await client.sessions("/w") == SessionPage(())
+            assert daemon.asked("GET /workspace/%2Fw/sessions")[0].route.endswith("?size=50")
+            for act in (
+                lambda: client.sessions("/w", is_archived=True),
+                lambda: client.archive(SESSION, is_archived=True),
+                lambda: client.pin(SESSION, is_pinned=True),
+                lambda: client.export(SESSION, "md", is_archived=True),
+                lambda: client.search("/w", "cats"),
+            ):
+                with pytest.raises(errors.MissingFeatureError, match="This Qwen Code can't do that"):
+                    await act()
+
+    faked(test)
+
+
+def test_sessions_are_searched_archived_pinned_and_exported_from_the_archive():
+    async def test(daemon: FakeDaemon) -> None:
+        more = ["session_organization", "session_archive", "workspace_archived_session_export", *QUALIFIED]
+        daemon.capabilities("/first", "/w", features=[*FEATURES, *more])
+        found = {"results": [{"session": {"sessionId": "1"}, "snippet": "about cats"}, {"session": 7}, 8]}
+        refused = {"errors": [{"error": "it is in use"}]}
+        daemon.routes |= {
+            "GET /workspace/%2Fw/sessions/search": (200, found),
+            "POST /workspaces/%2Fw/sessions/archive": (200, {"archived": ["s"], "errors": []}),
+            "POST /workspaces/%2Fw/sessions/unarchive": (200, refused),
+            "PATCH /workspaces/%2Fw/session/s/organization": (200, {}),
+            "GET /workspaces/%2Fw/session/s/archive/export": (200, b"archived"),
+        }
+        async with Client(daemon.address) as client:
+            await client.connect("/w")
+            assert [(each.session.id, each.snippet) for each in await client.search("/w", "cats " * 100)] == [
+                ("1", "about cats")
+            ]
+            [request] = daemon.asked("GET /workspace/%2Fw/sessions/search")
+            assert len(request.route.partition("q=")[2].partition("&")[0]) == 200
+            await client.archive(SESSION, is_archived=True)
+            assert daemon.requests[-1].body == {"sessionIds": ["s"]}
+            with pytest.raises(errors.RefusedError, match="it is in use"):
+                await client.archive(SESSION, is_archived=False)
+            await client.pin(SESSION, is_pinned=True)
+            assert daemon.requests[-1].body == {"isPinned": True}
+            assert await client.export(SESSION, "md", is_archived=True) == "archived"
 
     faked(test)
 

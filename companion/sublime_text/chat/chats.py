@@ -209,7 +209,7 @@ class ChatViews:
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
-        chat = ChatView(view, window, lambda href: self._clicked_on(chat, href), lambda: self.redraw(chat))
+        chat = ChatView(view, window, lambda href: self._clicked_with_mouse(chat, href), lambda: self.redraw(chat))
         self._chats[window.id()] = chat
         for draft in drafts:
             chat.take_back(draft)
@@ -261,17 +261,17 @@ class ChatViews:
 
     def use_link(self, chat: ChatView, item: LinkItem) -> None:
         """Do what a click on a link does."""
-        self._follow_link(chat, item.href)
+        self._clicked(chat, item.href)
 
-    def _clicked_on(self, chat: ChatView, href: str) -> None:
+    def _clicked_with_mouse(self, chat: ChatView, href: str) -> None:
         """A click does what its link says, unless it is an answer and the button has moved under the mouse."""
         what, _, of = href.partition(":")
         if what == "vote" and not chat.attention.is_steady(of.partition(":")[2]):
             say(chat.window, MOVED)
         else:
-            self._follow_link(chat, href)
+            self._clicked(chat, href)
 
-    def _follow_link(self, chat: ChatView, href: str) -> None:
+    def _clicked(self, chat: ChatView, href: str) -> None:
         what, _, of = href.partition(":")
         window = chat.window.id()
         match what:
@@ -281,8 +281,8 @@ class ChatViews:
                 self._tell(lambda chats: getattr(chats, what)(window, of))
             case "suggestion":
                 chat.view.run_command("qwen_companion_chat_suggestion")
-            case "tasks":
-                chat.window.run_command("qwen_companion_chat_tasks")
+            case "tasks" | "changes":
+                chat.window.run_command(f"qwen_companion_chat_{what}")
             case "detach":
                 chat.detach(int(of))
             case "vote" | "answer":

@@ -74,6 +74,8 @@ def bar(render: Render, attached: Sequence[str], folder: str = "") -> str:
         first.append(link("cancel", "■ Cancel", "reject"))
     elif status.last in CONTINUED and status.connection.state == "live":
         first.append(link("go_on", CONTINUED[status.last], "allow"))
+    if status.changed:
+        first.append(link("changes", f"± {status.changed} {'file' if status.changed == 1 else 'files'}"))
     if not where.is_known:
         first.append(link("confirm_here", "It is this computer"))
     if status.connection.state != "live":

@@ -30,7 +30,7 @@ class QwenCompanionChatRewindCommand(_ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether something was said, and no turn runs."""
-        return chat.render is not None and chat.render.status.last is not None and chat.render.status.running is None
+        return _is_idle(chat)
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """List the prompts with what going back would undo, and ask which."""
@@ -38,6 +38,10 @@ class QwenCompanionChatRewindCommand(_ChatCommand):
         adapter.ask_later(
             chat.window, lambda companion: companion.chats.earlier(window), lambda found: _list(adapter, chat, found)
         )
+
+
+def _is_idle(chat: ChatView) -> bool:
+    return chat.render is not None and chat.render.status.last is not None and chat.render.status.running is None
 
 
 def _list(adapter: Adapter, chat: ChatView, found: Sequence[Earlier]) -> None:
@@ -101,8 +105,8 @@ class QwenCompanionChatForkCommand(_ChatCommand):
     """Go on in a copy of the conversation. The original stays as it is."""
 
     def makes_sense(self, chat: ChatView) -> bool:
-        """Whether something was said."""
-        return chat.render is not None and chat.render.status.last is not None
+        """Whether something was said, and no turn runs."""
+        return _is_idle(chat)
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon, and show the copy."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import sublime
 import sublime_plugin
@@ -18,10 +17,9 @@ from ..page import Page
 from ..panels import PanelItem, choose, say
 from ..targets import given_paths, missing, tab
 from ..windows import is_code
-from .commands import _ChatCommand, begin, have_chat
+from .commands import _ChatCommand, have_chat
 
 if TYPE_CHECKING:
-    from ...conversation.sessions import SessionInfo
     from ...conversation.snapshot import Choice
     from ..adapter import Adapter
     from .view import ChatView
@@ -29,13 +27,6 @@ if TYPE_CHECKING:
 DAEMON_SETTING = "qwen_companion.daemon"
 """On the view of the daemon's page."""
 PICTURES = ["png", "jpg", "jpeg", "gif", "webp"]
-Form = Literal["md", "html", "json", "jsonl"]
-FORMS: dict[Form, str] = {
-    "md": "Markdown",
-    "html": "A page for the browser",
-    "json": "JSON",
-    "jsonl": "JSON lines",
-}
 
 
 BECOMES_DEFAULT = "The model becomes your default in Qwen Code, for other chats and terminals too"
@@ -112,99 +103,6 @@ class QwenCompanionChatEffortCommand(_SwitchCommand):
         """Ask the daemon."""
         window = chat.window.id()
         adapter.thread.post(lambda companion: companion.chats.switch_effort(window, identifier))
-
-
-class QwenCompanionChatSessionsCommand(_ChatCommand):
-    """Open, rename, export or delete one of the conversations in the chat's folder."""
-
-    opens_chat = True
-
-    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
-        """List them and ask which."""
-        window = chat.window.id()
-        adapter.ask_later(
-            chat.window, lambda companion: companion.chats.sessions(window), lambda found: _list(adapter, chat, found)
-        )
-
-
-def _list(adapter: Adapter, chat: ChatView, sessions: Sequence[SessionInfo]) -> None:
-    choices: list[PanelItem] = [("New Chat", "", lambda: begin(adapter, chat))]
-    choices += [
-        (_title(one), _details(one, chat.session), lambda one=one: _ask_what(adapter, chat, one)) for one in sessions
-    ]
-    choose(chat.window, choices, "The conversations in this folder", annotations=["", *map(_when, sessions)])
-
-
-def _ask_what(adapter: Adapter, chat: ChatView, session: SessionInfo) -> None:
-    window, number = chat.window.id(), session.id
-
-    def rename(title: str) -> None:
-        if title.strip():
-            adapter.ask_later(
-                chat.window,
-                lambda companion: companion.chats.rename(window, number, title.strip()),
-                lambda _: say(chat.window, "Renamed."),
-            )
-
-    def export() -> None:
-        forms: list[PanelItem] = [
-            (name, f".{form}", lambda form=form: _export(adapter, chat, session, form)) for form, name in FORMS.items()
-        ]
-        choose(chat.window, forms, "Export as")
-
-    def delete() -> None:
-        question = f"Delete the conversation “{_title(session)}” and its history? It can't be brought back."
-        if sublime.ok_cancel_dialog(question, "Delete", "Qwen Companion"):
-            adapter.ask_later(
-                chat.window,
-                lambda companion: companion.chats.delete(window, number),
-                lambda _: say(chat.window, "Deleted."),
-            )
-
-    choices: list[PanelItem] = [
-        ("Open", "", lambda: adapter.thread.post(lambda companion: companion.chats.resume(window, number))),
-        ("Rename …", "", lambda: chat.window.show_input_panel("Title:", session.title, rename, None, None)),
-        ("Export …", "", export),
-        ("Delete …", "", delete),
-    ]
-    choose(chat.window, choices, _title(session))
-
-
-def _export(adapter: Adapter, chat: ChatView, session: SessionInfo, form: Form) -> None:
-    def show(text: str) -> None:
-        view = chat.window.new_file()
-        view.set_name(f"{_title(session)}.{form}")
-        view.set_scratch(True)
-        if syntax := sublime.find_syntax_for_file(f"x.{form}"):
-            view.assign_syntax(syntax)
-        view.run_command("qwen_companion_edit_diff", {"edits": [[0, 0, text]]})
-        view.sel().clear()
-        view.sel().add(0)
-
-    window = chat.window.id()
-    adapter.ask_later(chat.window, lambda companion: companion.chats.export(window, session.id, form), show)
-
-
-def _title(session: SessionInfo) -> str:
-    return session.title or "Untitled"
-
-
-def _when(session: SessionInfo) -> str:
-    try:
-        return datetime.fromisoformat(session.updated_at or session.created_at).astimezone().strftime("%Y-%m-%d %H:%M")
-    except ValueError:
-        return ""
-
-
-def _details(session: SessionInfo, current: str) -> str:
-    facts = {
-        "shown here": session.id == current,
-        "waits for your permission": session.is_waiting_for_permission,
-        "waits for your answer": session.is_waiting_for_user_question,
-        "works": session.has_active_prompt,
-        f"{session.client_count} clients": session.client_count > 1,
-    }
-    return " · ".join(fact for fact, holds in facts.items() if holds)
 
 
 class QwenCompanionDaemonCommand(_ChatCommand):

@@ -66,8 +66,7 @@ class ChangeActions:
 
     def _begin_at_carets(self, action: Action, view: sublime.View) -> None:
         if view == self._diff.original:
-            above = self._diff.rows_above_original
-            lines = tuple((max(0, a - above), max(0, b - above)) for a, b in _lines(view, list(view.sel())))
+            lines = _lines(view, list(view.sel()))
             self._begin(lambda: Target(action, lines, "old"))
         else:
             proposal = self._diff.proposal

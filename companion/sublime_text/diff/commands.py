@@ -8,7 +8,8 @@ import sublime
 import sublime_plugin
 
 from .. import package
-from ..minihtml import safe
+from ..panels import changed_file
+from .listing import state_of
 
 if TYPE_CHECKING:
     from .diffs import Diffs
@@ -118,6 +119,20 @@ class QwenCompanionReloadDiffCommand(_DiffCommand):
         diffs.read_again(diff)
 
 
+class QwenCompanionDiffWarningsCommand(_DiffCommand):
+    """Say what the header warns of, where it doesn't fit."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is a warning."""
+        adapter = package.adapter()
+        diff = adapter.diffs.meant(self.view) if adapter else None
+        return diff is not None and bool(diff.warnings)
+
+    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
+        """Say it in the status bar."""
+        diff.say_warnings()
+
+
 class QwenCompanionToggleLineEndingsCommand(_DiffCommand):
     """Revert a change of line endings or of the byte order mark, or make it again."""
 
@@ -197,12 +212,34 @@ class QwenCompanionRejectAllCommand(_WindowDiffsCommand):
 
 
 class QwenCompanionGoToDiffCommand(_WindowDiffsCommand):
-    """Go to the diff that waits, or to the next one."""
+    """Go to the diff that waits, to the next one or to the one before."""
 
-    def run(self) -> None:
+    def run(self, *, previous: bool = False) -> None:
         """Show it and focus its proposal."""
         if adapter := package.adapter():
-            adapter.diffs.show_next(self.window, adapter.focus.last(self.window))
+            adapter.diffs.show_next(self.window, adapter.focus.last(self.window), -1 if previous else 1)
+
+
+class QwenCompanionDiffListCommand(_WindowDiffsCommand):
+    """Open the list of the window's diffs, which stays open."""
+
+    def run(self) -> None:
+        """Go to the list."""
+        if adapter := package.adapter():
+            adapter.diffs.show_list(self.window)
+
+
+class QwenCompanionOpenListedDiffCommand(sublime_plugin.TextCommand):
+    """Go to the diff in the caret's row of the list."""
+
+    def run(self, edit: sublime.Edit) -> None:
+        """The list stays open."""
+        if adapter := package.adapter():
+            adapter.diffs.open_listed(self.view)
+
+    def is_visible(self) -> bool:
+        """It is not shown in menus."""
+        return False
 
 
 class QwenCompanionPendingDiffsCommand(_WindowDiffsCommand):
@@ -220,10 +257,7 @@ class QwenCompanionPendingDiffsCommand(_WindowDiffsCommand):
             adapter.diffs.show(diff)
 
 
-def _item(diff: DiffView) -> Any:
+def _item(diff: DiffView) -> sublime.QuickPanelItem:
     review, counts = diff.review, diff.counts
-    seen = diff.attention.was_shown
-    state = "edited" if diff.is_edited else "viewed" if seen else "not viewed"
-    annotation = " · ".join([f"+{counts.inserted} −{counts.deleted}", state] if counts else [state])
-    kind = (sublime.KindId.COLOR_GREENISH, "D", "Diff")
-    return sublime.QuickPanelItem(review.name, [safe(review.file_path), safe(review.owner.cli)], annotation, kind)
+    lines = (counts.inserted, counts.deleted) if counts else None
+    return changed_file(review.name, review.file_path, review.owner.cli, counts=lines, state=state_of(diff))

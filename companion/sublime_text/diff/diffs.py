@@ -14,6 +14,8 @@ from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_wind
 from .actions import ChangeActions
 from .kept import open_kept
 from .leftovers import clear
+from .listing import SETTING as LIST_SETTING
+from .listing import DiffList
 from .marks import ANY_GENERATION
 from .view import NUMBER_SETTING, DiffView, Layout
 
@@ -51,6 +53,8 @@ class Diffs:
         self._actions: dict[int, ChangeActions] = {}
         self._by_file: dict[str, list[DiffView]] = {}
         """The diffs of each file, by its real path."""
+        self._lists: dict[int, DiffList] = {}
+        """By window."""
         self._rejected: deque[tuple[str, str, sublime.Syntax | None]] = deque(maxlen=REJECTED_KEPT)
         """The texts that were rejected in this run, the latest last: name, text, syntax."""
 
@@ -75,7 +79,10 @@ class Diffs:
         is_behind = beside is not None and self.find(beside) is not None
         diff = DiffView(window, group, review, layout, before, lambda href: self._clicked(diff, href))
         self._actions[review.number] = ChangeActions(diff, lambda *args: self._ask_edits(diff, *args))
+        if not self.in_window(window):
+            self.list_of(window).begin()
         self._open[review.number] = diff
+        self._changed(window)
         if review.is_here:
             self._by_file.setdefault(real_path(review.file_path), []).append(diff)
         diff.show_marks(marks)
@@ -99,6 +106,7 @@ class Diffs:
         diff = self._open.get(review.number)
         if diff and diff.proposal.is_valid() and diff.proposal.change_count() == version:
             diff.show_marks(marks)
+            self._changed(diff.window)
 
     def apply(self, review: Review, edits: Sequence[Edit], version: int) -> None:
         """The companion has computed the edits of a command on changes."""
@@ -107,11 +115,15 @@ class Diffs:
 
     def close(self, review: Review) -> None:
         """A review has its outcome: close its views and restore the focus, or go on to the next diff."""
+        order = list(self._open.values())
         diff = self._open.pop(review.number, None)
         self._actions.pop(review.number, None)
         if diff is None:
             return
         diff.is_kept = True
+        if listed := self._lists.get(diff.window.id()):
+            listed.answered(diff, diff.attention.answer or "closed")
+        self._changed(diff.window)
         if diff in (same := self._by_file.get(real_path(review.file_path), [])):
             same.remove(diff)
         window = diff.window
@@ -125,23 +137,26 @@ class Diffs:
             other.take_over(diff)
         hidden = [other for other in self.in_window(window) if not other.is_shown]
         diff.close()
-        waiting = [other for other in self.in_window(window) if other.group == diff.group]
-        if was_shown and waiting and not any(other.is_shown for other in waiting):
-            self._go_on(waiting[0], after, takes_focus=goes_on)
+        at = order.index(diff)
+        following = (*order[at + 1 :], *order[:at])
+        waiting = [other for other in following if other.window == window and not other.attention.is_answered]
+        here = [other for other in waiting if other.group == diff.group]
+        if goes_on and waiting:
+            self.show(waiting[0])
+        elif was_shown and here and not any(other.is_shown for other in here):
+            self._uncover(here[0], after)
         else:
             after.restore()
         for other in hidden:
             if other.is_shown:
                 other.attention.came_back()
 
-    def _go_on(self, diff: DiffView, after: FocusBefore, *, takes_focus: bool) -> None:
-        """Show the next diff. It gets the focus if the person has answered in a diff."""
-        if takes_focus:
-            self.show(diff)
-        else:
-            view = after.view
-            diff.show(view if view and is_visible(view) and diff.window.get_view_index(view)[0] == diff.group else None)
-            after.restore()
+    @staticmethod
+    def _uncover(diff: DiffView, after: FocusBefore) -> None:
+        """Show the next diff in the place of one that has closed by itself; the focus goes back to where it was."""
+        view = after.view
+        diff.show(view if view and is_visible(view) and diff.window.get_view_index(view)[0] == diff.group else None)
+        after.restore()
 
     def update_header(self, review: Review) -> None:
         """Something has changed that the header of a diff says."""
@@ -206,18 +221,19 @@ class Diffs:
     def show(self, diff: DiffView) -> None:
         """Go to a diff: show it and focus its proposal."""
         diff.attention.entered()
+        self._changed(diff.window)
         diff.show()
         self._focus.give(diff.window, diff.proposal)
 
-    def show_next(self, window: sublime.Window, view: sublime.View | None) -> None:
-        """Go to the only diff of a window, or to the one after that of a view."""
+    def show_next(self, window: sublime.Window, view: sublime.View | None, step: Literal[1, -1] = 1) -> None:
+        """Go to the only diff of a window, or to the one after that of a view, or before it."""
         diffs = self.in_window(window)
         if diffs:
             current = self.find(view) if view else None
             if current is None:
                 self.show(next((diff for diff in diffs if diff.is_shown), diffs[0]))
             else:
-                self.show(diffs[(diffs.index(current) + 1) % len(diffs)])
+                self.show(diffs[(diffs.index(current) + step) % len(diffs)])
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
@@ -230,11 +246,49 @@ class Diffs:
                 diff.attention.focused()
             else:
                 diff.attention.left()
+        self._changed(window)
 
     def clicked(self, view: sublime.View) -> None:
         """The person has clicked into a view."""
         if self._open and (diff := self.find(view)):
             diff.attention.entered()
+        elif view.settings().get(LIST_SETTING):
+            self.open_listed(view)
+
+    def list_of(self, window: sublime.Window) -> DiffList:
+        """The list of a window's diffs."""
+        if window.id() not in self._lists:
+            self._lists[window.id()] = DiffList(
+                window,
+                lambda: self.in_window(window),
+                self._open_number,
+                lambda href: self._clicked_in_list(window, href),
+            )
+        return self._lists[window.id()]
+
+    def show_list(self, window: sublime.Window) -> None:
+        """Open the list of a window's diffs, which stays open, and go to it."""
+        self._focus.give(window, self.list_of(window).show())
+
+    def open_listed(self, view: sublime.View) -> None:
+        """Go to the diff in the caret's row of a list."""
+        for listed in self._lists.values():
+            if listed.view == view:
+                listed.open_at_caret()
+
+    def _open_number(self, number: int) -> None:
+        if diff := self._open.get(number):
+            self.show(diff)
+
+    def _clicked_in_list(self, window: sublime.Window, href: str) -> None:
+        if href == "accept_all":
+            self.accept_all(window)
+        else:
+            self.reject_all(window)
+
+    def _changed(self, window: sublime.Window) -> None:
+        if listed := self._lists.get(window.id()):
+            listed.changed()
 
     def caret_moved(self, view: sublime.View) -> None:
         """The carets of a view have moved."""
@@ -279,6 +333,8 @@ class Diffs:
 
     def window_closing(self, window: sublime.Window, *, elsewhere: bool) -> None:
         """A window or its project is about to close: keep what the person has edited in its diffs."""
+        if elsewhere:
+            self._lists.pop(window.id(), None)
         for diff in self.in_window(window):
             if diff.is_edited:
                 others = [other for other in sublime.windows() if other != window] if elsewhere else [window]
@@ -319,6 +375,9 @@ class Diffs:
                 diff.window.status_message(f"QwenCompanion: {why}")
             else:
                 diff.close()
+        for listed in self._lists.values():
+            listed.close()
+        self._lists.clear()
         self._open.clear()
         self._actions.clear()
         self._by_file.clear()
@@ -369,11 +428,11 @@ class Diffs:
         return False
 
     def _accept(self, diff: DiffView, text: str) -> None:
-        diff.attention.is_answered = True
+        diff.attention.answer = "accepted"
         self._tell(lambda reviews: reviews.accept(diff.review.number, text))
 
     def _reject_deliberately(self, diff: DiffView) -> None:
-        diff.attention.is_answered = True
+        diff.attention.answer = "rejected"
         if (text := diff.text()) is not None:
             self._rejected.append((diff.review.name, text, diff.proposal.syntax()))
             diff.is_kept = True
@@ -407,7 +466,7 @@ class Diffs:
             case "endings":
                 self.keep_endings(diff, keeps=of == "revert")
             case "warnings":
-                diff.window.status_message(f"QwenCompanion: {' · '.join(diff.warnings)}")
+                diff.say_warnings()
             case "reload":
                 self.read_again(diff)
             case _:

@@ -6,6 +6,7 @@ the package do.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ from ..minihtml import safe
 
 if TYPE_CHECKING:
     from ...review.marks import Marks
+    from .marks import Links
 
 SETTING = "qwen_companion.inline"
 """On the view of a proposal: whether its diff is inline."""
@@ -56,14 +58,17 @@ class InlineDiff:
         self._is_toggled = False
         self._look: object = None
 
-    def show(self, marks: Marks | None) -> None:
-        """Show what differs from the reference document, after an edit once more."""
+    def show(self, marks: Marks | None, *, has_links: bool) -> None:
+        """Show what differs from the reference document, after an edit once more.
+
+        With `has_links`, a line of ours with a link is where lines only went.
+        """
         self._look = None
         self._view.settings().set(SETTING, True)
         self._toggle(shown=False)
         gap = None
         if marks is not None and not self.is_own and not EDITOR.holds("inline_diff_shown"):
-            gap = self._gap(marks)
+            gap = self._gap(marks, has_links=has_links)
             self.is_own = gap is None and any(start < end for start, end in marks.original.lines)
         if not self.is_own:
             self._toggle(shown=True)
@@ -112,11 +117,15 @@ class InlineDiff:
         above = 0.0 if gap.above is None else self._view.text_to_layout(gap.above)[1]
         return self._view.text_to_layout(gap.below)[1] - above
 
-    def _gap(self, marks: Marks) -> _Gap | None:
+    def _gap(self, marks: Marks, *, has_links: bool) -> _Gap | None:
         """Where to look. None if nothing is gone, or all of it is behind the last line."""
         view = self._view
         found: list[_Gap] = []
-        for (start, end), (gone_from, gone_to) in zip(marks.proposal.lines, marks.original.lines, strict=True):
+        for at, ((start, end), (gone_from, gone_to)) in enumerate(
+            zip(marks.proposal.lines, marks.original.lines, strict=True)
+        ):
+            if has_links and at < len(marks.gone) and marks.gone[at]:
+                continue  # our line is there, too
             row, column = view.rowcol(start)
             if gone_from == gone_to or (start == end and (column or start == view.size())):
                 continue
@@ -126,8 +135,12 @@ class InlineDiff:
         return found[0]._replace(height=self._height(found[0])) if found else None
 
 
-def gone_lines(view: sublime.View, marks: Marks, original: str) -> list[tuple[int, str]]:
-    """The phantoms of the lines of the original that the proposal has no more: where, and their minihtml."""
+def gone_lines(view: sublime.View, marks: Marks, original: str, links: Links | None) -> list[tuple[int, str]]:
+    """The phantoms of the lines of the original that the proposal has no more: where, and their minihtml.
+
+    Where lines only went, the last line of the phantom has the link of the change.
+    """
+    waiting = deque(links.in_fillers() if links else ())
     tab_size, em = int(view.settings().get("tab_size") or 4), view.em_width()  # pyright: ignore[reportArgumentType]
     found: list[tuple[int, str]] = []
     for at, ((start, _), (gone_from, gone_to)) in enumerate(
@@ -144,5 +157,7 @@ def gone_lines(view: sublime.View, marks: Marks, original: str) -> list[tuple[in
         # A phantom may be as wide as its content only (the editor's issue 3261).
         pad = max(0, int(view.viewport_extent()[0] - (max(map(len, shown)) + 2) * em))
         text = "".join(f"<div>{safe(line).replace(' ', '&nbsp;') or '&nbsp;'}</div>" for line in shown)
+        if filler and waiting:
+            text += f"<div>{waiting.popleft()[1]}</div>"
         found.append((filler[0] if filler else max(0, start - 1), _GONE.format(pad=pad, lines=text)))
     return found

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 CHANGES = "qwen_companion.changes"
 """Key of the regions of the changes. If there are many, further keys have the suffixes .1, .2 and so on."""
+GAPS = "qwen_companion.gaps"
+"""Key of the regions, empty and not drawn, where lines only went. Their links are in fillers."""
 AT_ONCE = 4_000
 """The number of regions that are added at once."""
 MEASURED = 5
@@ -26,7 +28,7 @@ FILLERS_AT_ONCE = 100
 """The number of fillers that are changed at once."""
 ANY_GENERATION = "any"
 """In the links of fillers: a filler is never left over, and stays if it is the same in the next drawing."""
-LINK_COLUMNS = 30
+LINK_COLUMNS = 40
 """The width of a filler's link, and some more."""
 WORDS = "qwen_companion.words"
 FILLERS = "qwen_companion.fillers"
@@ -38,19 +40,22 @@ REVERTED = "qwen_companion.reverted"
 
 _FILLER = (
     "<body><style>"
-    "html.light {{ --filler: color(var(--background) blend(black 96%)); }}"
-    "html.dark {{ --filler: color(var(--background) blend(white 95%)); }}"
+    "html.light {{ --filler: color(var(--background) blend(black 97%)); }}"
+    "html.dark {{ --filler: color(var(--background) blend(white 96%)); }}"
     "body {{ margin: 0; }}"
     "div {{ padding-top: {above}px; padding-right: {pad}px; line-height: {line}px; background-color: var(--filler); }}"
     "a {{ text-decoration: none; }}"
+    "span {{ color: color(var(--foreground) blend(var(--background) 75%) min-contrast(var(--filler) 4.5)); }}"
     "</style><div>{content}</div></body>"
 )
 NARROW = 60
 """With fewer columns than this, a link is one glyph."""
+_ABOVE = "<span> above</span>"
 _LINK = f'<a style="color: {LINK_COLOUR}" href="{{href}}">{{text}}</a>'
 _LINES = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.DRAW_EMPTY
 _WORDS = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE
 _OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL | sublime.RegionFlags.DRAW_EMPTY
+_HIDDEN = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.HIDDEN
 _NOT_DRAWN = _LINES | sublime.RegionFlags.DRAW_NO_FILL
 
 
@@ -101,37 +106,47 @@ class SideMarks:
     ) -> list[Callable[[], None]]:
         """The steps that draw the marks. Each is short, so that the UI thread stays responsive.
 
-        In an inline diff, Sublime draws the lines itself and needs no fillers. With `gone`, those phantoms take the
-        place of the fillers.
+        In an inline diff, Sublime draws the lines itself. Its only fillers are lines with the links of what only went.
+        With `gone`, those phantoms take the place of the fillers.
         """
         few = are_few(side)
-        lines = side.lines if self._marks_gaps else [points for points in side.lines if points[0] < points[1]]
+        lines, gaps = self._parted(side, links if few else None)
         parts = [lines[at : at + AT_ONCE] for at in range(0, len(lines), AT_ONCE)] or [[]]
-        texts = links.of_changes(in_fillers=not inline and gone is None) if links and few else []
+        texts = links.of_lines() if links and few else []
         steps: list[Callable[[], None]] = [
             lambda at=at, part=part: self._draw_lines(_key(at), part, texts, inline=inline)
             for at, part in enumerate(parts)
         ]
         words = [] if inline else side.words
-        if not few or inline:
-            fillers: Sequence[tuple[int, str]] = []
+        if few and gone is None:
+            gone = self._contents(side, links, inline=inline)
+            is_measured = not inline and bool(gone)
         else:
-            fillers = self._contents(side, links) if gone is None else gone
+            is_measured = False
         return [
             *steps,
             lambda: self._erase_lines(len(parts)),
+            lambda: self._view.add_regions(GAPS, _regions(gaps), flags=_HIDDEN),
             lambda: self._draw_words(words),
             lambda: self._draw_reverted(links),
-            *self._filler_steps(fillers),
-            lambda: self._measure(side) if fillers and gone is None else None,
+            *self._filler_steps(gone if few and gone else []),
+            lambda: self._measure(side) if is_measured else None,
         ]
 
     def clear(self) -> None:
         """Remove all marks."""
         self._erase_lines(0)
+        self._view.erase_regions(GAPS)
         self._view.erase_regions(WORDS)
         self._view.erase_regions(REVERTED)
         self._erase_fillers()
+
+    def _parted(self, side: Side, links: Links | None) -> tuple[list[Points], list[Points]]:
+        """The changes with lines on this side, and those without, which nothing marks but their fillers."""
+        is_gap = links.are_gaps if links else [start == end for start, end in side.lines]
+        pairs = list(zip(side.lines, is_gap, strict=True))
+        gaps = [points for points, is_one in pairs if is_one] if self._marks_gaps else []
+        return [points for points, is_one in pairs if not is_one], gaps
 
     def _draw_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], *, inline: bool) -> None:
         with no_collection():
@@ -163,23 +178,30 @@ class SideMarks:
     def _draw_reverted(self, links: Links | None) -> None:
         if self._clicked:
             regions, texts = (_regions(links.places), links.of_reverted()) if links else ([], [])
-            self._view.add_regions(REVERTED, regions, "comment", "circle", _NOT_DRAWN, texts, "", self._clicked)
+            self._view.add_regions(REVERTED, regions, "comment", "circle", _OUTLINED, texts, "", self._clicked)
 
     def _erase_lines(self, start: int) -> None:
         while self._view.get_regions(_key(start)):
             self._view.erase_regions(_key(start))
             start += 1
 
-    def _contents(self, side: Side, links: Links | None) -> list[tuple[int, str]]:
+    def _contents(self, side: Side, links: Links | None, *, inline: bool) -> list[tuple[int, str]]:
         """Where there are fillers, and what they show."""
         height, em, width = self._view.line_height(), self._view.em_width(), self._view.viewport_extent()[0]
         # A phantom may be as wide as its content only (the editor's issue 3261).
         plain, with_link = (max(0, int(width - columns * em)) for columns in (2, LINK_COLUMNS))
-        named = deque(links.in_fillers() if links else ())
+        named = links.in_fillers() if links else []
+        if inline:
+            return [(point, filler(1, height, link, with_link)) for (point, _), link in named]
+        waiting = deque(named)
         found: list[tuple[int, str]] = []
-        for point, lines in side.fillers:
-            if named and named[0][0] == (point, lines):
-                content = filler(lines, height, named.popleft()[1], with_link)
+        for at, (point, lines) in enumerate(side.fillers):
+            # No phantom can be above the first line, so the filler is below it and says so.
+            above = _ABOVE if at == 0 and side.is_top_missing else ""
+            if waiting and waiting[0][0] == (point, lines):
+                content = filler(lines, height, waiting.popleft()[1] + above, with_link)
+            elif above:
+                content = filler(lines, height, f"<span>↑ {_counted(lines, 'new line')}</span>{above}", with_link)
             else:
                 content = filler(lines, height, pad=plain)
             found.append((point, content))
@@ -261,17 +283,20 @@ class Links:
         """Where changes were reverted."""
         return [one.points for one in self._marks.reverted]
 
-    def of_changes(self, *, in_fillers: bool) -> list[str]:
-        """The annotation of each change. What only went has its link in a filler, if there are fillers."""
-        return [
-            "" if gone and in_fillers else self._revert(str(self._generation), name, gone)
-            for name, gone in zip(self._marks.fingerprints, self._marks.gone, strict=False)
-        ]
+    @property
+    def are_gaps(self) -> list[bool]:
+        """For each change, whether lines only went."""
+        return [gone is not None for gone in self._marks.gone]
+
+    def of_lines(self) -> list[str]:
+        """The annotation of each change that has lines in the proposal."""
+        pairs = zip(self._marks.fingerprints, self._marks.gone, strict=False)
+        return [self._revert(str(self._generation), name, None) for name, gone in pairs if not gone]
 
     def of_reverted(self) -> list[str]:
         """The annotation of each change that was reverted."""
         return [
-            self._link(f"restore:{self._generation}:{one.fingerprint}", "↪", "restore") for one in self._marks.reverted
+            self.link(f"restore:{self._generation}:{one.fingerprint}", "↪", "restore") for one in self._marks.reverted
         ]
 
     def in_fillers(self) -> list[tuple[Filler, str]]:
@@ -280,21 +305,26 @@ class Links:
         return [(gone, self._revert(ANY_GENERATION, name, gone)) for name, gone in pairs if gone]
 
     def _revert(self, generation: str, name: str, gone: Filler | None) -> str:
-        words = f"restore {gone[1]} line{'s' * (gone[1] != 1)}" if gone else "revert"
-        return self._link(f"revert:{generation}:{name}", "↩", words)
+        words = f"restore {_counted(gone[1])}" if gone else "revert"
+        return self.link(f"revert:{generation}:{name}", "↩", words)
 
-    def _link(self, href: str, glyph: str, words: str) -> str:
+    def link(self, href: str, glyph: str, words: str) -> str:
+        """The minihtml of a link."""
         return _LINK.format(href=href, text=glyph if self._is_short else f"{glyph} {words}")
+
+
+def _counted(lines: int, what: str = "line") -> str:
+    return f"{lines} {what}{'s' * (lines != 1)}"
 
 
 def change_regions(view: sublime.View) -> list[sublime.Region]:
     """The current regions of a proposal's changes, in order. A region is empty where lines are missing."""
-    found: list[sublime.Region] = []
+    found = view.get_regions(GAPS)
     part = 0
     while regions := view.get_regions(_key(part)):
         found += regions
         part += 1
-    return found
+    return sorted(found)
 
 
 def _key(part: int) -> str:

@@ -27,7 +27,6 @@ from .leftovers import let_go
 from .marks import NARROW, WORDS, Links, SideMarks, are_few, change_regions
 from .scroll import ScrollTogether
 from .steps import in_steps
-from .top import TopLine
 
 if TYPE_CHECKING:
     from ...review.changes import Edit, Tally
@@ -209,7 +208,8 @@ class DiffView:
         words = self.proposal.get_regions(WORDS)
         if word := next((word for word in words if regions[at - 1].contains(word)), None):
             _show_sideways(self.proposal, word)
-        self.window.status_message(f"QwenCompanion: Change {at} of {len(starts)}{wrapped}")
+        if wrapped:
+            self.window.status_message(f"QwenCompanion: Change {at} of {len(starts)}{wrapped}")
 
     def update_header(self) -> None:
         """What the header says has changed."""
@@ -317,9 +317,7 @@ class DiffView:
             if self.original in (None, view):  # it may be filled later than the proposal
                 self._draw()
 
-        self._top = TopLine(view, self.review.original)
         view.set_read_only(False)
-        view.settings().erase("line_numbers")
         view.run_command("qwen_companion_edit_diff", {"edits": [[0, view.size(), ""]]})
         fill(view, self.review.original, filled, detects_indentation=self._like is None)
 
@@ -337,26 +335,26 @@ class DiffView:
         if not self._is_filled:
             return
         marks, side_by_side = self._marks, self.layout == "side_by_side"
-        if marks and self._is_original_shown:
-            self._top.show(wanted=marks.original.is_top_missing and are_few(marks.original))
         self._is_narrow = self._is_too_narrow()
         self._show_headers()
         self._show_place()
         if side_by_side and self.original and self._scroll is None:
             self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown, self._across)
         if self._is_inline:
-            self._inline.show(marks)
+            self._inline.show(
+                marks, has_links=self.review.is_editable and marks is not None and are_few(marks.proposal)
+            )
         if marks is None:
             return
         self.generation += 1
         links = Links(marks, self.generation, is_short=self._is_narrow) if self.review.is_editable else None
         is_own = self._is_inline and self._inline.is_own
-        gone = gone_lines(self.proposal, marks, self.review.original) if is_own else None
+        gone = gone_lines(self.proposal, marks, self.review.original, links) if is_own else None
         editors = self._is_inline and not is_own
+        self.proposal.settings().set("mini_diff", editors)
         steps = self._proposal_marks.steps(marks.proposal, inline=editors, links=links, gone=gone)
-        if self._is_original_shown:
-            side = marks.original.below_blank_line() if self._top.is_there else marks.original
-            steps += self._original_marks.steps(side, inline=False)
+        if side_by_side and self.original and self._is_original_filled:
+            steps += self._original_marks.steps(marks.original, inline=False)
         drawing = self._drawing = object()
         in_steps(steps, lambda: self._drawing is drawing and all(view.is_valid() for view in self.views))
 
@@ -365,23 +363,12 @@ class DiffView:
         """Whether the file on disk has changed since, so that it can be compared again."""
         return self.review.disk_state in ("changed", "deleted") and self.review.is_editable
 
-    @property
-    def _is_original_shown(self) -> bool:
-        return self._is_original_filled and self.original is not None and self.original.is_valid()
-
-    @property
-    def rows_above_original(self) -> int:
-        """The blank rows above the text of the original in its view."""
-        return int(self._is_original_shown and self._top.is_there)
-
     def caret_moved(self) -> None:
         """The caret of the proposal is elsewhere."""
         self._show_place()
 
     def _show_place(self) -> None:
         """Say in the status bar which change the caret is in."""
-        if not self.proposal.is_valid():
-            return
         lines = self._marks.proposal.lines if self._marks else []
         caret = self.proposal.sel()[0].b if len(self.proposal.sel()) else 0
         before = bisect_right(lines, caret, key=lambda points: points[0])
@@ -408,9 +395,13 @@ class DiffView:
         """What the headers warn of."""
         return [*self._notes(), *self._warnings()]
 
+    def say_warnings(self) -> None:
+        """Say in the status bar what the headers warn of."""
+        self.window.status_message(f"QwenCompanion: {' · '.join(self.warnings)}")
+
     def _notes(self) -> list[str]:
         if not self._is_exact:
-            return ["The editor can't show this text exactly: it is read-only."]
+            return ["The editor can't show this text exactly: read-only."]
         if self._marks is None:
             return ["Too large or not a text: changes are not marked."]
         if are_few(self._marks.proposal):
@@ -441,8 +432,7 @@ class DiffView:
         exact = self._proposal_marks.are_fillers_exact and (not original or self._original_marks.are_fillers_exact)
         if marks is None or original is None or (exact and are_few(marks.proposal)):
             return y
-        shown = marks.original.below_blank_line() if self._top.is_there else marks.original
-        views, lines = (original, self.proposal), (shown.lines, marks.proposal.lines)
+        views, lines = (original, self.proposal), (marks.original.lines, marks.proposal.lines)
         here, there, ours, theirs = views[side], views[1 - side], lines[side], lines[1 - side]
         point = here.layout_to_text((0, y))
         ended = bisect_right(ours, point, key=lambda points: points[1])

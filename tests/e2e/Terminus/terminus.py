@@ -24,7 +24,7 @@ class TerminusOpenCommand(sublime_plugin.WindowCommand):
         """Do what concerns the view."""
         view = self.window.create_output_panel(args["panel_name"])
         view.set_name(args["title"])
-        view.settings().set("terminus_view", True)
+        view.settings().update({"terminus_view": True, "gutter": False, "line_numbers": False})
         self.window.run_command("show_panel", {"panel": f"output.{args['panel_name']}"})
         self.window.focus_view(view)
         for command, arguments in args["post_view_hooks"]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any, cast
 
-from ..conversation.snapshot import Diff, Tool, Turn
+from .snapshot import Diff, Tool, Turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,86 @@
+"""The command that lists what a turn has changed, with the diffs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sublime
+
+from ..page import Page
+from ..panels import PanelItem, changed_file, choose
+from .commands import _ChatCommand
+from .html import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...chat.changes import ChangedFile, TurnChanges
+    from ..adapter import Adapter
+    from .view import ChatView
+
+CHANGES_SETTING = "qwen_companion.changes_of_turn"
+"""On the view with the diffs of a turn: the turn's key."""
+MORE = "The daemon knows of changes of more files since this prompt."
+
+
+class QwenCompanionChatChangesCommand(_ChatCommand):
+    """List all files that a turn has changed, and show their diffs."""
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether something was said."""
+        return chat.render is not None and chat.render.status.last is not None
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """List those of the latest turn that has changed any."""
+        window = chat.window.id()
+        adapter.ask_later(
+            chat.window, lambda companion: companion.chats.changes(window), lambda found: _list(chat, found, 0)
+        )
+
+
+def _list(chat: ChatView, found: Sequence[TurnChanges], at: int) -> None:
+    turn = found[at]
+    items = [
+        changed_file(file.name.rpartition("/")[2], file.path, counts=(file.inserted, file.deleted))
+        for file in turn.files
+    ]
+    total = f"{'1 file' if len(turn.files) == 1 else f'{len(turn.files)} files'}, +{turn.inserted} −{turn.deleted}"
+    items.append(sublime.QuickPanelItem("All of them", MORE if turn.is_untold else "", total))
+    if len(found) > 1:
+        items.append(sublime.QuickPanelItem("Another turn …"))
+
+    def picked(index: int) -> None:
+        if index > len(turn.files):
+            sublime.set_timeout(lambda: _list_turns(chat, found))
+        elif index >= 0:
+            _show(chat, turn, turn.files[index] if index < len(turn.files) else None)
+
+    placeholder = f"Changed after “{shortened(turn.text)}”"
+    chat.window.show_quick_panel(items, picked, placeholder=placeholder)
+
+
+def _list_turns(chat: ChatView, found: Sequence[TurnChanges]) -> None:
+    choices: list[PanelItem] = [
+        (
+            shortened(turn.text) or "Without a prompt",
+            ", ".join(file.name for file in turn.files),
+            lambda at=at: _list(chat, found, at),
+        )
+        for at, turn in enumerate(found)
+    ]
+    marks = [f"+{turn.inserted} −{turn.deleted}" for turn in found]
+    choose(chat.window, choices, "The turns that have changed files", annotations=marks)
+
+
+def _show(chat: ChatView, turn: TurnChanges, file: ChangedFile | None) -> None:
+    """Show the diffs of a turn in a tab, at one of the files."""
+    page = Page(chat.window, CHANGES_SETTING, "Qwen Companion: Changes of a Turn")
+    page.view.settings().set(CHANGES_SETTING, turn.turn)
+    if syntax := next(iter(sublime.find_syntax_by_scope("source.diff")), None):
+        page.view.assign_syntax(syntax)
+    page.show("\n".join(each.diff for each in turn.files))
+    before = turn.files[: turn.files.index(file)] if file else ()
+    at = sum(len(each.diff) + 1 for each in before)
+    page.view.sel().clear()
+    page.view.sel().add(at)
+    page.view.show_at_center(at) if file else page.view.show(0)

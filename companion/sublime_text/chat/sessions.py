@@ -1,0 +1,214 @@
+"""The command that lists the conversations: page by page, searched, and what can be done with one of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+import sublime
+
+from ..panels import PanelItem, choose, say
+from .commands import _ChatCommand, begin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+    from typing import Any
+
+    from ...chat.chats import Chats
+    from ...conversation.sessions import FoundSession, SessionInfo, SessionPage
+    from ..adapter import Adapter
+    from .view import ChatView
+
+Form = Literal["md", "html", "json", "jsonl"]
+FORMS: dict[Form, str] = {
+    "md": "Markdown",
+    "html": "A page for the browser",
+    "json": "JSON",
+    "jsonl": "JSON lines",
+}
+
+
+class QwenCompanionChatSessionsCommand(_ChatCommand):
+    """Open, search, rename, pin, archive, export or delete one of the conversations in the chat's folder."""
+
+    opens_chat = True
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """List them and ask which."""
+        _ask_page(adapter, chat)
+
+
+def _ask_page(adapter: Adapter, chat: ChatView, cursor: str = "", *, is_archived: bool = False) -> None:
+    """List a page of them: the first one, or the one at a cursor; or those in the archive."""
+    window = chat.window.id()
+    adapter.ask_later(
+        chat.window,
+        lambda companion: companion.chats.sessions(window, cursor, is_archived=is_archived),
+        lambda page: _list(adapter, chat, page, is_first=not cursor, is_archived=is_archived),
+    )
+
+
+def _list(adapter: Adapter, chat: ChatView, page: SessionPage, *, is_first: bool, is_archived: bool) -> None:
+    choices: list[PanelItem] = []
+    if is_first and not is_archived:
+        choices += [
+            ("New Chat", "", lambda: begin(adapter, chat)),
+            ("Search …", "In what was said in all of them", lambda: _ask_words(adapter, chat)),
+        ]
+    head = len(choices)
+    choices += [
+        (_title(one), _details(one, chat.session), partial(_ask_what, adapter, chat, one)) for one in page.sessions
+    ]
+    annotations = [*[""] * head, *map(_when, page.sessions)]
+    if page.cursor:
+        choices.append(("Older …", "", lambda: _ask_page(adapter, chat, page.cursor, is_archived=is_archived)))
+    if not is_archived:
+        choices.append(("Archive …", "", lambda: _ask_page(adapter, chat, is_archived=True)))
+    elif not choices:
+        say(chat.window, "The archive is empty.")
+        return
+    current = next((at for at, one in enumerate(page.sessions, head) if one.id == chat.session), -1)
+    placeholder = "The archived conversations of this folder" if is_archived else "The conversations in this folder"
+    choose(chat.window, choices, placeholder, selected=current, annotations=annotations)
+
+
+def _ask_words(adapter: Adapter, chat: ChatView) -> None:
+    """Ask what to search for."""
+    window = chat.window.id()
+
+    def search(words: str) -> None:
+        if words.strip():
+            adapter.ask_later(
+                chat.window,
+                lambda companion: companion.chats.search(window, words.strip()),
+                lambda found: _list_found(adapter, chat, found),
+            )
+
+    chat.window.show_input_panel("Search the conversations:", "", search, None, None)
+
+
+def _list_found(adapter: Adapter, chat: ChatView, found: Sequence[FoundSession]) -> None:
+    if not found:
+        say(chat.window, "No conversation has these words.")
+        return
+    choices: list[PanelItem] = [
+        (_title(one.session), one.snippet, partial(_ask_what, adapter, chat, one.session)) for one in found
+    ]
+    marks = [_when(one.session) for one in found]
+    choose(chat.window, choices, "The conversations with these words", annotations=marks)
+
+
+def _ask_what(adapter: Adapter, chat: ChatView, session: SessionInfo) -> None:
+    choose(chat.window, _Actions(adapter, chat, session).choices(), _title(session))
+
+
+class _Actions:
+    """What can be done with one of the conversations."""
+
+    def __init__(self, adapter: Adapter, chat: ChatView, session: SessionInfo) -> None:
+        self._adapter = adapter
+        self._chat = chat
+        self._session = session
+        self._window = chat.window.id()
+
+    def choices(self) -> list[PanelItem]:
+        """The rows to choose from. One in the archive can't be renamed or pinned there."""
+        session = self._session
+        if session.is_archived:
+            return [
+                ("Open", "It comes out of the archive", self._reopen),
+                ("Take Out of the Archive", "", self._archive),
+                ("Export …", "", self._ask_form),
+                ("Delete …", "", self._delete),
+            ]
+        return [
+            ("Open", "", self._open),
+            ("Rename …", "", self._ask_title),
+            ("Unpin", "", self._pin) if session.is_pinned else ("Pin", "Keep it at the top of the list", self._pin),
+            ("Archive", "", self._archive),
+            ("Export …", "", self._ask_form),
+            ("Delete …", "", self._delete),
+        ]
+
+    def _ask(self, question: Callable[[Chats], Coroutine[Any, Any, None]], done: str) -> None:
+        """Ask the companion to do something, and say that it is done."""
+        self._adapter.ask_later(
+            self._chat.window,
+            lambda companion: question(companion.chats),
+            lambda _: say(self._chat.window, done) if done else None,
+        )
+
+    def _open(self) -> None:
+        self._adapter.thread.post(lambda companion: companion.chats.resume(self._window, self._session.id))
+
+    def _reopen(self) -> None:
+        self._ask(lambda chats: chats.reopen(self._window, self._session.id), "")
+
+    def _ask_title(self) -> None:
+        self._chat.window.show_input_panel("Title:", self._session.title, self._rename, None, None)
+
+    def _rename(self, title: str) -> None:
+        if title.strip():
+            self._ask(lambda chats: chats.rename(self._window, self._session.id, title.strip()), "Renamed.")
+
+    def _pin(self) -> None:
+        pins = not self._session.is_pinned
+        done = "Pinned." if pins else "No longer pinned."
+        self._ask(lambda chats: chats.pin(self._window, self._session.id, is_pinned=pins), done)
+
+    def _archive(self) -> None:
+        archives = not self._session.is_archived
+        done = "Archived." if archives else "Taken out of the archive."
+        self._ask(lambda chats: chats.archive(self._window, self._session.id, is_archived=archives), done)
+
+    def _delete(self) -> None:
+        question = f"Delete the conversation “{_title(self._session)}” and its history? It can't be brought back."
+        if sublime.ok_cancel_dialog(question, "Delete", "Qwen Companion"):
+            self._ask(lambda chats: chats.delete(self._window, self._session.id), "Deleted.")
+
+    def _ask_form(self) -> None:
+        forms: list[PanelItem] = [(name, f".{form}", partial(self._export, form)) for form, name in FORMS.items()]
+        choose(self._chat.window, forms, "Export as")
+
+    def _export(self, form: Form) -> None:
+        session = self._session
+        self._adapter.ask_later(
+            self._chat.window,
+            lambda companion: companion.chats.export(self._window, session.id, form, is_archived=session.is_archived),
+            lambda text: self._show(text, form),
+        )
+
+    def _show(self, text: str, form: Form) -> None:
+        view = self._chat.window.new_file()
+        view.set_name(f"{_title(self._session)}.{form}")
+        view.set_scratch(True)
+        if syntax := sublime.find_syntax_for_file(f"x.{form}"):
+            view.assign_syntax(syntax)
+        view.run_command("qwen_companion_edit_diff", {"edits": [[0, 0, text]]})
+        view.sel().clear()
+        view.sel().add(0)
+
+
+def _title(session: SessionInfo) -> str:
+    return session.title or "Untitled"
+
+
+def _when(session: SessionInfo) -> str:
+    pinned = "pinned" if session.is_pinned else ""
+    try:
+        latest = datetime.fromisoformat(session.updated_at or session.created_at).astimezone()
+    except ValueError:
+        return pinned
+    return " · ".join(filter(None, (pinned, latest.strftime("%Y-%m-%d %H:%M"))))
+
+
+def _details(session: SessionInfo, current: str) -> str:
+    facts = {
+        "shown here": session.id == current,
+        "waits for your permission": session.is_waiting_for_permission,
+        "waits for your answer": session.is_waiting_for_user_question,
+        "works": session.has_active_prompt,
+        f"{session.client_count} clients": session.client_count > 1,
+    }
+    return " · ".join(fact for fact, holds in facts.items() if holds)

@@ -1,0 +1,159 @@
+"""The list of a window's diffs in a panel that stays open: those that wait, and those answered since nothing waited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import sublime
+
+from ..style import COLOURS
+
+if TYPE_CHECKING:
+    from ...review.changes import Tally
+    from .view import DiffView
+
+PANEL = "QwenCompanion Diffs"
+SETTING = "qwen_companion.diff_list"
+"""On the view of a list. A key binding asks for it."""
+KEPT = 200
+"""The number of answered diffs that a list keeps."""
+NAME_LENGTH = 40
+"""Columns of a name, if there are longer ones."""
+_LINKS = "qwen_companion.diff_list"
+_STYLE = f"<style>{COLOURS} body {{ margin: 0; }}</style>"
+
+
+class Row(NamedTuple):
+    """One file in a list."""
+
+    number: int | None
+    """That of its review, None if it was answered."""
+    name: str
+    counts: Tally | None
+    state: str
+    cli: str
+    path: str
+
+    @classmethod
+    def of(cls, diff: DiffView, answer: str = "") -> Row:
+        """The row of a diff, with the answer that it got."""
+        review = diff.review
+        state = answer or state_of(diff)
+        return cls(
+            None if answer else review.number, review.name, diff.counts, state, review.owner.cli, review.file_path
+        )
+
+
+def state_of(diff: DiffView) -> str:
+    """What the person has done with a diff that waits."""
+    return "edited" if diff.is_edited else "viewed" if diff.attention.was_shown else "not viewed"
+
+
+class DiffList:
+    """The list of one window. `waiting` gives its diffs, `opened` shows one, `act` gets the href of a link."""
+
+    def __init__(
+        self,
+        window: sublime.Window,
+        waiting: Callable[[], Sequence[DiffView]],
+        opened: Callable[[int], object],
+        act: Callable[[str], object],
+    ) -> None:
+        self._window = window
+        self._waiting = waiting
+        self._opened = opened
+        self._act = act
+        self._answered: list[Row] = []
+        self._rows: list[Row] = []
+        self._view: sublime.View | None = None
+        self._phantoms: sublime.PhantomSet | None = None
+        self._is_due = False
+
+    @property
+    def view(self) -> sublime.View | None:
+        """The view in the panel, if the list was ever opened."""
+        return self._view if self._view and self._view.is_valid() else None
+
+    def begin(self) -> None:
+        """A diff opens while none waits: what was answered before belongs to another turn."""
+        self._answered.clear()
+
+    def answered(self, diff: DiffView, answer: str) -> None:
+        """A diff has its outcome."""
+        self._answered = [*self._answered, Row.of(diff, answer)][-KEPT:]
+
+    def show(self) -> sublime.View:
+        """Open the panel."""
+        if not (view := self.view):
+            view = self._view = self._window.create_output_panel(PANEL)
+            view.settings().update({SETTING: True, "word_wrap": False, "gutter": False, "scroll_past_end": False})
+            self._phantoms = sublime.PhantomSet(view, _LINKS)
+        self._draw()
+        self._window.run_command("show_panel", {"panel": f"output.{PANEL}"})
+        return view
+
+    def changed(self) -> None:
+        """Draw it again, soon and once."""
+        if self.view and not self._is_due:
+            self._is_due = True
+            sublime.set_timeout(self._draw)
+
+    def open_at_caret(self) -> None:
+        """Show the diff in the caret's row."""
+        if (view := self.view) and len(view.sel()):
+            row = view.rowcol(view.sel()[0].b)[0] - 1
+            if 0 <= row < len(self._rows) and (number := self._rows[row].number) is not None:
+                self._opened(number)
+
+    def close(self) -> None:
+        """Remove the panel."""
+        if self.view and self._window.is_valid():
+            self._window.destroy_output_panel(PANEL)
+
+    def _draw(self) -> None:
+        self._is_due = False
+        if not (view := self.view):
+            return
+        waiting = [Row.of(diff) for diff in self._waiting()]
+        self._rows = [*waiting, *self._answered]
+        text = "\n".join([_title(len(waiting), len(self._rows)), *_lines(self._rows)])
+        if view.substr(sublime.Region(0, view.size())) != text:
+            row = view.rowcol(view.sel()[0].b)[0] if len(view.sel()) else 0
+            view.set_read_only(False)
+            view.run_command("qwen_companion_edit_diff", {"edits": [[0, view.size(), text]]})
+            view.set_read_only(True)
+            view.sel().clear()
+            view.sel().add(view.text_point(max(1, row), 0))
+        if self._phantoms:
+            links = [sublime.Phantom(sublime.Region(0), _links(), sublime.PhantomLayout.BLOCK, self._act)]
+            self._phantoms.update(links if waiting else [])
+
+
+def _title(waiting: int, files: int) -> str:
+    if not files:
+        return "No diff waits."
+    counted = f"{waiting} of {files} file{'s' * (files != 1)} wait{'s' * (waiting == 1)} for an answer"
+    return f"{counted} · open Enter · next F8 · previous Shift+F8" if waiting else "Every file is answered."
+
+
+def _lines(rows: Sequence[Row]) -> list[str]:
+    """The rows as text, in columns."""
+    cells = [
+        (_one_line(row.name), f"+{row.counts.inserted} −{row.counts.deleted}" if row.counts else "", row.state, row.cli)
+        for row in rows
+    ]
+    widths = [max(map(len, column), default=0) for column in zip(*cells, strict=True)]
+    widths[:1] = [min(widths[0], NAME_LENGTH)] if widths else []
+    lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in cells]
+    return [f"  {'  '.join(line)}  {_one_line(row.path)}".rstrip() for line, row in zip(lines, rows, strict=True)]
+
+
+def _one_line(text: str) -> str:
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
+def _links() -> str:
+    accept = '<a class="accept" href="accept_all">✓ Accept the rest</a>'
+    reject = '<a class="reject" href="reject_all">✗ Reject the rest</a>'
+    return f'<body id="qwen-companion-diff-list">{_STYLE}<div>{accept} {reject}</div></body>'

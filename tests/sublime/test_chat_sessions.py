@@ -1,0 +1,161 @@
+"""The list of conversations (issue 5; issue 9, point 15)."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .chat_case import ChatCase, Steps, loaded
+from .companion_case import text_of
+
+
+class TestSessions(ChatCase):
+    def sessions(self, cursor: str = "", **more: Any) -> Steps:
+        """Show the list, whose second conversation is picked by a test."""
+        info = loaded("conversation.sessions").SessionInfo.model_validate
+        first = {"sessionId": "session-1", "displayName": "About cats", "updatedAt": "2026-11-20T10:00:00Z"}
+        second = {"sessionId": "s2", "isWaitingForPermission": True, "clientCount": 2}
+        page = loaded("conversation.sessions").SessionPage
+        self.chats.answers["sessions"] = page((info(first | more), info(second)), cursor)
+        self.window.run_command("qwen_companion_chat_sessions")
+        yield lambda: self.screen.panels
+        self.items = self.screen.panels[-1][0]
+
+    def what(self, caption: str, **more: Any) -> Steps:
+        """Pick what to do with the first conversation."""
+        yield from self.sessions(**more)
+        self.screen.pick("About cats")
+        yield lambda: len(self.screen.panels) == 2
+        self.screen.pick(caption)
+
+    def test_the_list(self) -> Steps:
+        yield from self.sessions()
+        self.assertEqual(
+            [item.trigger for item in self.items], ["New Chat", "Search …", "About cats", "Untitled", "Archive …"]
+        )
+        self.assertEqual(self.items[2].details, "shown here")
+        self.assertTrue(self.items[2].annotation.startswith("2026-11-2"))
+        self.assertEqual(self.items[3].details, "waits for your permission · 2 clients")
+
+    def test_a_new_chat(self) -> Steps:
+        yield from self.sessions()
+        self.screen.pick("New Chat")
+        yield from self.told("begin")
+
+    def test_open(self) -> Steps:
+        yield from self.what("Open")
+        yield from self.told("resume")
+        self.assertEqual(self.chats.of("resume"), [(self.window.id(), "session-1")])
+
+    def test_rename(self) -> Steps:
+        yield from self.what("Rename …")
+        yield lambda: self.screen.inputs
+        caption, text, done = self.screen.inputs[-1]
+        self.assertEqual((caption, text), ("Title:", "About cats"))
+        done("  ")
+        done("About dogs")
+        yield from self.told("rename")
+        self.assertEqual(self.chats.of("rename"), [(self.window.id(), "session-1", "About dogs")])
+
+    def test_export(self) -> Steps:
+        self.chats.answers["export"] = "# All of it\n"
+        yield from self.what("Export …")
+        yield lambda: len(self.screen.panels) == 3
+        self.screen.pick("Markdown")
+        yield lambda: self.window.active_view() != self.view
+        view = self.window.active_view()
+        assert view
+        yield lambda: text_of(view) == "# All of it\n"
+        self.assertEqual(self.chats.of("export"), [(self.window.id(), "session-1", "md", {"is_archived": False})])
+        self.assertTrue(view.is_scratch())
+
+    def test_delete_asks_first(self) -> Steps:
+        for answer in (False, True):
+            self.screen.panels.clear()
+            with patch.object(sublime, "ok_cancel_dialog", lambda *_, answer=answer: answer):
+                yield from self.what("Delete …")
+                yield 100
+            self.assertEqual(len(self.chats.of("delete")), int(answer))
+
+    def test_what_goes_wrong_is_said(self) -> Steps:
+        self.chats.answers["sessions"] = loaded("daemon.errors").UnreachableError("http://x")
+        self.window.run_command("qwen_companion_chat_sessions")
+        yield lambda: self.screen.said("No daemon answers at http://x.")
+
+    def test_the_current_one_is_marked_and_selected(self) -> Steps:
+        selected: list[int] = []
+        show = lambda *_, selected_index=-1, **__: selected.append(selected_index)  # noqa: E731
+        with patch.object(sublime.Window, "show_quick_panel", show):
+            info = loaded("conversation.sessions").SessionInfo.model_validate
+            sessions = (info({"sessionId": "other"}), info({"sessionId": "session-1"}))
+            self.show(self.message("Yes"))
+            self.chats.answers["sessions"] = loaded("conversation.sessions").SessionPage(sessions)
+            self.window.run_command("qwen_companion_chat_sessions")
+            yield lambda: selected
+        self.assertEqual(selected, [3])
+
+    def test_older_ones_are_a_page_further(self) -> Steps:
+        yield from self.sessions(cursor="next")
+        self.assertEqual([item.trigger for item in self.items][-2:], ["Older …", "Archive …"])
+        self.screen.pick("Older …")
+        yield lambda: len(self.screen.panels) == 2
+        self.assertEqual(self.chats.of("sessions")[-1], (self.window.id(), "next", {"is_archived": False}))
+        self.assertNotIn("New Chat", [item.trigger for item in self.screen.panels[-1][0]])
+
+    def test_the_archive(self) -> Steps:
+        yield from self.sessions()
+        info = loaded("conversation.sessions").SessionInfo.model_validate
+        away = info({"sessionId": "away", "displayName": "Old", "isArchived": True})
+        self.chats.answers["sessions"] = loaded("conversation.sessions").SessionPage((away,))
+        self.screen.pick("Archive …")
+        yield lambda: len(self.screen.panels) == 2
+        self.assertEqual(self.chats.of("sessions")[-1], (self.window.id(), "", {"is_archived": True}))
+        self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["Old"])
+        self.screen.pick("Old")
+        yield lambda: len(self.screen.panels) == 3
+        triggers = [item.trigger for item in self.screen.panels[-1][0]]
+        self.assertEqual(triggers, ["Open", "Take Out of the Archive", "Export …", "Delete …"])
+        self.screen.pick("Open")
+        yield from self.told("reopen")
+        self.screen.pick("Take Out of the Archive")
+        yield from self.told("archive")
+        self.assertEqual(self.chats.of("archive"), [(self.window.id(), "away", {"is_archived": False})])
+
+    def test_an_empty_archive_is_said(self) -> Steps:
+        yield from self.sessions()
+        self.chats.answers["sessions"] = loaded("conversation.sessions").SessionPage(())
+        self.screen.pick("Archive …")
+        yield lambda: self.screen.said("The archive is empty.")
+
+    def test_pin_and_archive(self) -> Steps:
+        yield from self.what("Pin")
+        yield lambda: self.screen.said("Pinned.")
+        self.screen.pick("Archive")
+        yield lambda: self.screen.said("Archived.")
+        self.assertEqual(self.chats.of("pin"), [(self.window.id(), "session-1", {"is_pinned": True})])
+        self.assertEqual(self.chats.of("archive"), [(self.window.id(), "session-1", {"is_archived": True})])
+
+    def test_a_pinned_one_is_marked_and_unpinned(self) -> Steps:
+        yield from self.what("Unpin", isPinned=True)
+        self.assertTrue(self.items[2].annotation.startswith("pinned · 2026"))
+        yield lambda: self.screen.said("No longer pinned.")
+
+    def test_a_search(self) -> Steps:
+        listing, info = loaded("conversation.sessions"), loaded("conversation.sessions").SessionInfo.model_validate
+        found = listing.FoundSession(info({"sessionId": "x", "displayName": "Cats"}), "about <cats>")
+        self.chats.answers["search"] = [found]
+        yield from self.sessions()
+        self.screen.pick("Search …")
+        yield lambda: self.screen.inputs
+        search = self.screen.inputs[-1][2]
+        search("  ")
+        search(" cats ")
+        yield lambda: len(self.screen.panels) == 2
+        self.assertEqual(self.chats.of("search"), [(self.window.id(), "cats")])
+        [item] = self.screen.panels[-1][0]
+        self.assertEqual((item.trigger, item.details), ("Cats", "about &lt;cats&gt;"))
+        self.chats.answers["search"] = []
+        search("dogs")
+        yield lambda: self.screen.said("No conversation has these words.")

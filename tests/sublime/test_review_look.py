@@ -1,0 +1,191 @@
+"""What a diff looks like (issue 11, points 9 and 10). docs/pictures shows the same."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .companion_case import Steps, diff_views, loaded, text_of
+from .test_review_changes import CHANGES, FILE, GAPS, LINES, PROPOSAL, ROWS, ChangesCase, without
+
+FILLERS = "qwen_companion.fillers"
+WORDS = "qwen_companion.words"
+REVERTED = "qwen_companion.reverted"
+KEYS = "zy_qwen_companion_keys"
+TOP = "".join(["new one\n", "new two\n", "new three\n", *LINES])
+Flags = sublime.RegionFlags
+
+
+def narrow(columns: int) -> Any:
+    """Have every view be that wide."""
+    return patch.object(sublime.View, "viewport_extent", lambda view: (columns * view.em_width(), 600.0))
+
+
+class TestLook(ChangesCase):
+    """Lines, words, fillers and links."""
+
+    def test_changed_words_are_filled_and_not_boxed(self) -> Steps:
+        """Issue 11 §10: in the colours of the editor's own inline diff."""
+        yield from self.open_changes()
+        for view, kind in ((self.original, "deleted"), (self.proposal, "inserted")):
+            scope, _, flags = self.screen.drawn(view, WORDS)
+            self.assertEqual(scope, f"diff.{kind}.char")
+            self.assertFalse(flags & Flags.DRAW_NO_FILL)
+            self.assertTrue(flags & Flags.DRAW_NO_OUTLINE)
+            scope, icon, flags = self.screen.drawn(view, CHANGES)
+            self.assertEqual((scope, icon), (f"diff.{kind}", "dot"))
+            self.assertFalse(flags & Flags.DRAW_NO_FILL)
+
+    def test_a_colour_scheme_without_backgrounds_for_a_diff_outlines_the_lines(self) -> Steps:
+        """Issue 11 §10: a fill in the colour of a text would hide the words in it."""
+        with patch.object(sublime.View, "style_for_scope", lambda *_: {"foreground": "#00ff00"}):
+            yield from self.open_changes()
+        scope, _, flags = self.screen.drawn(self.proposal, WORDS)
+        self.assertEqual((scope, flags & Flags.DRAW_NO_FILL), ("markup.inserted", Flags.NONE))
+        scope, _, flags = self.screen.drawn(self.proposal, CHANGES)
+        self.assertEqual((scope, flags & Flags.DRAW_NO_FILL), ("markup.inserted", Flags.DRAW_NO_FILL))
+
+    def test_the_editors_own_gutter_marks_say_nothing_beside_ours(self) -> Steps:
+        """Issue 11 §10: they said the same, perhaps a line apart. Its inline diff needs them; ours say nothing then."""
+        yield from self.open_changes()
+        self.assertFalse(self.proposal.settings().get("mini_diff"))
+        self.command("toggle_diff_layout")
+        yield lambda: self.screen.drawn(self.proposal, CHANGES)[1] == ""
+        self.assertTrue(self.proposal.settings().get("mini_diff"))
+        self.assertTrue(self.screen.drawn(self.proposal, CHANGES)[2] & Flags.DRAW_NO_FILL)
+        self.command("toggle_diff_layout")
+        yield lambda: self.screen.drawn(self.proposal, CHANGES)[1] == "dot"
+        self.assertFalse(self.proposal.settings().get("mini_diff"))
+
+    def test_the_line_below_a_deletion_has_neither_a_mark_nor_a_link(self) -> Steps:
+        """Issue 11 §10: the link is on a line of its own kind, in both layouts."""
+        yield from self.open_changes()
+        for fillers in (["↩ restore 2 lines"], ["↩ restore 2 lines"]):
+            [gap] = self.proposal.get_regions(GAPS)
+            self.assertEqual(self.proposal.rowcol(gap.b), (ROWS[2], 0))
+            self.assertTrue(self.screen.drawn(self.proposal, GAPS)[2] & Flags.HIDDEN)
+            yield lambda fillers=fillers: self.screen.phantoms(self.proposal, FILLERS) == fillers
+            self.assertEqual(len(self.screen.annotations(self.proposal)), 2)
+            self.command("toggle_diff_layout")
+            yield 100
+        self.screen.click(self.proposal, self.screen.links(self.proposal)[-1])
+        yield from self.becomes(without(2))
+
+    def test_a_reverted_change_is_outlined(self) -> Steps:
+        """Issue 11 §10: it stays visible, all its lines."""
+        yield from self.open_changes()
+        self.put_caret(ROWS[2])
+        self.command("revert_change")
+        yield lambda: self.proposal.get_regions(REVERTED)
+        [region] = self.proposal.get_regions(REVERTED)
+        self.assertEqual(self.proposal.substr(region), "".join(LINES[29:31]))
+        _, icon, flags = self.screen.drawn(self.proposal, REVERTED)
+        self.assertEqual((icon, flags & Flags.DRAW_NO_OUTLINE), ("circle", Flags.NONE))
+
+    def test_a_link_in_a_narrow_pane_is_one_glyph(self) -> Steps:
+        """Issue 11 §10. A pane that becomes wider has the words."""
+        self.set_limit("sublime_text.diff.view", "WATCH", 20)
+        with narrow(40):
+            yield from self.open_changes()
+            self.assertEqual(self.screen.annotations(self.proposal), ["↩", "↩"])
+            self.assertEqual(self.screen.phantoms(self.proposal, FILLERS), ["↩"])
+            self.screen.click(self.proposal, self.screen.links(self.proposal)[0])
+            yield from self.becomes(without(0))
+            yield lambda: self.screen.restores(self.proposal)
+        yield lambda: self.screen.annotations(self.proposal) == ["↩ revert"]
+
+
+class TestTop(ChangesCase):
+    """What is new or gone above the first line reads as that (issue 11 §10). No phantom can be above it."""
+
+    def test_a_filler_for_lines_above_the_first_one_says_so(self) -> Steps:
+        yield from self.open_changes(TOP)
+        yield lambda: self.screen.phantoms(self.original, FILLERS) == ["↑ 3 new lines above"]
+        self.assertEqual(text_of(self.original), FILE)
+        heights = [
+            [view.text_to_layout(text_of(view).index(f"line {number} is"))[1] for number in (2, 3, 60)]
+            for view in (self.original, self.proposal)
+        ]
+        if self._fillers_are_exact():
+            self.assertEqual(*heights)
+
+    def test_a_link_for_lines_that_were_above_the_first_one_says_so(self) -> Steps:
+        self.file.write_text(f"gone\n{FILE}")
+        yield lambda: text_of(self.view).startswith("gone")
+        yield from self.open_changes(PROPOSAL)
+        yield lambda: len(self.screen.phantoms(self.proposal, FILLERS)) == 2
+        shown = self.screen.phantoms(self.proposal, FILLERS)
+        self.assertEqual(shown, ["↩ restore 1 line above", "↩ restore 2 lines"])
+
+    def _fillers_are_exact(self) -> bool:
+        diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
+        return diff._proposal_marks.are_fillers_exact and diff._original_marks.are_fillers_exact
+
+
+class TestReach(ChangesCase):
+    """Accept, Reject and the place of the caret, wherever one scrolls (issue 11 §9)."""
+
+    def test_the_status_bar_says_which_change_the_caret_is_in_and_names_the_keys(self) -> Steps:
+        yield from self.open_changes()
+        keys = "Accept Ctrl+S · Reject Shift+Esc · Next change F7 · Next diff F8"
+        keys = keys.replace("Ctrl+", "⌘") if sublime.platform() == "osx" else keys
+        for at in range(1, 4):
+            self.command("next_change")
+            yield lambda at=at: self.proposal.get_status(KEYS) == f"Change {at} of 3 · {keys}"
+        self.put_caret(ROWS[1] + 1)
+        yield lambda: self.proposal.get_status(KEYS).startswith("Change 2 of 3 · ")
+        self.put_caret(ROWS[1] + 2)
+        yield lambda: self.proposal.get_status(KEYS).startswith("3 changes · ")
+
+    def test_the_header_keeps_its_links_where_it_does_not_fit(self) -> Steps:
+        """Issue 11 §11: three columns in a group, or a narrow screen."""
+        self.set_limit("sublime_text.diff.view", "WATCH", 20)
+        self.window.set_project_data({"folders": []})
+        header = loaded("sublime_text.diff.header")
+        for columns in (100, 40, 30, 20):
+            with narrow(columns):
+                yield from self.open_changes()
+                shown = self.screen.header(self.proposal)
+                self.assertEqual([shown.count(sign) for sign in "✓✗‹›"], [1, 1, 1, 1])
+                self.assertLessEqual(len(shown) + 10, columns)
+                self.assertEqual("Accept" in shown, columns >= 40)
+                if columns == 40:
+                    yield lambda: "+3 −3" in self.screen.header(self.proposal)
+                self.command("reject_diff")
+                yield from self.closed()
+        contents = header.original_headers("Current file", ["a" * 30, "b" * 30], offers_reload=True)
+        self.assertEqual([header.columns(one) for one in contents], sorted(map(header.columns, contents), reverse=True))
+        self.assertIn("reload", contents[-1])
+
+    def test_a_warning_that_does_not_fit_is_counted_and_said_on_a_click(self) -> Steps:
+        """Issue 11 §11."""
+        with narrow(24):
+            self.view.run_command("append", {"characters": "x"})
+            yield from self.open_changes()
+            yield lambda: "⚠ 1" in self.screen.header(self.original)
+            self.screen.click(self.original, "warnings")
+        self.assertTrue(self.screen.said("open with unsaved edits"))
+
+    def test_the_headers_follow_the_width_of_the_pane(self) -> Steps:
+        """Issue 11 §11: there is no event for it."""
+        self.set_limit("sublime_text.diff.view", "WATCH", 20)
+        yield from self.open_changes()
+        self.assertIn("✓ Accept", self.screen.header(self.proposal))
+        with narrow(24):
+            yield lambda: "Accept" not in self.screen.header(self.proposal)
+        yield lambda: "✓ Accept" in self.screen.header(self.proposal)
+
+    def test_a_hidden_diff_is_not_watched(self) -> Steps:
+        """Issue 11 §8: hidden diffs poll nothing."""
+        self.set_limit("sublime_text.diff.view", "WATCH", 20)
+        yield from self.open_changes()
+        diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
+        self.assertTrue(diff._is_watching)
+        self.select([self.view])
+        yield lambda: not diff._is_watching
+        self.window.focus_view(self.proposal)
+        yield lambda: diff._is_watching
+        self.assertEqual(diff_views(self.window, "proposal"), [self.proposal])
+        self.assertEqual(text_of(self.proposal), PROPOSAL)
