@@ -58,7 +58,7 @@ class SdkAgent(Agent):
         await self._client.session_update(session_id, update_agent_message(text_block("As before.")))
         return LoadSessionResponse(modes=self._modes)
 
-    async def set_session_mode(self, mode_id: str, session_id: str, **fields: Any) -> SetSessionModeResponse:
+    async def set_session_mode(self, session_id: str, mode_id: str, **fields: Any) -> SetSessionModeResponse:
         return SetSessionModeResponse()
 
     async def prompt(self, *args: Any, **fields: Any) -> PromptResponse:
@@ -87,4 +87,5 @@ class SdkAgent(Agent):
 
 
 if __name__ == "__main__":
-    asyncio.run(run_agent(SdkAgent()))
+    made: Any = SdkAgent  # it leaves out the methods that it doesn't offer
+    asyncio.run(run_agent(made()))
