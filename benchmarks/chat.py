@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import statistics
@@ -12,20 +13,21 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-import sublime
-
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import read_envelope
 from companion.conversation.snapshot import Locality
 from tests.unit.fake_daemon import TOKEN
 
-from .daemon import piece
-from .editor import ROOT, Editor
+from .daemon import piece, turn
+from .editor import ROOT, Editor, sublime
 
 ANSWERS = 15
 FRAMES = 100
 CHUNKS = 10_000
+TOOLS = 200
+LOOK = 0.001
+"""Seconds between two looks at the companion's loop."""
 PAUSE = 0.002
 """Seconds between two pieces. That makes 500 a second, more than any model sends."""
 
@@ -84,6 +86,21 @@ class Chat:
         window.run_command("qwen_companion_chat_send", {"text": f"Say {wish}"})
         return f"p{self.prompts}"
 
+    def ask_tools(self, count: int, pause: float) -> None:
+        """Send a prompt that the daemon answers with calls of tools."""
+        self.prompts += 1
+        window = self.view.window()
+        assert window
+        window.run_command("qwen_companion_chat_send", {"text": f"Do {json.dumps({'tools': count, 'pause': pause})}"})
+
+    def resume(self, session: str) -> None:
+        """Show another session."""
+        package = sys.modules["QwenCompanion.companion.sublime_text.package"]
+        window = self.view.window()
+        assert window
+        number = window.id()
+        package.adapter().thread.post(lambda companion: companion.chats.resume(number, session))
+
     def begun(self) -> float:
         """When the daemon began its latest answer, in seconds of the performance counter."""
         return self._read()["begun"]
@@ -122,25 +139,77 @@ def long_answer(chat: Chat, held: Held) -> float:
     return took
 
 
+def tools(chat: Chat, held: Held) -> float:
+    """The UI-thread time of 200 calls of tools in one turn, in ms."""
+    chat.editor.rest(1)
+    before = held.seconds
+    chat.ask_tools(TOOLS, PAUSE)
+    chat.editor.wait(lambda: f"file{TOOLS - 1}.py" in chat.view.substr(sublime.Region(chat.view.size() - 2000, 10**9)))
+    chat.begun()
+    chat.editor.rest(0.5)
+    return (held.seconds - before) * 1000
+
+
+def opened(chat: Chat) -> tuple[float, float, float]:
+    """The ms until the end of a history of 3,000 turns is on the screen, and the longest steps of UI and companion."""
+    gaps = Gaps()
+    chat.editor.rest(0.5)
+    chat.editor.take_stall_ms()
+    gaps.begin()
+    begun = time.perf_counter()
+    chat.resume("long")
+    chat.editor.wait(lambda: "number 2999." in chat.text)
+    took = (time.perf_counter() - begun) * 1000
+    chat.editor.rest(0.3)
+    return took, chat.editor.take_stall_ms(), gaps.end()
+
+
+def scrolled(chat: Chat) -> float:
+    """The longest step of the UI thread, in ms, while the person scrolls up through 10 pages of earlier turns."""
+    chat.editor.rest(0.5)
+    chat.editor.take_stall_ms()
+    window = chat.view.window()
+    assert window
+    for _ in range(10):
+        before = chat.view.size()
+        window.run_command("qwen_companion_chat_earlier")
+        chat.editor.wait(lambda before=before: chat.view.size() > before)
+    return chat.editor.take_stall_ms()
+
+
+class Gaps:
+    """The longest time in which the companion's loop did nothing else."""
+
+    def __init__(self) -> None:
+        self._longest = 0.0
+        self._last = 0.0
+        self._is_over = False
+
+    def begin(self) -> None:
+        """Look every ms from now on."""
+        package = sys.modules["QwenCompanion.companion.sublime_text.package"]
+        package.adapter().thread.post(lambda _: self._look())
+
+    def end(self) -> float:
+        """The longest time, in ms."""
+        self._is_over = True
+        return self._longest * 1000
+
+    def _look(self) -> None:
+        now = time.perf_counter()
+        self._longest = max(self._longest, now - self._last - LOOK if self._last else 0.0)
+        self._last = now
+        if not self._is_over:
+            asyncio.get_running_loop().call_later(LOOK, self._look)
+
+
 def conversation(turns: int) -> Conversation:
     """A conversation of that many turns, each with a thought, an answer with a code block, and a tool call."""
     made = Conversation()
     made.begin("e")
-    number = 0
-    for turn in range(turns):
-        updates: list[dict[str, Any]] = [
-            {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
-            for kind, text in (
-                ("user_message_chunk", "Do it"),
-                ("agent_thought_chunk", "Hm. " * 20),
-                ("agent_message_chunk", "See `src/a.py:3`.\n```py\nx = 1\n```\nDone with it. " * 2),
-            )
-        ]
-        updates.append({"sessionUpdate": "tool_call", "toolCallId": f"t{turn}", "title": "Read", "kind": "read"})
-        events = [{"type": "session_update", "data": {"update": update}} for update in updates]
-        for event in (*events, {"type": "turn_complete", "data": {"stopReason": "end_turn"}}):
-            number += 1
-            made.apply(read_envelope({"id": number, "promptId": f"p{turn}", **event}))
+    events = (event for each in range(turns) for event in turn(each))
+    for number, event in enumerate(events, 1):
+        made.apply(read_envelope({"id": number, **event}))
     return made
 
 
@@ -159,8 +228,7 @@ def frame(turns: int) -> float:
 
 def figures() -> dict[str, float]:
     """The median of 15 first pieces; one answer of 10,000; frames in chats of several lengths."""
-    frames = {f"chat.frame_ms.{turns}": frame(turns) for turns in (10, 200)}
-    frames["chat.frame_ms.3000"] = frame(3000)
+    frames = {"chat.frame_ms.10": frame(10), "chat.frame_ms.200": frame(200), "chat.frame_ms.3000": frame(3000)}
     with tempfile.TemporaryDirectory() as folder:
         editor = Editor(folder)
         chat = Chat(editor, folder)
@@ -171,7 +239,19 @@ def figures() -> dict[str, float]:
             first = [first_chunk(chat) for _ in range(ANSWERS)]
             print(json.dumps({"first": first}), file=sys.stderr)
             ten = long_answer(chat, held)
+            calls = tools(chat, held)
+            begun, step, loop = opened(chat)
+            pages = scrolled(chat)
         finally:
             chat.close()
         editor.leave()
-    return {"chat.first_chunk_ms": statistics.median(first), "chat.10k_chunks_ui_ms": ten} | frames
+    return {
+        "chat.first_chunk_ms": statistics.median(first),
+        "chat.10k_chunks_ui_ms": ten,
+        "chat.tools_200_ui_ms": calls,
+        "chat.open_3000_ms": begun,
+        "chat.open_3000_stall_ms": step,
+        "chat.open_3000_loop_ms": loop,
+        "chat.earlier_stall_ms": pages,
+        **frames,
+    }

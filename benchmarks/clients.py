@@ -108,6 +108,8 @@ class Client:
 
     def finish(self) -> dict[str, Any]:
         """Close what is open, wait for the outcomes that are on their way, and say what was lost."""
+        # The one that was kept may have been silent for longer than the server keeps it.
+        self.connection.close()
         for path in self.proposed:
             if not self.outcomes[path]:
                 arguments = {"filePath": path, "suppressNotification": True}

@@ -26,17 +26,26 @@ from typing import Any
 
 import psutil
 
-from .editor import ROOT, Editor, views
+from .chat import Chat, piece
+from .editor import ROOT, Editor, sublime, views
 
 SELF = "--in-this-process"
 Figures = dict[str, float]
 
-COUNTS = {"sessions": (200, 10_000), "reviews": (60, 5_000), "windows": (20, 500), "reloads": (8, 200)}
+COUNTS = {
+    "sessions": (200, 10_000),
+    "reviews": (60, 5_000),
+    "windows": (20, 500),
+    "chat": (20, 1_000),
+    "reloads": (8, 200),
+}
 """How often each part does its work: in a short run and in a long one."""
 LIMITS = {
     "sessions.kb_each": 1.0,
     "reviews.kb_each": 1.0,
     "windows.kb_each": 20.0,
+    # The chat keeps the text of each turn, and what it was made from.
+    "chat.kb_each": 10.0,
     "reloads.kb_each": 300.0,
     "reloads.lost": 0,
     "reloads.outcomes_missing": 0,
@@ -51,9 +60,11 @@ SHORT = ("kb_each",)
 class Soak:
     """An editor with the package, and what is measured in it."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, name: str) -> None:
         self.folder = folder
         self.editor = Editor(folder)
+        # Its settings must be there when the package is loaded.
+        self.chat = Chat(self.editor, folder) if name == "chat" else None
         self.editor.start()
         self.process = psutil.Process()
         self.pool = ThreadPoolExecutor(4)
@@ -211,6 +222,28 @@ def windows(soak: Soak, count: int) -> Figures:
     return soak.repeat(count, cycle)
 
 
+def chat(soak: Soak, count: int) -> Figures:
+    """Turns of one chat, whose text and questions stay on the screen."""
+    talk = soak.chat
+    assert talk
+
+    def turn(_: int) -> None:
+        begins = f"{talk.ask(3, 0)} begins."
+        soak.run(talk.begun)
+
+        def is_shown() -> bool:
+            end = talk.view.substr(sublime.Region(max(0, talk.view.size() - 500), talk.view.size()))
+            return begins in end and piece(2).strip() in end.partition(begins)[2]
+
+        soak.editor.wait(is_shown)
+
+    try:
+        talk.open()
+        return soak.repeat(count, turn)
+    finally:
+        talk.close()
+
+
 def reloads(soak: Soak, count: int) -> Figures:
     """The package is loaded again and again, while three CLIs send 50 requests a second each."""
     soak.lock()
@@ -270,6 +303,7 @@ PARTS: dict[str, Callable[[Soak, int], Figures]] = {
     "sessions": sessions,
     "reviews": reviews,
     "windows": windows,
+    "chat": chat,
     "reloads": reloads,
 }
 
@@ -310,8 +344,8 @@ def main() -> None:
     if options.inside:
         output, sys.stdout = sys.stdout, sys.stderr
         with tempfile.TemporaryDirectory() as folder:
-            soak = Soak(folder)
             name = options.names[0]
+            soak = Soak(folder, name)
             figures = PARTS[name](soak, COUNTS[name][options.all])
             print(json.dumps({f"{name}.{key}": value for key, value in figures.items()}), file=output, flush=True)
             soak.editor.leave()

@@ -304,8 +304,8 @@ class Companion:
             self._background(self.reviews.look())
             await asyncio.sleep(TICK)
 
-    def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
-        task = asyncio.get_running_loop().create_task(work)
+    def _background(self, work: Coroutine[Any, Any, object], *, at_once: bool = False) -> asyncio.Task[object]:
+        task = asyncio.get_running_loop().create_task(work, eager_start=at_once)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task

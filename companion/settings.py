@@ -152,6 +152,8 @@ TABLE = (
     Setting("daemon.url", _DAEMON.url, is_secret=True),
     Setting("daemon.token", _DAEMON.token, is_secret=True),
     Setting("chat_vim_keys", True),
+    Setting("chat_context", True),
+    Setting("chat_notifications", True),
     Setting("show_status", "always", choices=("always", "connected", "never")),
     Setting("legacy_discovery_files", _DEFAULTS.legacy_discovery_files),
     # Never in a project: it says where code comes from.

@@ -21,6 +21,9 @@ LEVELS: tuple[Level, ...] = ("all", "files", "off")
 """From the one that tells most: names, cursor and selected text; names and cursor; nothing."""
 DEFAULT_EXCLUDE = (".env", "*.pem", "secrets/**")
 
+SHOWN = 10
+"""Globs in a summary."""
+
 _SEPARATOR = re.compile(r"[\\/]")
 _CLASS = re.compile(r"\[(?:!.|[^!])[^\]]*\]")
 
@@ -42,6 +45,13 @@ class Told:
     def has_text(self) -> bool:
         """Whether the selected text is told."""
         return self.level == "all"
+
+    @property
+    def summary(self) -> str:
+        """What is told, in words."""
+        what = {"all": "names, cursor and selected text", "files": "names and cursor, no text", "off": "nothing"}
+        but = ", ".join(map(_short, self.exclude[:SHOWN])) + (", …" if len(self.exclude) > SHOWN else "")
+        return f"{what[self.level]}; never {but}" if but else what[self.level]
 
     def is_excluded(self, path: str, folders: Sequence[str] = ()) -> bool:
         """Whether a file or folder is never named, by its own path or by the one that its links lead to.

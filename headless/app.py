@@ -210,6 +210,7 @@ class Application:
         self.windows.remove(window)
         self.window_order.remove(window)
         window.valid = False
+        self.commands.forget_owner("window", window.id)
         self.focus_changed()
         return True
 
@@ -274,6 +275,7 @@ class Application:
         if self.views.pop(view.id, None) is not None:
             view.detach()
             view.window = None
+            self.commands.forget_owner("text", view.id)
 
     def selection_changed(self, view: ViewState) -> None:
         """on_selection_modified is due, at the latest when the current callback is over."""

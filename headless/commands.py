@@ -42,6 +42,11 @@ class Commands:
         self.text = {name: cls for name, cls in self.text.items() if cls not in classes}
         self._instances = {key: each for key, each in self._instances.items() if type(each) not in classes}
 
+    def forget_owner(self, kind: str, owner_id: int) -> None:
+        """Let go of the commands of a view or a window that is gone."""
+        for key in [key for key in self._instances if key[1] == owner_id and key[0].startswith(f"{kind}:")]:
+            del self._instances[key]
+
     def _instance(self, kind: str, name: str, owner_id: int, cls: type[Any], handle: Any) -> Any:
         key = (f"{kind}:{name}", owner_id)
         if type(self._instances.get(key)) is not cls:

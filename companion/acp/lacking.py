@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NoReturn
 
+from ..conversation.conversation import Oldest
 from ..conversation.failures import MissingFeatureError
 from ..conversation.sessions import Session
 from ..conversation.snapshot import Task
@@ -44,6 +45,26 @@ class Lacking:
     async def go_on(self, session: Session) -> NoReturn:
         """Raises MissingFeatureError: a prompt has to do."""
         raise self._missing("continue a turn")
+
+    async def earlier(self, session: Session, oldest: Oldest) -> NoReturn:
+        """Raises MissingFeatureError: a history comes whole."""
+        raise self._missing("show earlier turns page by page")
+
+    async def sign_in_providers(self) -> NoReturn:
+        """Raises MissingFeatureError."""
+        raise self._missing("be signed in from here: do that with its command in a terminal")
+
+    async def begin_sign_in(self, provider: str) -> NoReturn:
+        """Raises MissingFeatureError."""
+        await self.sign_in_providers()
+
+    async def sign_in(self, identifier: str) -> NoReturn:
+        """Raises MissingFeatureError."""
+        await self.sign_in_providers()
+
+    async def cancel_sign_in(self, identifier: str) -> NoReturn:
+        """Raises MissingFeatureError."""
+        await self.sign_in_providers()
 
     async def rewind_points(self, session: Session) -> NoReturn:
         """Raises MissingFeatureError."""

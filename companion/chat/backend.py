@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
-from ..conversation.conversation import Choices, Cursor, History
+from ..conversation.conversation import Choices, Cursor, History, Oldest
 from ..conversation.events import Envelope
 from ..conversation.sessions import FoundSession, Session, SessionPage
 from ..conversation.snapshot import ContextWindow, Queued, Task
 from ..daemon.past import Rewinding, RewindPoint
+from ..daemon.sign_in import SigningIn
 
 Block = Mapping[str, Any]
 """A part of a prompt: see `prompt`."""
@@ -153,6 +154,10 @@ class Backend(Protocol):
         """Continue the turn that was interrupted. Returns the id of its prompt; None if there is nothing to."""
         ...
 
+    async def earlier(self, session: Session, oldest: Oldest) -> tuple[list[Envelope], bool]:
+        """The page of a conversation before a turn, and whether there are older ones."""
+        ...
+
     async def rewind_points(self, session: Session) -> list[RewindPoint]:
         """The prompts that a session can be rewound to, the oldest first."""
         ...
@@ -177,6 +182,24 @@ class Backend(Protocol):
 
     async def stop_task(self, session: Session, task: Task) -> bool:
         """Stop a task. Returns False if it didn't run any more."""
+        ...
+
+    # Signing in with a code on a web page
+
+    async def sign_in_providers(self) -> list[str]:
+        """The ids of the providers at which one can sign in."""
+        ...
+
+    async def begin_sign_in(self, provider: str) -> SigningIn:
+        """Begin to sign in."""
+        ...
+
+    async def sign_in(self, identifier: str) -> SigningIn:
+        """How far a sign-in is."""
+        ...
+
+    async def cancel_sign_in(self, identifier: str) -> None:
+        """Give a sign-in up."""
         ...
 
     # Files

@@ -27,6 +27,7 @@ from .past import PastOfChats
 from .port import ChatScreen
 from .prompt import Draft
 from .sessions import SessionsOfChats
+from .sign_in import SignInOfChats
 from .window_chat import QUICK_STOP_LIMIT, WindowChat
 from .windows import REACH_LIMIT
 
@@ -36,7 +37,7 @@ FILES_LIMIT = 2.0
 """Seconds for a completion."""
 
 
-class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats):
+class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats, SignInOfChats):
     """The chats of an editor's windows."""
 
     def __init__(self, editor: ChatScreen, reviews: Reviews) -> None:
@@ -158,6 +159,11 @@ class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats):
             await client.switch_mode(session, mode)
 
         self._do(window, switch)
+
+    def show_earlier(self, window: int) -> None:
+        """Show a page of the turns before the first one that is shown."""
+        if chat := self._windows.get(window):
+            chat.show_earlier()
 
     def switch_effort(self, window: int, effort: str) -> None:
         """Switch how long the model thinks."""

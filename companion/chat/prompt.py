@@ -23,6 +23,8 @@ class Excerpt:
     name: str
     """What the person sees, for example "app.py:10-20"."""
     text: str
+    is_automatic: bool = False
+    """Whether it goes without having been added."""
 
 
 @dataclass(frozen=True, slots=True)

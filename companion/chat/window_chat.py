@@ -69,6 +69,7 @@ class WindowChat:
         self._showing: asyncio.Task[object] | None = None
         self._news = asyncio.Event()
         self._answered: set[str] = set()
+        self._fetching: asyncio.Task[object] | None = None
         self._outbox = Outbox(
             lambda: self.reached(SEND_LIMIT),
             lambda: self._conversation,
@@ -305,6 +306,20 @@ class WindowChat:
             self._answered.discard(permission)
             raise
 
+    def show_earlier(self) -> None:
+        """Show a page of the turns before the first one that is shown."""
+        if not (self._fetching and not self._fetching.done()) and not self._conversation.show_earlier():
+            self._fetching = self.background(self._fetch_earlier(self._conversation))
+
+    async def _fetch_earlier(self, conversation: Conversation) -> None:
+        try:
+            client, session = self.connected
+            page, has_more = await client.earlier(session, conversation.oldest)
+        except ChatError as error:
+            self._editor.mention(str(error), self._window)
+            return
+        conversation.prepend(page, has_more=has_more)
+
     def set_choices(self, choices: Choices) -> None:
         """What the session can switch to has changed, of which no event tells."""
         self._conversation.set_choices(choices)
@@ -353,6 +368,7 @@ class WindowChat:
         self._showing = self.background(self._show(self._conversation))
 
     async def _show(self, conversation: Conversation) -> None:
+        conversation.hide_earlier()
         transcript = Transcript()
         transcript.own_clients = self._connection.own_clients
         async for snapshot in snapshots(conversation):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, ClassVar
 
 from . import agent, events
 from .changed import changed_files
-from .events import Envelope
+from .earlier import MOST_TURNS, Raw, page_start
+from .events import Envelope, read_envelope
 from .snapshot import (
     Attachment,
     Choice,
@@ -36,6 +38,8 @@ LONGEST_NOTICE = 300
 """Characters of a message of its own that is shown as a line of the chat."""
 _SPOKEN = {"background_notification_response", "realtime_voice"}
 """Messages of their own that somebody says."""
+_MARKERS = {"background_notification_turn_started"}
+"""Messages of their own that hold nothing but an id."""
 _UNFINISHED = {"running", "interrupted", "failed"}
 START = "start"
 """The key of the turn for what comes before any prompt."""
@@ -58,6 +62,19 @@ class History:
     is_running: bool = False
     """Whether a turn runs."""
     queue: tuple[Queued, ...] = ()
+    before: tuple[Raw, ...] = ()
+    """The events before those, as they came."""
+    has_more: bool = False
+    """Whether the daemon has still older ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Oldest:
+    """The oldest turn that a conversation has, which what is older comes before."""
+
+    prompt: str
+    record: str
+    """What the history on disk calls its beginning; empty if that isn't known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +111,12 @@ class Conversation:
         """What couldn't be read, and was told."""
         self._over: dict[str, None] = {}
         """The latest prompts that are over, those without a turn included."""
+        self._hidden = 0
+        """How many of the first turns aren't shown."""
+        self._before: list[Raw] = []
+        """What the history has before the first turn, as it came."""
+        self._has_more = False
+        """Whether the daemon has something before that."""
 
     # Looking
 
@@ -113,6 +136,7 @@ class Conversation:
             running=next((turn.key for turn in reversed(self._turns.values()) if turn.state == "running"), None),
             last=last.state if last else None,
             changed=len(changed_files([last.show()])) if last and last.state != "running" else 0,
+            has_earlier=bool(self._hidden or self._before or self._has_more),
         )
 
     @property
@@ -136,15 +160,64 @@ class Conversation:
 
     def look(self) -> Snapshot:
         """A snapshot with the turns that have changed since the last one."""
-        changed = tuple(self._turns[key].show() for key in self._dirty if key in self._turns)
+        hidden = set(islice(self._turns, self._hidden))
+        changed = tuple(self._turns[key].show() for key in self._dirty if key in self._turns and key not in hidden)
         self._dirty.clear()
         self._looked = self._revision
-        return Snapshot(self._revision, tuple(self._turns), changed, self.status)
+        return Snapshot(self._revision, tuple(islice(self._turns, self._hidden, None)), changed, self.status)
 
     def look_at_all(self) -> Snapshot:
-        """A snapshot with every turn."""
+        """A snapshot with every turn that isn't hidden."""
         self._dirty = dict.fromkeys(self._turns)
         return self.look()
+
+    # What came earlier
+
+    @property
+    def oldest(self) -> Oldest:
+        """The oldest turn, for the question what came before it."""
+        turn = next(iter(self._turns.values()), None)
+        return Oldest(turn.key, turn.record) if turn else Oldest("", "")
+
+    def hide_earlier(self) -> None:
+        """Show only the last turns of a long conversation."""
+        self._hidden = max(0, len(self._turns) - MOST_TURNS)
+        self._changed()
+
+    def show_earlier(self) -> bool:
+        """Show a page more of what is here. Returns False if only the daemon has more, or nobody has."""
+        if self._hidden:
+            before, self._hidden = self._hidden, max(0, self._hidden - MOST_TURNS)
+            self._dirty.update(dict.fromkeys(islice(self._turns, self._hidden, before)))
+            self._changed()
+        elif self._before:
+            at = page_start(self._before)
+            page = [read_envelope(event) for event in self._before[at:]]
+            del self._before[at:]
+            self.prepend(page, has_more=self._has_more)
+        else:
+            return False
+        return True
+
+    def prepend(self, page: Iterable[Envelope], *, has_more: bool) -> None:
+        """Put what came before the first turn in front of it. `has_more`: whether the daemon has something older."""
+        earlier = Conversation()
+        for envelope in page:
+            earlier._take(envelope)
+        earlier._end_as_seen({}, is_running=False)
+        turns = {key: turn for key, turn in earlier._turns.items() if key not in self._turns}
+        first = next(iter(self._turns), START)
+        torn = earlier._turns.get(first) or next(reversed(turns.values()), None)
+        if torn and (first == START or first in earlier._turns) and (rest := self._turns.get(first)):
+            # The page before began in the middle of a turn.
+            del self._turns[first]
+            torn.join(rest)
+            turns[torn.key] = torn
+        self._turns = turns | self._turns
+        self._hidden += len(turns) if self._hidden else 0
+        self._dirty.update(dict.fromkeys(turns))
+        self._has_more = has_more and bool(turns)
+        self._changed()
 
     # Changing
 
@@ -182,7 +255,7 @@ class Conversation:
         """Apply an event. One that was applied before changes nothing.
 
         Returns:
-            False if events are missing before this one, which isn't applied then.
+            False if something is missing before this one, which isn't applied then: rebuild.
         """
         if envelope.id is not None and self.cursor is not None:
             if envelope.id <= self.cursor.id:
@@ -190,6 +263,10 @@ class Conversation:
             if envelope.id > self.cursor.id + 1:
                 return False
             self.cursor = Cursor(self.cursor.epoch, envelope.id)
+        if isinstance(envelope.event, events.Rewound) and (self._before or self._has_more):
+            # It counts the turns from the first one, which isn't here: all is read again.
+            self._turns.clear()
+            return False
         self._take(envelope)
         return True
 
@@ -206,10 +283,21 @@ class Conversation:
         self.cursor = history.cursor
         is_rewound = any(isinstance(envelope.event, events.Rewound) for envelope in history.envelopes)
         self._end_as_seen({} if is_rewound else before, is_running=history.is_running)
+        self._keep_earlier(before, history)
         self._queue.update({queued.id: queued for queued in history.queue})
         self._dirty = dict.fromkeys(self._turns)
         self.rebuilds += 1
         self._changed()
+
+    def _keep_earlier(self, before: Mapping[str, TurnBuilder], history: History) -> None:
+        """Keep the turns that were there before the first one of a history that isn't whole."""
+        first = next(iter(self._turns), "")
+        kept = {key: before[key] for key in list(before)[: list(before).index(first)]} if first in before else {}
+        if kept:
+            self._turns = kept | self._turns
+        else:
+            self._hidden, self._before, self._has_more = 0, list(history.before), history.has_more
+        self._hidden = min(self._hidden, len(kept))
 
     def interrupt(self) -> None:
         """End what runs, because the session is over. A rebuild comes before any other event."""
@@ -243,7 +331,12 @@ class Conversation:
             self._end(latest, "interrupted" if latest.state == "running" else latest.state, "", latest.error)
 
     def _take(self, envelope: Envelope) -> None:
+        key = envelope.prompt or next(reversed(self._turns), START)
+        was_over = (turn := self._turns.get(key)) is not None and turn.state != "running"
         self._TAKES[type(envelope.event)](self, envelope, envelope.event)
+        if not was_over and (turn := self._turns.get(key)):
+            meta = envelope.event.meta if isinstance(envelope.event, agent.Chunk) else None
+            turn.account(envelope.time, meta)
 
     # Messages
 
@@ -283,12 +376,17 @@ class Conversation:
 
     def _aside(self, envelope: Envelope, speaker: Speaker, text: str, meta: agent.ChunkMeta) -> None:
         """A message of its own: a short one is a line of the chat's, without the raw ids of a task."""
+        if meta.source in _MARKERS:
+            return
         about = meta.background_task
         if speaker == "answer" and meta.source not in _SPOKEN and len(text) <= LONGEST_NOTICE:
             for identifier in (about.get("taskId"), about.get("toolUseId"), about.get("sourceTurnId")):
                 if isinstance(identifier, str) and identifier:
                     text = re.sub(rf"\s*[(\[“\"'`#]*{re.escape(identifier)}[)\]”\"'`]*", "", text)
-            if text.strip():
+            # The daemon says it once when the task ends, and once more when the model is told.
+            told = f"{about.get('taskId', '')} {text.strip()}"
+            if text.strip() and not ("taskId" in about and told in self._noted):
+                self._noted.add(told)
                 self._changing(envelope).note(text.strip(), is_aside=True)
             return
         # The pieces of one message name the same task and turn.
@@ -426,6 +524,8 @@ class Conversation:
             self._end(self._turns[key], "cancelled")
             del self._turns[key]
             self._is_over(key)
+        hidden, self._hidden = self._hidden, min(self._hidden, max(0, len(self._turns) - MOST_TURNS))
+        self._dirty.update(dict.fromkeys(islice(self._turns, self._hidden, hidden)))
         self._set(plan=(), suggestion="")
 
     def _suggested(self, _frame: Envelope, suggestion: events.Suggestion) -> None:

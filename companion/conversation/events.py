@@ -269,14 +269,13 @@ _ASIDE = frozenset({
     "settings_reloaded", "trust_change_requested", "workspace_initialized", "github_setup_completed", "tool_toggled",
     "extensions_changed", "memory_changed", "agent_changed", "mcp_budget_warning", "mcp_child_refused_batch",
     "mcp_server_added", "mcp_server_removed", "mcp_server_changed", "mcp_server_restarted",
-    "mcp_server_restart_refused", "auth_device_flow_throttled", "auth_device_flow_authorized",
-    "auth_device_flow_failed", "auth_device_flow_cancelled", "git_branch_changed", "git_status_changed",
-    "channel_delivery_result",
+    "mcp_server_restart_refused", "auth_device_flow_started", "auth_device_flow_throttled",
+    "auth_device_flow_authorized", "auth_device_flow_failed", "auth_device_flow_cancelled", "git_branch_changed",
+    "git_status_changed", "channel_delivery_result",
 })  # fmt: skip
 """Known to 0.24.4 and of no interest to a conversation."""
 
 _UNSUPPORTED: Mapping[str, str] = {
-    "auth_device_flow_started": "a sign-in: finish it in the terminal of Qwen Code",
     "permission_forbidden": "a vote: the daemon's policy doesn't let this client answer",
 }
 

@@ -132,6 +132,26 @@ class Tool:
 Item = Message | Tool | Notice
 
 
+def duration(seconds: float) -> str:
+    """A time in words, such as "2 min 5 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a turn has taken."""
+
+    seconds: float = 0.0
+    """From its first event to its last one so far; 0 if that isn't known."""
+    read: int = 0
+    """Tokens that the model was given, in all its calls."""
+    written: int = 0
+    """Tokens that it has answered."""
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A prompt and what came of it."""
@@ -146,6 +166,7 @@ class Turn:
     error: str = ""
     cancelling: bool = False
     """Whether somebody has asked it to end."""
+    cost: Cost = Cost()
     began: float | None = None
     """When it began, in seconds since 1970 by the daemon's clock."""
     asks_model: bool = False
@@ -220,8 +241,7 @@ class Task:
     def duration(self) -> str:
         """How long it took, or has been running."""
         seconds = max(0.0, time() - self.began) if self.seconds is None else self.seconds
-        minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+        return duration(seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +310,8 @@ class Status:
     """The state of the last turn."""
     changed: int = 0
     """How many files the last turn has changed, once it is over."""
+    has_earlier: bool = False
+    """Whether there are turns before the first one that is shown."""
 
 
 @dataclass(frozen=True, slots=True)

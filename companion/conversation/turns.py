@@ -9,6 +9,7 @@ from typing import Literal
 from . import agent
 from .snapshot import (
     Attachment,
+    Cost,
     Diff,
     Item,
     Location,
@@ -54,6 +55,9 @@ class TurnBuilder:
     stop_reason: str = ""
     error: str = ""
     cancelling: bool = False
+    record: str = ""
+    """What the history on disk calls its beginning; empty if that isn't known."""
+    cost: Cost = field(default_factory=Cost)
     began: float | None = None
     """When its first event came, in seconds since 1970 by the daemon's clock."""
     has_used_model: bool = False
@@ -81,6 +85,7 @@ class TurnBuilder:
             self.stop_reason,
             self.error,
             self.cancelling,
+            self.cost,
             self.began,
             self.asks_model,
         )
@@ -101,6 +106,22 @@ class TurnBuilder:
         """Take the items of the same turn as it was seen, if there are more of them."""
         if seen.size > self.size:
             self._items, self._tools = seen._items, seen._tools
+
+    def account(self, at: float | None, meta: agent.ChunkMeta | None) -> None:
+        """Take note of when an event was sent, in seconds since 1970, and of what a call of the model has used."""
+        if meta and meta.record_id and not self.record:
+            self.record = meta.record_id
+        if meta and meta.usage:
+            read, written = (_number(meta.usage.get(name)) for name in ("inputTokens", "outputTokens"))
+            self.cost = replace(self.cost, read=self.cost.read + read, written=self.cost.written + written)
+        if at is not None and self.began is not None:
+            self.cost = replace(self.cost, seconds=max(self.cost.seconds, at - self.began))
+
+    def join(self, rest: TurnBuilder) -> None:
+        """Add the rest of the turn, which was read before its beginning."""
+        self._items += [item for item in rest._items if not (isinstance(item, str) and item in self._tools)]
+        self._tools |= rest._tools
+        self.end(rest.state, rest.stop_reason, rest.error)
 
     @property
     def size(self) -> int:
@@ -191,6 +212,10 @@ class TurnBuilder:
         said = _Said(speaker, parent, aside=aside)
         self._items.append(said)
         return said
+
+
+def _number(value: object) -> int:
+    return value if type(value) is int and value > 0 else 0
 
 
 def _merged(tool: Tool, update: agent.ToolUpdate) -> Tool:

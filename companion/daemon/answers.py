@@ -10,7 +10,8 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from ..conversation.agent import Object, Text, Wire
 from ..conversation.conversation import Choices, Cursor, History
-from ..conversation.events import read_envelope
+from ..conversation.earlier import split
+from ..conversation.events import Envelope, read_envelope
 from ..conversation.snapshot import Choice, ContextWindow, Queued
 from .errors import RefusedError
 
@@ -145,22 +146,57 @@ def choices(answer: Mapping[str, Any]) -> Choices:
 
 
 class _Loaded(Wire):
-    compacted_replay: Objects = Field(default_factory=list[dict[str, Any]])
-    live_journal: Objects = Field(default_factory=list[dict[str, Any]])
     last_event_id: int
     event_epoch: str = ""
     has_active_prompt: bool = False
+    history_has_more: Annotated[bool, BeforeValidator(bool)] = False
 
 
-def history(answer: Mapping[str, Any], queue: tuple[Queued, ...]) -> History:
-    """The conversation in an answer of `/load`."""
+def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: bool) -> History:
+    """The conversation in an answer of `/load`. `has_pages`: whether the daemon gives what it leaves out as pages."""
     loaded = read(_Loaded, answer)
+    # Not a part of the model: validating a long list would keep all other threads waiting.
+    settled, journal = objects(answer.get("compactedReplay")), objects(answer.get("liveJournal"))
+    has_more = loaded.history_has_more
+    if has_pages and settled and settled[0].get("type") == "history_truncated":
+        settled, has_more = settled[1:], True
+    before, page = split([*settled, *journal])
     return History(
-        tuple(read_envelope(event) for event in (*loaded.compacted_replay, *loaded.live_journal)),
+        tuple(map(read_envelope, page)),
         Cursor(loaded.event_epoch, loaded.last_event_id),
         loaded.has_active_prompt,
         queue,
+        tuple(before),
+        has_pages and has_more,
     )
+
+
+class _Page(Wire):
+    events: Objects = Field(default_factory=list[dict[str, Any]])
+    has_more: Annotated[bool, BeforeValidator(bool)] = False
+
+
+def page(answer: Mapping[str, Any]) -> tuple[list[Envelope], bool]:
+    """The events of a page of a transcript, and whether there are older ones."""
+    found = read(_Page, answer)
+    return list(map(read_envelope, found.events)), found.has_more
+
+
+class _IndexedTurn(Wire):
+    turn_id: Text = ""
+    prompt_id: Text = ""
+
+
+class _Index(Wire):
+    snapshot: Text = ""
+    start: int = 0
+    turns: tuple[_IndexedTurn, ...] = ()
+
+
+def index(answer: Mapping[str, Any]) -> tuple[str, int, dict[str, str]]:
+    """A page of the index of turns: what names the index, its first turn's number, and the records by their prompts."""
+    found = read(_Index, answer)
+    return found.snapshot, found.start, {turn.prompt_id: turn.turn_id for turn in found.turns}
 
 
 class Pending(Wire):

@@ -29,8 +29,10 @@ from .errors import (
     WorkspaceMismatchError,
 )
 from .listing import Listing
+from .pages import PAGE, PAGES, Pages
 from .past import Past
 from .routes import QUALIFIED, path
+from .sign_in import SignIn
 
 if TYPE_CHECKING:
     from .transport import EventStream
@@ -66,7 +68,7 @@ async def load() -> None:
     await asyncio.to_thread(load)
 
 
-class Client(Background, Listing, Past):
+class Client(Background, Listing, Pages, Past, SignIn):
     """Asks one daemon. Use it with `async with`, or close it."""
 
     async def __aenter__(self) -> Self:
@@ -145,14 +147,14 @@ class Client(Background, Listing, Past):
         return answers.read(Session, answer)
 
     async def load(self, session: Session) -> tuple[Session, History]:
-        """Attach to a session, be it at work, listed or lost, and get its conversation."""
+        """Attach to a session, be it at work, listed or lost, and get its conversation, a long one's end at least."""
         self._need("session_load")
-        answer = await self._transport.json(
-            "POST", path(session, "load"), {"cwd": session.folder}, session, limit=SESSION_LIMIT
-        )
+        has_pages = self.has(PAGES)
+        body = {"cwd": session.folder, "historyPageSize": PAGE if has_pages else None}
+        answer = await self._transport.json("POST", path(session, "load"), body, session, limit=SESSION_LIMIT)
         loaded = answers.read(Session, answer)
-        queue = await self.queue(loaded)
-        return loaded, answers.history(answer, tuple(waiting for waiting, state in queue if state == "queued"))
+        queue = tuple(waiting for waiting, state in await self.queue(loaded) if state == "queued")
+        return loaded, await asyncio.to_thread(answers.history, answer, queue, has_pages=has_pages)
 
     async def detach(self, session: Session) -> None:
         """Detach from a session. The daemon closes an idle one when its last client detaches; its history stays."""

@@ -120,6 +120,15 @@ class BusyError(DaemonError):
         super().__init__(f"The daemon has too much to do: {reason}.")
 
 
+class UpstreamError(DaemonError):
+    """502 `upstream_error`: somebody whom the daemon has asked."""
+
+    remedy = "Look whether it can be reached from the daemon's machine, then try again."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The service that signs you in doesn't answer as it should: {reason}.")
+
+
 class SessionGoneError(DaemonError, failures.SessionGoneError):
     """404 `session_not_found`."""
 

@@ -14,7 +14,15 @@ from .answers import Capabilities, objects
 from .client import Client
 from .errors import DaemonError
 
-ROUTES = ("/workspace/mcp", "/workspace/skills", "/workspace/providers", "/workspace/env", "/workspace/preflight")
+ROUTES = (
+    "/workspace/mcp",
+    "/workspace/skills",
+    "/workspace/providers",
+    "/workspace/env",
+    "/workspace/preflight",
+    "/workspace/trust",
+    "/workspace/permissions",
+)
 NOT_TOLD = "Not told by this daemon."
 
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
@@ -138,12 +146,39 @@ def _checks(answer: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def _trust(answer: Mapping[str, Any]) -> list[str]:
+    state, source = _word(_inner(answer, "effective"), "state"), _word(_inner(answer, "effective"), "source")
+    is_on = answer.get("folderTrustEnabled") is True
+    why = source if is_on else "Qwen Code's setting for trusting folders is off"
+    return [_item("This folder", state or "not told", why)]
+
+
+def _rules(answer: Mapping[str, Any]) -> list[str]:
+    """The rules by what they do, each with whose it is."""
+    lines: list[str] = []
+    for kind, words in (("deny", "Denied"), ("ask", "Asked about"), ("allow", "Allowed")):
+        for owner, whose in (("user", "in your settings"), ("workspace", "in this folder's settings")):
+            rules: object = _inner(_inner(answer, owner), "rules").get(kind)
+            found = cast("list[object]", rules if isinstance(rules, list) else [])
+            lines += (_item(words, " ".join(str(rule).split()), whose) for rule in found)
+    if answer.get("isTrusted") is False:
+        lines.append("- This folder's own rules don't count, since it isn't trusted.")
+    return lines
+
+
+def _inner(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    inner: object = fields.get(name)
+    return cast("Mapping[str, Any]", inner if isinstance(inner, dict) else {})
+
+
 _SECTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], list[str]]], ...] = (
     ("MCP servers", ROUTES[0], _servers),
     ("Skills", ROUTES[1], _skills),
     ("Providers and models", ROUTES[2], _providers),
     ("Environment", ROUTES[3], _environment),
     ("Checks", ROUTES[4], _checks),
+    ("Trust", ROUTES[5], _trust),
+    ("Permission rules", ROUTES[6], _rules),
 )
 
 

@@ -20,6 +20,7 @@ from .errors import (
     TroubleError,
     UnauthorizedError,
     UntrustedWorkspaceError,
+    UpstreamError,
     WorkspaceMismatchError,
 )
 
@@ -46,6 +47,8 @@ def _by_status(status: int, headers: Mapping[str, str], body: Mapping[str, Any],
             return UnauthorizedError(had_token=address.token is not None)
         case HTTPStatus.FORBIDDEN:
             return ForbiddenError(reason)
+        case HTTPStatus.BAD_GATEWAY if code == "upstream_error":
+            return UpstreamError(reason)
         case (
             HTTPStatus.TOO_MANY_REQUESTS
             | HTTPStatus.BAD_GATEWAY

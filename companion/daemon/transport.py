@@ -18,6 +18,7 @@ import httpx2
 from ..conversation.events import Envelope, read_envelope
 from ..conversation.failures import UnsendableError
 from ..conversation.sessions import Session
+from . import long
 from .address import Address
 from .errors import (
     DaemonError,
@@ -42,6 +43,8 @@ SLOWEST = 64 * 1024
 """Bytes of a request that go out in a second, at least."""
 MAX_ANSWER = 64 * 1024 * 1024
 """Bytes of an answer."""
+LONG = 256 * 1024
+"""Bytes of an answer that takes too long to be read on the loop."""
 MAX_SHORT_ANSWER = 1024 * 1024
 """Bytes of a refusal, and of an answer before it is known that a daemon gives it."""
 
@@ -115,7 +118,8 @@ class Transport:
         if not content:
             return {}
         try:
-            answer: object = json.loads(content)
+            is_long = len(content) > LONG
+            answer: object = await asyncio.to_thread(_read_long, content) if is_long else json.loads(content)
         except (ValueError, RecursionError):
             if self.is_known:
                 raise TroubleError(HTTPStatus.OK) from None
@@ -197,6 +201,10 @@ class Transport:
         except httpx2.HTTPError:
             raise StreamLostError("The connection to the daemon has gone.") from None
         return bytes(content)
+
+
+def _read_long(content: bytes) -> object:
+    return long.loads(content.decode("utf-8"))
 
 
 @contextlib.asynccontextmanager

@@ -205,6 +205,8 @@ class App:
             result = await self._tools.call(session, call.name, call.arguments, after.append)
             try:
                 await calls.answer(send, session.identifier, call.identifier, to_json(result))
+                connection: Connection = scope["state"]["connection"]
+                connection.flush()
             finally:
                 for begin in after:
                     begin()
@@ -240,6 +242,7 @@ class App:
             if ended or stream.closed.is_set() or not connection.is_open:
                 return False
             await send({"type": "http.response.body", "body": data, "more_body": True})
+            connection.flush()
             return connection.is_open
 
         async def watch(message: Message) -> None:

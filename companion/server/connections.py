@@ -53,12 +53,12 @@ class _Gathered(asyncio.Transport):
         if not data:
             return
         if not self._pieces:
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
         self._pieces.append(data)
 
     def close(self) -> None:
         """See asyncio.BaseTransport."""
-        self._flush()
+        self.flush()
         self._inner.close()
 
     def abort(self) -> None:
@@ -86,7 +86,8 @@ class _Gathered(asyncio.Transport):
         """See asyncio.ReadTransport."""
         self._inner.resume_reading()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Send what was written in this turn."""
         pieces, self._pieces = self._pieces, []
         if pieces and not self._inner.is_closing():
             self._inner.write(pieces[0] if len(pieces) == 1 else b"".join(pieces))
@@ -142,6 +143,10 @@ class Connection(H11Protocol):
     def is_open(self) -> bool:
         """Whether what is written can still reach the client."""
         return not self.transport.is_closing()
+
+    def flush(self) -> None:
+        """Send what was written in this turn of the loop now, and not at its end."""
+        cast("_Gathered", self.transport).flush()
 
     @property
     def is_writable(self) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
@@ -21,8 +21,11 @@ PING_LIMIT = 2.0
 """Seconds that a CLI has to answer a ping."""
 
 
-Background = Callable[[Coroutine[Any, Any, object]], object]
-"""Runs a coroutine on the loop and logs what it raises."""
+class Background(Protocol):
+    """Runs a coroutine on the loop and logs what it raises."""
+
+    def __call__(self, work: Coroutine[Any, Any, object], *, at_once: bool = False) -> object:
+        """Run it; with `at_once` as far as possible before this returns, otherwise from the loop's next turn on."""
 
 
 class Session:
@@ -96,7 +99,7 @@ class Session:
     def _drain_soon(self) -> None:
         if self._outbox and self._peer and self.stream and not self.stream.closing.is_set() and not self._draining:
             self._draining = True
-            self._background(self._drain())
+            self._background(self._drain(), at_once=True)
 
     async def _drain(self) -> None:
         try:

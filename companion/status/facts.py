@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from ..clis.families import CliFamily
+from ..told import Told
 
 if TYPE_CHECKING:
     from ..clis.processes import RunningCli
@@ -111,6 +112,8 @@ class Served:
     sessions: tuple[ConnectedCli, ...] = ()
     diffs: tuple[str, ...] = ()
     rivals: tuple[Rival, ...] = ()
+    told: Told = field(default_factory=Told)
+    """What a CLI learns by itself of the window's files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,9 @@ async def complete(facts: Facts, servers: Mapping[int, WindowServer]) -> Facts:
     served = dict(facts.served)
     for number, sessions in zip(endpoints, answers, strict=True):
         folders, files, rivals = windows[number]
-        served[number] = Served(ports[number], folders, files, sessions, facts.served[number].diffs, rivals)
+        served[number] = replace(
+            facts.served[number], port=ports[number], folders=folders, files=files, sessions=sessions, rivals=rivals
+        )
     return replace(facts, at=time.time(), served=served, clis=clis, libraries=libraries, remote=remote)
 
 
@@ -45,7 +47,7 @@ def _served(server: WindowServer, reviews: Reviews) -> Served:
     folders = tuple(Folder(path, path, endpoint.folders_since.get(path, 0.0)) for path in endpoint.folders)
     sessions = tuple(_session(session, None) for session in server.sessions)
     diffs = tuple(f"{review.file_path} ({review.owner.cli})" for review in reviews if review.owner.window == number)
-    return Served(endpoint.port, folders, (), sessions, diffs)
+    return Served(endpoint.port, folders, (), sessions, diffs, told=server.settings.told)
 
 
 async def _answers(server: WindowServer) -> tuple[ConnectedCli, ...]:

@@ -41,6 +41,7 @@ def _served(served: Served | None) -> list[str]:
         return ["  not served"]
     rows = [("port", str(served.port))]
     rows += [("folder", folder.path) for folder in served.folders] or [("folder", "none")]
+    rows.append(("told", served.told.summary))
     for file in served.files:
         when = f", written {clock(file.modified)}" if file.modified else ""
         rows.append(("discovery", f"{file.path}: {file.state}{when}"))

@@ -17,12 +17,14 @@ from .bridge import LIMIT, UiBridge
 from .chat import files, vim
 from .chat.agents import Consent
 from .chat.chats import ChatViews
+from .chat.context import context_of
 from .check.run import EditorCheck
 from .check.scratch import CHECK_SETTING, ScratchWindow, close
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
 from .libraries.libraries import Libraries
 from .notices import NOTICES
+from .notify import notify
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.live import LiveReport
@@ -32,7 +34,7 @@ from .windows import Focus, find_window, is_chat, is_code, views_of_file
 if TYPE_CHECKING:
     import asyncio
 
-    from ..chat.prompt import Draft
+    from ..chat.prompt import Draft, Excerpt
     from ..chat.transcript.render import Render
     from ..companion import Companion
     from ..editor import WindowStatus
@@ -79,7 +81,9 @@ class Adapter:
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.chats)),
             lambda agent: self.consent.allows(agent) if agent else self.settings.value("daemon.enabled"),
+            self._chat_context,
         )
+        self.chats.notify = lambda text: notify(text) if self.settings.value("chat_notifications") else None
         self.chats.is_starting = lambda: self.is_starting
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
@@ -152,6 +156,11 @@ class Adapter:
         live.close()
         if self.reports.get(live.view.id()) is live:
             del self.reports[live.view.id()]
+
+    def _chat_context(self, window: sublime.Window) -> Excerpt | None:
+        """What goes with a prompt of a window's chat by itself."""
+        view = self.focus.last_code(window) if self.settings.value("chat_context") else None
+        return context_of(view, self.settings.told(window))
 
     def refusal(self, window: sublime.Window, paths: Sequence[str]) -> str | None:
         """A sentence about the first path that no CLI and no chat may be told of; None if all may be named."""

@@ -21,6 +21,7 @@ PICTURES = PROJECT / "docs" / "pictures"
 EXAMPLE = PROJECT / "docs" / "example"
 SIZE = (1400, 560)
 CHAT_SIZE = (1400, 760)
+TURN_SIZE = (1400, 700)
 CHANGES = "qwen_companion.changes"
 SCALE = 2
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -69,6 +70,15 @@ def total(order):
 def cheapest():
     return min(PRICES, key=PRICES.get)
 '''
+SHELF = "\n\ndef shelf_{0}():\n    found = [title for title in PRICES if len(title) == {0}]\n    return sorted(found)\n"
+SHELVES = "from prices import PRICES\n" + "".join(map(SHELF.format, range(1, 12)))
+NEW_SHELVES = (
+    SHELVES.replace("== 3]", "<= 3]")
+    .replace("== 5]\n", "== 5]\n    print(found)\n    print(len(found))\n")
+    .replace("len(title) == 6]\n    return sorted(found)", "title.endswith('6')]\n    return sorted(found, key=len)")
+    .replace(SHELF.format(7), "")
+    .replace("== 9]", ">= 9]")
+)
 QUESTION = "What does total() do with a title that we do not sell?"
 THOUGHTS = ("The sum of prices[title] * copies. ", "For a title that is missing the price is undefined, ", "so NaN.")
 ANSWER = """It gives `NaN`: `prices[title]` is `undefined` then, and a number times `undefined` is not a number. \
@@ -138,6 +148,37 @@ def diffs() -> None:
         home.remove()
 
 
+def scrolled() -> None:
+    """Open the diffs of three files, scroll into one and revert a change of it, and take a picture with their list."""
+    home = Home.make()
+    texts = {"prices.py": (BEFORE, AFTER), "shelves.py": (SHELVES, NEW_SHELVES), "stock.py": ("", "STOCK = {}\n")}
+    for name, (before, _) in texts.items():
+        if before:
+            (home.workspace / name).write_text(before, encoding="utf-8")
+    editor = Editor(home, [home.workspace])
+    try:
+        editor.open_file(home.workspace / "prices.py")
+        window = editor.state()["windows"][0]["id"]
+        with connect(editor.lock()) as client:
+            for name, (_, after) in texts.items():
+                client.call("openDiff", filePath=str(home.workspace / name), newContent=after)
+                editor.wait_diff(home.workspace / name)
+            for _ in range(2):
+                editor.do("command", name="qwen_companion_go_to_diff", window=window)
+            proposal = editor.wait_diff(home.workspace / "shelves.py")
+            editor.wait("marks", lambda: editor.view(proposal["id"])["annotations"])
+            for name in ("next", "next", "revert", "next"):
+                editor.do("command", name=f"qwen_companion_{name}_change", view=proposal["id"])
+            editor.wait("reverted", lambda: "restore" in str(editor.view(proposal["id"])["annotations"]))
+            editor.do("command", name="qwen_companion_diff_list", window=window)
+            editor.do("command", name="qwen_companion_go_to_diff", window=window)
+            editor.wait("status", lambda: "3 diffs" in str(editor.view(proposal["id"])["status"]))
+            shoot(editor, window, "diff-scrolled", TURN_SIZE)
+    finally:
+        editor.kill()
+        home.remove()
+
+
 def chat() -> None:
     """Send two prompts about docs/example, and take pictures of the answer and of the permission request."""
     room = Room(NEWEST_QWEN, managed=True)
@@ -174,6 +215,7 @@ def main() -> None:
     """Take all pictures."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     diffs()
+    scrolled()
     chat()
 
 

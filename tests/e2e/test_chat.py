@@ -342,7 +342,14 @@ def test_the_page_about_the_daemon_says_where_everything_is(room: Room, chat: Ch
         "whole page", lambda: next((view for view in chat.state["views"] if "## Checks" in view["text"]), None)
     )
     assert page
-    for words in ("Host: this computer", f"Qwen Code: {room.daemons.version}", "## MCP servers", "Scripted (current)"):
+    for words in (
+        "Host: this computer",
+        f"Qwen Code: {room.daemons.version}",
+        "## MCP servers",
+        "Scripted (current)",
+        "## Trust\n\n- This folder: trusted, Qwen Code's setting for trusting folders is off\n",
+        "## Permission rules\n\nNone.\n",
+    ):
         assert words in page["text"]
     assert str(room.home.workspace) in page["text"]
     chat.editor.do("close_view", view=page["id"])

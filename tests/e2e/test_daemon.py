@@ -23,6 +23,7 @@ from companion.daemon.client import Client, Scope
 from companion.daemon.errors import (
     AlreadyAnsweredError,
     MissingFeatureError,
+    RefusedError,
     UnauthorizedError,
     UnreachableError,
     WorkspaceMismatchError,
@@ -310,6 +311,18 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(served: Served
             ended = await until(lambda: here.conversation.status.connection.state == "ended")
             assert ended
             assert session.id not in {each.id for each in (await here.client.sessions(session.folder)).sessions}
+
+    run(test())
+
+
+def test_one_can_sign_in_at_the_providers_that_the_daemon_names(served: Served):
+    """Issue 9, point 16. The sign-in itself needs a provider: tests/unit has it."""
+
+    async def test() -> None:
+        async with served.talk() as here:
+            assert await here.client.sign_in_providers() == ["qwen-oauth"]
+            with pytest.raises(RefusedError, match=r"device_flow|Device-flow"):
+                await here.client.sign_in("none")
 
     run(test())
 

@@ -1,4 +1,4 @@
-"""Runs the mutants of `server.py`, or those whose file or text contains one of the arguments."""
+"""Runs the mutants of `server.py` and `review.py`, or those whose file or text contains one of the arguments."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from server import MUTANTS, Mutant
+import review
+import server
+from mutant import Mutant
 
+MUTANTS = [*server.MUTANTS, *review.MUTANTS]
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = ("companion", "headless", "tests/unit", "tests/conftest.py", "tests/listening.py", "pyproject.toml")
-LIMIT = 120
+NEEDED = ("companion", "headless", "tests/unit", "tests/sublime", "tests/conftest.py", "tests/listening.py")
+LIMIT = 300
 """Seconds for the tests of one mutant; one that makes them wait for ever is noticed too."""
 
 
 def copy_to(folder: Path) -> None:
     """Copy what the tests need."""
-    for name in NEEDED:
+    files = [path.name for path in ROOT.iterdir() if path.is_file()]
+    for name in (*NEEDED, *files):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -31,13 +35,25 @@ def copy_to(folder: Path) -> None:
 
 def passes(folder: Path, tests: tuple[str, ...]) -> bool:
     """Whether these tests pass."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    in_editor = [test for test in tests if test.startswith("tests/sublime/")]
+    others = [test for test in tests if test not in in_editor]
+    commands = [["pytest", "-x", "-q", "-p", "no:cacheprovider", *others]] if others else []
+    for test in in_editor:
+        path, _, name = test.partition("::")
+        where = ["--package", ".", "--name", "QwenCompanion", "--tests", "tests/sublime", "--pattern", Path(path).name]
+        commands.append(["headless.unittesting", "--failfast", *where, *(["-k", name] if name else [])])
+    return all(run_tests(folder, command) for command in commands)
+
+
+def run_tests(folder: Path, arguments: list[str]) -> bool:
+    """Whether the tests of one runner pass."""
+    command = [sys.executable, "-m", *arguments]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT, check=False)
     except subprocess.TimeoutExpired:
         return False
     if done.returncode not in (0, 1, 3):  # 3: a test took too long
-        sys.exit(f"The tests {' '.join(tests)} could not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        sys.exit(f"The tests {' '.join(arguments)} could not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.returncode == 0
 
 
@@ -64,8 +80,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         copy_to(folder)
-        if not passes(folder, tuple(sorted({test for one in chosen for test in one.tests}))):
-            sys.exit("The tests fail without any mutant.")
+        for test in sorted({test for one in chosen for test in one.tests}):
+            if not passes(folder, (test,)):
+                sys.exit(f"{test} fails without any mutant.")
         for number, mutant in enumerate(chosen, 1):
             started = time.monotonic()
             noticed = is_noticed(folder, mutant)

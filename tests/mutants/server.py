@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One mistake: in `file`, below `companion/`, `old` becomes `new`. `old` must be there exactly once."""
-
-    what: str
-    file: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
-    reason: str = ""
-    """Why it may survive."""
-
+from mutant import Mutant
 
 GUARD = ("tests/unit/test_guard.py",)
 SESSIONS = ("tests/unit/test_sessions.py",)

@@ -162,7 +162,8 @@ class Editor(LineProcess):
         return self.wait(text, lambda: next((line for line in self.console() if text in line), None), timeout) or ""
 
     def control(self, command: str, **arguments: Any) -> None:
-        """Have Package Control do something, once its start is over."""
+        """Have Package Control do something, once its start is over: its clean-up installs libraries too."""
+        self.wait_console("Package Control has cleaned up", 2 * INSTALL_LIMIT)
         self.do("command", name=command, args=arguments)
 
     def install(self) -> None:

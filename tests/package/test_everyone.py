@@ -32,11 +32,15 @@ COMMANDS = {
     "detach": "qwen_companion_chat_links",
     "copy": "qwen_companion_chat_links",
     "tasks": "qwen_companion_chat_tasks",
+    "changes": "qwen_companion_chat_changes",
+    "show_earlier": "qwen_companion_chat_earlier",
     "insert": "qwen_companion_chat_links",
 }
 """The command that does what a link does, by the beginning of its target."""
 BY_KEY = {"open": "qwen_companion_chat_follow", "suggestion": "qwen_companion_chat_suggestion"}
 """Those that a key does where the caret is."""
+BY_THE_EDITOR = {"to_end"}
+"""Those that a key of the editor does."""
 
 
 def adapter(root: Path) -> str:
@@ -55,7 +59,7 @@ def test_every_link_has_a_command_in_the_palette_or_a_key(root: Path) -> None:
         r'popup\(.*, "(\w+)"\)',
     )
     targets = {target for way in ways for target in re.findall(way, source)}
-    assert targets == {*COMMANDS, *BY_KEY}
+    assert targets == {*COMMANDS, *BY_KEY, *BY_THE_EDITOR}
     palette = {each["command"] for each in jsonc.loads((root / "Default.sublime-commands").read_text("utf-8"))}
     assert set(COMMANDS.values()) <= palette
     assert "qwen_companion_status_remedy" in palette
@@ -72,4 +76,4 @@ def test_every_target_that_is_handled_is_one_of_those(root: Path) -> None:
         for line in re.findall(r"^\s+case (\".*?):$", body, re.MULTILINE)
         for each in re.findall(r'"(\w+)"', line.partition(" if ")[0])
     }
-    assert {*COMMANDS} - {"accept_all", "reject_all"} <= handled <= {*COMMANDS, *BY_KEY}
+    assert {*COMMANDS} - {"accept_all", "reject_all"} <= handled <= {*COMMANDS, *BY_KEY, *BY_THE_EDITOR}

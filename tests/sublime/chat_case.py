@@ -50,6 +50,8 @@ class ChatCase(CompanionCase):
         self.chats = Recorder()
         yield from self.on_companion(self._replace)
         self.set_setting("daemon.enabled", True)
+        # Of no interest to the other tests, in which a file is open.
+        self.set_setting("chat_context", False)
         self.view_values, self.renders, self.prompts = (
             loaded("conversation.snapshot"),
             loaded("chat.transcript.render"),

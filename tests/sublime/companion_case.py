@@ -121,6 +121,12 @@ class CompanionCase(DeferrableTestCase):
         patcher.start()
         self.addCleanup(patcher.stop)
 
+    def know(self, **answers: bool) -> None:
+        """Have these answers of Check Editor and no others until the test is over."""
+        facts = loaded("sublime_text.editor_facts").EDITOR
+        self.addCleanup(facts.keep, {})
+        facts.keep(answers)
+
     def set_setting(self, name: str, value: Any) -> None:
         """Have another setting of the package until the test is over."""
         settings = sublime.load_settings("QwenCompanion.sublime-settings")

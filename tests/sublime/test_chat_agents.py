@@ -75,7 +75,7 @@ class TestPicking(AgentCase):
         self.window.run_command("qwen_companion_chat")
         yield self.opened
         self.assertEqual((len(self.screen.panels), len(self.asked)), (1, 1))
-        self.assertEqual(self.opened().agent, "Own")
+        self.assertEqual(self.opened().agent_key, "Own")
 
     def test_nothing_is_started_without_a_yes(self) -> Steps:
         self.says_yes = False
@@ -116,7 +116,7 @@ class TestPicking(AgentCase):
         self.screen.pick("Other")
         yield lambda: len(self.chats.of("open")) == 2
         self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(self.folder), {"agent": "Other"}))
-        self.assertEqual(self.opened().agent, "Other")
+        self.assertEqual(self.opened().agent_key, "Other")
         yield from self.panel("qwen_companion_chat_with")
         self.screen.pick("Other")
         yield from self.told("begin")

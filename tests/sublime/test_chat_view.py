@@ -337,3 +337,91 @@ class TestLinksWithoutTheMouse(ChatCase):
         self.screen.pick("remove")
         yield from self.told("dequeue")
         self.assertEqual(self.chats.of("dequeue"), [(self.window.id(), 'q"1&')])
+
+
+class TestEarlier(ChatCase):
+    """A long conversation (issue 12, points 9 and 14)."""
+
+    def turns(self, first: int, end: int, *, has_earlier: bool = False, more: str = "") -> Any:
+        """Show turns that are numbered, the last one with more text."""
+        values = self.view_values
+        turns = [
+            values.Turn(f"p{at}", "done", (self.message(f"Q {at}", "user"), self.message(f"answer {at}\n\n" * 40)))
+            for at in range(first, end)
+        ]
+        if more:
+            last = turns[-1]
+            turns[-1] = replace(last, items=(*last.items[:-1], self.message(last.items[-1].text + more)))
+        order = tuple(turn.key for turn in turns)
+        status = values.Status(connection=values.ConnectionStatus("live"), has_earlier=has_earlier)
+        render = self.transcript.update(values.Snapshot(1, order, tuple(turns), status), self.locality(), "session-1")
+        self.assertTrue(self.adapter.chats.show(self.window.id(), render))
+        return render
+
+    def line_at_top(self) -> str:
+        return self.view.substr(self.view.line(self.view.visible_region().begin() + 1))
+
+    def test_what_the_person_reads_stays_where_it_is_when_earlier_turns_come_in_above(self) -> Steps:
+        self.turns(5, 8, has_earlier=True)
+        at = self.view.find("answer 6", 0).begin()
+        self.view.set_viewport_position((0.0, self.view.text_to_layout(at)[1]), False)
+        yield lambda: self.line_at_top().startswith("answer 6")
+        before = self.view.text_to_layout(at)[1] - self.view.viewport_position()[1]
+        self.turns(0, 8)
+        moved = self.view.find("answer 6", 0).begin()
+        self.assertGreater(moved, at)
+        yield lambda: self.view.text_to_layout(moved)[1] - self.view.viewport_position()[1] == before
+        self.assertIn("Q 0", self.shown)
+
+    def test_scrolling_up_to_the_first_turn_asks_for_earlier_ones_once(self) -> Steps:
+        self.turns(5, 8, has_earlier=True)
+        yield 600
+        self.assertEqual(self.chats.of("show_earlier"), [])
+        self.view.set_viewport_position((0.0, 0.0), False)
+        yield from self.told("show_earlier")
+        yield 600
+        self.assertEqual(len(self.chats.of("show_earlier")), 1)
+        self.turns(3, 8, has_earlier=True)
+        self.view.set_viewport_position((0.0, 0.0), False)
+        yield {"condition": lambda: len(self.chats.of("show_earlier")) == 2, "timeout": 20_000}
+
+    def test_earlier_turns_can_be_asked_for_without_the_mouse(self) -> Steps:
+        self.turns(5, 8, has_earlier=True)
+        self.assertIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.links(self.chat)])
+        self.window.run_command("qwen_companion_chat_earlier")
+        yield from self.told("show_earlier")
+        self.turns(0, 8)
+        self.assertNotIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.links(self.chat)])
+
+    def test_links_and_codes_stay_with_their_text_when_earlier_turns_come_in_above(self) -> Steps:
+        values = self.view_values
+        turns = [
+            values.Turn(f"p{at}", "done", (self.message(f"See src/a{at}.py:3.\n\n```py\nx = {at}\n```\nEnd."),))
+            for at in range(150)
+        ]
+        status = values.Status(connection=values.ConnectionStatus("live"))
+        for first in (149, 140, 60, 59, 0):
+            order = tuple(turn.key for turn in turns[first:])
+            snapshot = values.Snapshot(1, order, tuple(turns[first:]), status)
+            self.assertTrue(
+                self.adapter.chats.show(self.window.id(), self.transcript.update(snapshot, self.locality(), "s"))
+            )
+            keys = ["qwen_companion.chat_links", *(f"qwen_companion.chat_links.{number}" for number in range(1, 10))]
+            linked = [self.view.substr(region) for key in keys for region in self.view.get_regions(key)]
+            self.assertEqual(sorted(linked), sorted(f"src/a{at}.py:3" for at in range(first, 150)))
+            for at in (first, 149):
+                self.assertEqual(self.chat.code_text(f"p{at}/0/0"), f"x = {at}")
+        yield 1
+
+    def test_new_text_below_is_told_until_it_is_seen(self) -> Steps:
+        below = "qwen_companion.chat_below"
+        self.turns(0, 3)
+        self.view.set_viewport_position((0.0, 100.0), False)
+        yield lambda: self.view.viewport_position()[1] == 100
+        self.assertEqual(self.view.get_regions(below), [])
+        self.turns(0, 3, more="something new\n\n" * 3)
+        yield lambda: self.view.get_regions(below)
+        self.assertTrue(self.view.visible_region().contains(self.view.get_regions(below)[0]))
+        self.screen.click(self.view, "to_end")
+        yield {"condition": lambda: not self.view.get_regions(below), "timeout": 20_000}
+        self.assertGreaterEqual(self.view.visible_region().end(), self.chat.text.length)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,22 +29,18 @@ def review(**more: Any) -> Any:
     return SimpleNamespace(**about | {"is_editable": False} | more)
 
 
-def option(kind: str) -> Any:
-    return SimpleNamespace(id=kind, name=f"Name of {kind}", kind=kind)
-
-
 def pages() -> list[str]:
     """Everything that has colours: headers of diffs, the chat's bar and questions."""
-    options = [option(kind) for kind in ("allow_once", "allow_always", "reject_once", "reject_always")]
-    permission = SimpleNamespace(id="p", options=options, questions=())
+    values = loaded("conversation.snapshot")
+    kinds = ("allow_once", "allow_always", "reject_once", "reject_always")
+    options = tuple(values.Option(kind, f"Name of {kind}", kind) for kind in kinds)
+    permission = values.Permission("p", "turn", "tool", "Run it?", "execute", options)
     asks = SimpleNamespace(permission=permission)
-    asked = SimpleNamespace(permission=SimpleNamespace(id="p", options=options, questions=("Which?",)))
-    status: dict[str, Any] = {"models": (), "model": "m", "modes": (), "mode": "default", "window": None}
-    status |= {"efforts": (), "effort": "", "tasks": ()}
-    status |= {"connection": SimpleNamespace(state="live"), "queue": (SimpleNamespace(id="q", text="later"),)}
-    where = SimpleNamespace(is_known=True, host="this computer")
+    asked = SimpleNamespace(permission=replace(permission, questions=("Which?",)))
+    status = values.Status(values.ConnectionStatus("live"), model="m", queue=(values.Queued("q", "later"),))
+    where = values.Locality("this computer")
     bars = [
-        SimpleNamespace(status=SimpleNamespace(**status, running=running, last=last), locality=where, unsent=())
+        SimpleNamespace(status=replace(status, running=running, last=last), locality=where, unsent=())
         for running, last in (("turn", None), (None, "interrupted"), (None, "failed"))
     ]
     header, html = loaded("sublime_text.diff.header"), loaded("sublime_text.chat.html")

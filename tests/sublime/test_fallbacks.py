@@ -14,14 +14,9 @@ from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
 from .test_review_changes import FILE, PROPOSAL, ChangesCase
 
 FILLERS = "qwen_companion.fillers"
+LINK = "↩ restore 2 lines"
+GONE_WITH_LINK = f"line 30 is hereline 31 is here{LINK}"
 PANEL = "output.companion_fallbacks"
-
-
-def know(test: CompanionCase, **answers: bool) -> None:
-    """Have these answers of a check and no others until the test is over."""
-    facts = loaded("sublime_text.editor_facts").EDITOR
-    test.addCleanup(facts.keep, {})
-    facts.keep(answers)
 
 
 class TestFocus(CompanionCase):
@@ -58,10 +53,10 @@ class TestFocus(CompanionCase):
         asked: list[sublime.View] = []
         self.replaced("focus_view", lambda _, view: asked.append(view))
         self.focus.give(self.window, self.view)
-        know(self, focus_stays_in_window=False)
+        self.know(focus_stays_in_window=False)
         self.focus.give(self.window, self.view)
         self.assertEqual(asked, [])
-        know(self, focus_stays_in_window=True)
+        self.know(focus_stays_in_window=True)
         self.focus.give(self.window, self.view)
         self.assertEqual(asked, [self.view])
         yield 0
@@ -70,14 +65,14 @@ class TestFocus(CompanionCase):
         yield from self.show_panel()
         self.replaced("focus_view", lambda *_: None)
         waits = lambda: self.window.id() in self.focus._awaited  # noqa: E731
-        know(self, panel_gets_focus=True)
+        self.know(panel_gets_focus=True)
         self.focus.give(self.window, self.panel)
         self.assertFalse(waits())
-        know(self, panel_gets_focus=False)
+        self.know(panel_gets_focus=False)
         self.focus.give(self.window, self.panel)
         self.assertTrue(waits())
         yield lambda: not waits()
-        know(self)
+        self.know()
         self.focus.give(self.window, self.panel)
         self.assertTrue(waits())
         yield lambda: not waits()
@@ -88,10 +83,10 @@ class TestFocus(CompanionCase):
         self.replaced("focus_view", lambda _, view: asked.append(view))
         self.replaced("active_panel", lambda _: None)
         self.before.restore()
-        know(self, active_panel=True)
+        self.know(active_panel=True)
         self.before.restore()
         self.assertEqual(asked, [])
-        know(self, active_panel=False)
+        self.know(active_panel=False)
         self.before.restore()
         self.assertEqual(asked, [self.panel])
 
@@ -110,11 +105,11 @@ class TestFocus(CompanionCase):
             self.windows.focus_view(self.window, self.view)
             return len(self.selected())
 
-        know(self, focus_keeps_selection=True)
+        self.know(focus_keeps_selection=True)
         self.assertEqual(left(), 1)
-        know(self, focus_keeps_selection=False)
+        self.know(focus_keeps_selection=False)
         self.assertEqual(left(), 2)
-        know(self)
+        self.know()
         self.assertEqual(left(), 2)
 
     def test_only_one_group_is_named_where_the_others_keep_their_tabs(self) -> Steps:
@@ -130,11 +125,11 @@ class TestFocus(CompanionCase):
             self.windows.show_in_group(self.window, 1, mine)
             return len(asked[0])
 
-        know(self, select_leaves_other_groups=True)
+        self.know(select_leaves_other_groups=True)
         self.assertEqual(named(), 2)
-        know(self, select_leaves_other_groups=False)
+        self.know(select_leaves_other_groups=False)
         self.assertEqual(named(), 3)
-        know(self)
+        self.know()
         self.assertEqual(named(), 3)
 
     def test_the_tabs_of_a_diff_are_selected_alone_where_several_groups_at_once_do_not_work(self) -> Steps:
@@ -154,11 +149,11 @@ class TestFocus(CompanionCase):
             self.windows.show_in_group(self.window, 1, mine)
             return asked, self.window.selected_sheets_in_group(1)
 
-        know(self, select_keeps_groups=True)
+        self.know(select_keeps_groups=True)
         self.assertEqual(shown(), ([2], [other]))
-        know(self, select_keeps_groups=False)
+        self.know(select_keeps_groups=False)
         self.assertEqual(shown(), ([2, 1], mine))
-        know(self)
+        self.know()
         self.assertEqual(shown(), ([2, 1], mine))
 
     def test_a_side_of_a_diff_is_closed_by_the_editor_only_if_that_closes_one_tab(self) -> Steps:
@@ -167,9 +162,9 @@ class TestFocus(CompanionCase):
         listener, ours = loaded("sublime_text.listeners").QwenCompanionListener(), "qwen_companion_close_diff_view"
         told = lambda: listener.on_window_command(self.window, "close", None)  # noqa: E731
         self.assertEqual(told(), (ours, {}))
-        know(self, close_closes_one=False)
+        self.know(close_closes_one=False)
         self.assertEqual(told(), (ours, {}))
-        know(self, close_closes_one=True)
+        self.know(close_closes_one=True)
         self.assertIsNone(told())
 
     def split(self) -> Steps:
@@ -204,17 +199,17 @@ class TestFillers(ChangesCase):
         self.by_height = abs(position() - top) < 1
 
     def test_by_height_if_fillers_are_known_to_be_exact(self) -> Steps:
-        know(self, filler_height=True)
+        self.know(filler_height=True)
         yield from self.scrolls_by_height()
         self.assertTrue(self.by_height)
 
     def test_by_content_if_fillers_are_known_not_to_be_exact(self) -> Steps:
-        know(self, filler_height=False)
+        self.know(filler_height=False)
         yield from self.scrolls_by_height()
         self.assertFalse(self.by_height)
 
     def test_by_content_while_nobody_knows(self) -> Steps:
-        know(self)
+        self.know()
         yield from self.scrolls_by_height()
         self.assertFalse(self.by_height)
 
@@ -225,7 +220,7 @@ class TestFillers(ChangesCase):
             x, y = layout(view, point)
             return x, 2 * y
 
-        know(self, filler_height=True)
+        self.know(filler_height=True)
         with patch.object(sublime.View, "text_to_layout", higher):
             yield from self.open_changes()
             diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
@@ -257,17 +252,17 @@ class TestEcho(ChangesCase):
         self.followed = self.proposal.viewport_position()[1] != 100.0
 
     def test_a_side_that_could_not_go_further_is_followed_where_positions_are_known_to_be_there_at_once(self) -> Steps:
-        know(self, viewport_at_once=True)
+        self.know(viewport_at_once=True)
         yield from self.is_followed()
         self.assertTrue(self.followed)
 
     def test_a_side_that_was_sent_may_be_late_where_positions_are_known_to_lag(self) -> Steps:
-        know(self, viewport_at_once=False)
+        self.know(viewport_at_once=False)
         yield from self.is_followed()
         self.assertFalse(self.followed)
 
     def test_a_side_that_was_sent_may_be_late_while_nobody_knows(self) -> Steps:
-        know(self)
+        self.know()
         yield from self.is_followed()
         self.assertFalse(self.followed)
 
@@ -305,41 +300,39 @@ class TestInline(ChangesCase):
         return self.screen.phantoms(self.proposal, FILLERS)
 
     def test_phantoms_show_the_lines_that_are_gone_after_the_editor_was_asked_a_few_times(self) -> Steps:
-        know(self)
+        self.know()
         yield from self.open_inline()
         yield lambda: len(self.shown) == 2
-        self.assertEqual(sorted(self.shown), ["line 3 is here", "line 30 is hereline 31 is here"])
+        self.assertEqual(sorted(self.shown), ["line 3 is here", GONE_WITH_LINK])
         self.assertGreater(self.toggled, 1)
         self.assertTrue(self.proposal.settings().get("qwen_companion.inline"))
 
     def test_the_editor_is_not_asked_where_its_own_is_known_to_show_nothing(self) -> Steps:
-        know(self, inline_diff_shown=False)
+        self.know(inline_diff_shown=False)
         yield from self.open_inline()
         yield lambda: len(self.shown) == 2
         self.assertEqual(self.toggled, 0)
 
     def test_the_layout_is_not_looked_at_where_the_editors_own_is_known_to_show_all(self) -> Steps:
-        know(self, inline_diff_shown=True)
+        self.know(inline_diff_shown=True)
         yield from self.open_inline()
         self.assertGreater(self.toggled, 0)
-        self.assertEqual((self.inline._look, self.inline.is_own, self.shown), (None, False, []))
+        self.assertEqual((self.inline._look, self.inline.is_own, self.shown), (None, False, [LINK]))
 
     def test_the_phantoms_follow_the_edits_and_go_with_the_inline_layout(self) -> Steps:
-        know(self, inline_diff_shown=False)
+        self.know(inline_diff_shown=False)
         yield from self.open_inline()
         yield lambda: len(self.shown) == 2
         self.put_caret(2)
         self.command("revert_change")
-        yield lambda: self.shown == ["line 30 is hereline 31 is here"]
+        yield lambda: self.shown == [GONE_WITH_LINK]
         self.command("toggle_diff_layout")
-        yield (
-            lambda: diff_views(self.window, "original") and len(self.shown) == 1 and "restore 2 lines" in self.shown[0]
-        )
+        yield (lambda: diff_views(self.window, "original") and self.shown == [LINK])
         self.command("toggle_diff_layout")
-        yield lambda: self.shown == ["line 30 is hereline 31 is here"]
+        yield lambda: self.shown == [GONE_WITH_LINK]
 
     def test_hostile_and_long_lines_are_text_and_cut(self) -> Steps:
-        know(self, inline_diff_shown=False)
+        self.know(inline_diff_shown=False)
         long = [f"<b>&{number}</b>\t{'x' * 2_000}\n" for number in range(300)]
         self.file.write_text("".join(["first\n", *long, "last\n"]))
         yield from self.open_inline("first\nlast\n")
@@ -349,12 +342,12 @@ class TestInline(ChangesCase):
         self.assertLess(len(self.shown[0]), 200 * 600)
 
     def test_what_is_gone_at_the_end_or_the_beginning_is_shown_too(self) -> Steps:
-        know(self)
+        self.know()
         for text, gone in (
             (FILE.partition("\n")[2], "line 1 is here"),
             (FILE[: FILE.index("line 120")], "line 120 is here"),
         ):
             yield from self.open_inline(text)
-            yield lambda gone=gone: self.shown == [gone]
+            yield lambda gone=gone: self.shown == [f"{gone}↩ restore 1 line"]
             self.command("reject_diff")
             yield from self.closed()

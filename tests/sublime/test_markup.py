@@ -17,14 +17,17 @@ PLACES = {
     "diff.marks:SideMarks._add_lines": "test_the_marks_of_a_diff",
     "diff.marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
     "diff.marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
-    "diff.commands:_item": "test_the_list_of_diffs",
-    "diff.diffs:Diffs.reopen": "test_the_list_of_rejected_texts",
+    "panels:changed_file": "test_the_list_of_diffs",
+    "chat.changes:_list": "test_the_list_of_what_a_turn_has_changed",
+    "diff.kept:RejectedTexts.reopen": "test_the_list_of_rejected_texts",
     "diff.listing:DiffList._draw": "test_the_list_that_stays_open",
     "panels:choose": "test_the_choices_of_a_panel",
     "chat.marks:_Phantoms._phantom": "test_the_bar_the_questions_and_the_code_blocks_of_a_chat",
     "chat.chats:show_link": "test_the_popup_over_a_file_name",
     "chat.listener:_completion": "test_a_completion",
+    "chat.sign_in:_SignIn._show": "",
     "status.live:LiveReport._offer": "test_the_remedies_of_the_status_report",
+    "chat.scroll:ScrollWatch._mark": "",
     "check.screen:filler_height": "",
     "check.texts:phantom_moves_at_insertion": "",
 }
@@ -228,6 +231,14 @@ class TestChat(Checks, ChatCase):
             chats.show_link(chat, 0)
         self.is_harmless(f"Open {HOSTILE}", f"{HOSTILE} is on {self.hostile('host')}, in {self.hostile('folder')}")
         self.view.hide_popup()
+        yield 1
+
+    def test_the_list_of_what_a_turn_has_changed(self) -> Steps:
+        changes = loaded("chat.changes")
+        file = changes.ChangedFile(self.hostile("name"), self.hostile("path"), 1, 1, HOSTILE)
+        listing = loaded("sublime_text.chat.changes")
+        listing._list(self.chat, [changes.TurnChanges("a", self.hostile("prompt"), (file,), is_untold=True)] * 2, 0)
+        self.is_harmless(self.hostile("path"), listing.MORE)
         yield 1
 
     def test_a_completion(self) -> Steps:

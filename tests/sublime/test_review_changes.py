@@ -258,6 +258,15 @@ class TestReverting(ChangesCase):
         yield lambda: self.screen.said("no change at the caret")
         self.assertEqual(text_of(self.proposal), PROPOSAL)
 
+    def test_the_line_after_a_selected_line_feed_does_not_count(self) -> Steps:
+        """Issue 11 §2: whole lines are selected up to the beginning of the next one, which may be changed."""
+        yield from self.open_changes()
+        self.proposal.sel().clear()
+        self.proposal.sel().add(sublime.Region(*(self.proposal.text_point(row, 0) for row in (ROWS[1] - 1, ROWS[1]))))
+        self.command("revert_change")
+        yield lambda: self.screen.said("no change at the caret")
+        self.assertEqual(text_of(self.proposal), PROPOSAL)
+
     def test_a_revert_that_an_edit_has_overtaken_is_computed_again(self) -> Steps:
         """Issue 11 §2: the text may change while the edits are computed; the command is not dropped."""
         yield from self.open_changes()
@@ -364,6 +373,18 @@ class TestMarks(ChangesCase):
         self.assertEqual(self.proposal.substr(self.regions()[3]), "typed\n")
         self.proposal.run_command("undo")
         yield lambda: self.rows() == ROWS
+
+    def test_stale_marks_are_not_drawn(self) -> Steps:
+        """Issue 11: marks of a text that has been edited since would be at wrong lines."""
+        yield from self.open_changes()
+        diffs = loaded("sublime_text.package").adapter().diffs
+        review = diffs.find(self.proposal).review
+        stale = loaded("review.marks").marks(FILE, PROPOSAL.replace("line 90 is", "line 90 was"))
+        diffs.show_marks(review, stale, self.proposal.change_count() - 1)
+        yield 100
+        self.assertEqual(self.rows(), ROWS)
+        diffs.show_marks(review, stale, self.proposal.change_count())
+        yield lambda: self.rows() == [*ROWS, 89]
 
     def test_a_diff_that_nobody_edits_is_compared_once(self) -> Steps:
         """Issue 3, figures: filling a view is an edit to the editor only."""
@@ -492,6 +513,7 @@ class TestInline(ChangesCase):
 
     def test_after_an_edit_every_hunk_is_shown_again(self) -> Steps:
         """Issue 9 §5: the editor may show some hunks only, and none with `mini_diff: false` (its issue 4747)."""
+        self.know(inline_diff_shown=True)
         self.set_setting("diff_layout", "inline")
         yield from self._open_inline()
         self.assertIs(self.proposal.settings().get("mini_diff"), True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import sublime
 
-from .companion_case import CompanionCase, Steps, loaded
+from .companion_case import CompanionCase, Steps, loaded, text_of
 
 SECRET = "PASSWORD=hunter2\n"
 
@@ -87,6 +87,12 @@ class TestTold(CompanionCase):
         yield from self.open_view(".env", SECRET)
         yield lambda: not self.cli.active and self.paths() == [str(self.file)]
         self.assertNotIn("hunter2", repr(self.cli.received))
+
+    def test_the_status_report_says_what_is_told(self) -> Steps:
+        self.set_project({"context": "files", "context_exclude": ["*.key"]})
+        self.window.run_command("qwen_companion_status")
+        wanted = "told       names and cursor, no text; never .env, *.pem, secrets/**, *.key"
+        yield lambda: any(wanted in text_of(view) for view in self.window.views())
 
     def test_a_wrong_value_is_told_in_one_sentence_and_is_the_strictest(self) -> Steps:
         yield lambda: self.cli.active

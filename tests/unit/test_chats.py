@@ -1250,7 +1250,8 @@ def test_a_private_daemon_is_started_shown_and_ended_with_the_window(project: Pa
         room.chats.open(1, room.folder)
         await room.live()
         messages = [render.status.connection.message for render in room.editor.renders[1]]
-        assert messages[0] == "Starting `qwen serve` …"
+        # A first render may come before the daemon is looked for.
+        assert next(filter(None, messages)) == "Starting `qwen serve` …"
         assert room.render.locality.is_private
         daemon = room.chats._windows[1].daemon
         assert daemon

@@ -134,7 +134,7 @@ def test_looks_add_up_to_the_conversation(looks: list[int]):
 @pytest.mark.parametrize("answer", HISTORIES)
 def test_the_history_says_the_same_as_the_events(answer: dict[str, Any]):
     conversation = Conversation()
-    conversation.rebuild(history(answer, ()))
+    conversation.rebuild(history(answer, (), has_pages=False))
     assert conversation.cursor == Cursor(answer["eventEpoch"], answer["lastEventId"])
     for shown, live in zip(conversation.turns, WHOLE.turns, strict=False):
         assert shown.key == live.key
@@ -147,7 +147,7 @@ def test_the_history_says_the_same_as_the_events(answer: dict[str, Any]):
 
 def test_the_live_history_is_equal_in_all():
     conversation = Conversation()
-    conversation.rebuild(history(HISTORIES[0], ()))
+    conversation.rebuild(history(HISTORIES[0], (), has_pages=False))
     assert conversation.turns == WHOLE.turns
 
 
@@ -198,7 +198,6 @@ def test_what_names_no_prompt_belongs_to_the_last_turn():
 @pytest.mark.parametrize(
     ("envelope", "notice"),
     [
-        (event("auth_device_flow_started"), "Unsupported: a sign-in: finish it in the terminal of Qwen Code."),
         (update("agent_message_chunk", content={"type": "audio"}), "Unsupported: audio in the answer."),
         (
             event("session_recording_degraded"),
@@ -452,6 +451,16 @@ def test_a_rewind_takes_its_prompt_and_all_later_ones_away_and_commands_do_not_c
     assert [turn.key for turn in other.turns] == [*left, "e"]
 
 
+def test_a_rewind_to_a_prompt_that_is_not_shown_shows_what_is_left():
+    conversation = told([each for number in range(60) for each in asked(f"t{number}")])
+    conversation.hide_earlier()
+    assert conversation.look_at_all().order[0] == "t40"
+    conversation.apply(event("session_rewound", None, promptId="x", targetTurnIndex=30))
+    shown = conversation.look()
+    assert (shown.order[0], shown.order[-1], len(shown.order)) == ("t10", "t29", 20)
+    assert [turn.key for turn in shown.changed] == list(shown.order)
+
+
 def test_a_rewind_is_nothing_where_nothing_was_asked():
     conversation = told([])
     conversation.apply(event("session_rewound", None, promptId="x", targetTurnIndex=0))
@@ -532,3 +541,23 @@ def test_the_history_of_old_daemons_names_no_prompts_but_their_records():
     conversation.rebuild(History(envelopes, Cursor("f", 3)))
     assert [texts(turn) for turn in conversation.turns] == [[("user", "One?"), ("answer", "1")], [("user", "Two?")]]
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
+
+
+def test_the_end_of_a_task_is_told_once_and_its_id_never():
+    def aside(source: str, text: str, **about: Any) -> Envelope:
+        meta = {"qwenDiscreteMessage": True, "source": source, **about}
+        return say(text, None, _meta=meta)
+
+    task = {"backgroundTask": {"taskId": "bg_1", "status": "cancelled"}}
+    conversation = told(
+        [
+            *asked("a"),
+            aside("background_task_completed", "The shell was cancelled.", **task),
+            aside("background_notification_turn_started", "bg_1", backgroundTurn={"taskId": "bg_1"}),
+            aside("background_notification", "The shell was cancelled.", **task),
+            aside("other", "Twice."),
+            aside("other", "Twice."),
+        ]
+    )
+    notices = [item.text for turn in conversation.turns for item in turn.items if isinstance(item, Notice)]
+    assert notices == ["The shell was cancelled.", "Twice.", "Twice."]

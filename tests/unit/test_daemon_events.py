@@ -94,7 +94,7 @@ def test_updates(kind: str, fields: dict[str, Any], model: type):
         ("user_shell_result", {"exitCode": 1}, events.ShellEnded),
         ("followup_suggestion", {"suggestion": "Go on"}, events.Suggestion),
         ("mcp_server_added", {}, events.Aside),
-        ("auth_device_flow_started", {}, agent.Unsupported),
+        ("auth_device_flow_started", {}, events.Aside),
         ("pending_prompt_added", {}, agent.Unsupported),
         ("permission_request", {"requestId": "1"}, agent.Unsupported),
         ("something_new", {"a": 1}, agent.Unknown),

@@ -164,3 +164,33 @@ def test_the_daemon_is_asked_and_what_it_doesnt_have_is_said_so():
         assert TOKEN not in shown
 
     faked(test)
+
+
+TRUST = {"folderTrustEnabled": True, "effective": {"state": "untrusted", "source": "file"}}
+RULES = {
+    "user": {"rules": {"allow": ["Bash(git *)", "Read\nall"], "ask": [], "deny": ["Bash(rm *)"]}},
+    "workspace": {"rules": {"ask": ["Edit"], "allow": 7}},
+    "isTrusted": False,
+}
+
+
+def test_trust_and_permission_rules_are_on_the_page_with_whose_they_are():
+    """Issue 9, point 16."""
+    shown = text(Locality(), "http://x", {"/workspace/trust": TRUST, "/workspace/permissions": RULES})
+    assert "## Trust\n\n- This folder: untrusted, file\n" in shown
+    assert shown.endswith(
+        "## Permission rules\n\n"
+        "- Denied: Bash(rm *), in your settings\n"
+        "- Asked about: Edit, in this folder's settings\n"
+        "- Allowed: Bash(git *), in your settings\n"
+        "- Allowed: Read all, in your settings\n"
+        "- This folder's own rules don't count, since it isn't trusted.\n"
+    )
+
+
+def test_a_setting_that_is_off_and_no_rules_are_said():
+    off = {"folderTrustEnabled": False, "effective": {"state": "trusted", "source": "disabled"}}
+    shown = text(Locality(), "http://x", {"/workspace/trust": off, "/workspace/permissions": {"v": 1}})
+    assert "- This folder: trusted, Qwen Code's setting for trusting folders is off\n" in shown
+    assert shown.endswith("## Permission rules\n\nNone.\n")
+    assert "- This folder: not told, " in text(Locality(), "http://x", {"/workspace/trust": {"effective": 7}})

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, cast
 
@@ -292,8 +292,12 @@ class TestDelivery:
 
     @pytest.fixture
     def session(self) -> sessions.Session:
-        tasks: list[Any] = []
-        session = sessions.Session("id", 1, "Qwen Code", lambda work: tasks.append(asyncio.ensure_future(work)))
+        tasks: list[asyncio.Task[Any]] = []
+
+        def background(work: Coroutine[Any, Any, object], *, at_once: bool = False) -> None:
+            tasks.append(asyncio.get_running_loop().create_task(work, eager_start=at_once))
+
+        session = sessions.Session("id", 1, "Qwen Code", background)
         session.initialized(cast("Any", object()))
         return session
 

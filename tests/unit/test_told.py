@@ -265,6 +265,22 @@ def test_of_two_levels_the_stricter_one_tells_less():
     ]
 
 
+@pytest.mark.parametrize(
+    ("told", "summary"),
+    [
+        (Told(), "names, cursor and selected text; never .env, *.pem, secrets/**"),
+        (Told("files", ("*.a",)), "names and cursor, no text; never *.a"),
+        (Told("off", ()), "nothing"),
+        (
+            Told("all", tuple(map(str, range(12)))),
+            "names, cursor and selected text; never 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …",
+        ),
+    ],
+)
+def test_the_status_report_says_what_is_told(told: Told, summary: str):
+    assert told.summary == summary
+
+
 def test_folders_are_compared_as_the_disk_does(tmp_path: Path):
     folder = tmp_path / "Work"
     folder.mkdir()

@@ -39,7 +39,7 @@ _LONGEST = 2_000
 _OURS = re.compile(
     r"[ \t]*(?:❯\s(?:You|Shell)\s*$|◆\s\S.{0,60}$|\?\s\S.{0,60} asks:"
     r"|[✓✗]\s(?:Allowed|Answered|Cancelled|Not answered|Rejected)\b"
-    r"|—\s(?:Cancelled|Cancelling|Failed|Interrupted|Stopped)\b.* —\s*$)"
+    r"|—\s(?:Cancelled|Cancelling|Failed|Interrupted|Stopped|\d+ (?:s|min|h)|\S+ tokens in)\b.* —\s*$)"
 )
 """Beginnings of the chat's own lines, which an answer has no reason to have; see `Scanner.imitates`."""
 

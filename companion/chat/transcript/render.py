@@ -76,6 +76,15 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """Numbers of marks."""
+
+    folds: int = 0
+    links: int = 0
+    codes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Render:
     """A snapshot of a chat as changes of the text that the render before has left."""
 
@@ -95,3 +104,7 @@ class Render:
     """The session's id, to be resumed after a reload."""
     unsent: tuple[Unsent, ...] = ()
     """Prompts that the conversation doesn't have yet."""
+    top: int = 0
+    """Where the first turn begins. What is shown of earlier turns comes in there."""
+    kept: Kept = Kept()
+    """How many of the first marks are those of the render before, at the same points."""

@@ -13,7 +13,7 @@ from ...conversation.snapshot import Locality, Snapshot, Unsent
 from ...review.changes import Edit
 from . import wording
 from .pieces import Piece
-from .render import MARK, Ask, Code, Fold, Link, Render
+from .render import MARK, Ask, Code, Fold, Kept, Link, Render
 from .turn_text import TurnText
 from .writer import Writer
 
@@ -53,7 +53,18 @@ class Transcript:
         if self._is_new:
             edits = [Edit(0, length, self.text)]
         marks = self._before.of(self._turns, first)
-        render = Render(self._is_new, tuple(edits), self._length, *marks, snapshot.status, locality, session, unsent)
+        render = Render(
+            self._is_new,
+            tuple(_merged(edits)),
+            self._length,
+            *marks,
+            snapshot.status,
+            locality,
+            session,
+            unsent,
+            self._header.length,
+            Kept() if self._is_new else self._before.count,
+        )
         self._is_new = False
         return render
 
@@ -134,6 +145,12 @@ class _Marks:
         self._count = 0
         self._kept = _marks_of(())
 
+    @property
+    def count(self) -> Kept:
+        """How many there are of those that an editor shows one by one."""
+        folds, links, codes, _ = self._kept
+        return Kept(len(folds), len(links), len(codes))
+
     def of(self, turns: list[TurnText], first: int) -> _AllMarks:
         """The marks of all turns, of which those before `first` haven't changed."""
         if first < self._count:
@@ -159,6 +176,21 @@ def _marks_of(turns: Iterable[TurnText]) -> _AllMarks:
 
 def _joined(one: _AllMarks, other: _AllMarks) -> _AllMarks:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]
+
+
+def _merged(edits: Iterable[Edit]) -> Iterator[Edit]:
+    """The edits, with those that insert one text behind the other as one: an editor has a cost for each."""
+    last: Edit | None = None
+    parts: list[str] = []
+    for edit in edits:
+        if last and edit.start == edit.end == last.start + sum(map(len, parts)) and last.start == last.end:
+            parts.append(edit.text)
+            continue
+        if last:
+            yield Edit(last.start, last.end, "".join(parts))
+        last, parts = edit, [edit.text]
+    if last:
+        yield Edit(last.start, last.end, "".join(parts))
 
 
 def _put(piece: Piece, at: int, lead: str, text: str) -> list[Edit]:

@@ -12,7 +12,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from ...conversation.snapshot import Attachment, Diff, Locality, Permission, Status, Step, Tool, Turn, Unsent
+from ...conversation.snapshot import (
+    Attachment,
+    Cost,
+    Diff,
+    Locality,
+    Permission,
+    Status,
+    Step,
+    Tool,
+    Turn,
+    Unsent,
+    duration,
+)
 from ...review.changes import Tally, changes, lines_of, tally
 from .plain import GAP, clean, flat, foreign, presentable, relative, sentence, whole
 from .render import Ask
@@ -262,7 +274,28 @@ def write_shell(writer: Writer, text: str) -> None:
 
 
 def ending(turn: Turn) -> str:
-    """How a turn ended, if not normally, or that it is being cancelled; else empty."""
+    """How a turn ended, if not normally, and what it has taken, or that it is being cancelled; empty if unknown."""
+    how = _how_ended(turn)
+    took = _took(turn.cost) if turn.state != "running" else ""
+    return "\n".join(line for line in (how, f"—{GAP}{took} —" if took else "") if line)
+
+
+def _took(cost: Cost) -> str:
+    """The time and the tokens of a turn."""
+    time = duration(cost.seconds) if cost.seconds >= 1 else ""
+    tokens = f"{amount(cost.read)} tokens in, {amount(cost.written)} out" if cost.read or cost.written else ""
+    return " · ".join(part for part in (time, tokens) if part)
+
+
+def amount(number: int) -> str:
+    """A number of tokens, such as 4.1k."""
+    for step, sign in ((1_000_000, "M"), (1000, "k")):
+        if number >= step:
+            return f"{number / step:.1f}".removesuffix(".0") + sign
+    return str(number)
+
+
+def _how_ended(turn: Turn) -> str:
     match turn.state:
         case "running":
             return f"—{GAP}Cancelling … —" if turn.cancelling else ""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import webbrowser
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sublime
 
 from ...chat.mentions import mentions
-from ...chat.prompt import Draft
+from ...chat.prompt import Draft, Excerpt
 from ...chat.slash import Instead, translated
 from ..panels import NO_ANSWER, STARTING, say
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
 
+SETTLED = 300
+"""Milliseconds after a change of a selection until the bar names it."""
+
 STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
 MOVED = "The button that you clicked has only just come there. Read the question, and click again."
 
@@ -38,12 +42,28 @@ Tell = Callable[[Callable[["Chats"], object]], object]
 class ChatViews:
     """Opens chats, and knows which one a view belongs to. Lives on the UI thread."""
 
-    def __init__(self, focus: Focus, tell: Tell, may_begin: Callable[[str], bool]) -> None:
-        """`may_begin`: whether the person has allowed the chat with an agent, or with the daemon if none is named."""
+    def __init__(
+        self,
+        focus: Focus,
+        tell: Tell,
+        may_begin: Callable[[str], bool],
+        context: Callable[[sublime.Window], Excerpt | None],
+    ) -> None:
+        """`may_begin`: whether the person has allowed the chat with an agent, or with the daemon if none is named.
+
+        `context` gives what goes with a prompt of a window by itself.
+        """
         self._focus = focus
+        self._context = context
         self._tell = tell
         self._may_begin = may_begin
         self._chats: dict[int, ChatView] = {}
+        self._looking: set[int] = set()
+        """The windows in which the active file is looked at soon."""
+        self.is_away = False
+        """Whether another program has the focus, as far as the editor knows."""
+        self.notify: Callable[[str], object] = lambda _: None
+        """Shows a notification of the system."""
         self.is_starting: Callable[[], bool] = lambda: False
         """Whether the companion doesn't answer yet, but will."""
 
@@ -53,10 +73,15 @@ class ChatViews:
         if chat is None or not chat.view.is_valid():
             return False
         known = {ask.permission.id for ask in chat.render.asks} if chat.render else set[str]()
-        chat.show(render)
+        chat.show(render, is_seen=self.is_seen(chat))
+        if ended := chat.take_ended():
+            say(chat.window, ended)
+            self.notify(ended)
         fresh = next((ask.permission for ask in render.asks if ask.permission.id not in known), None)
-        if fresh and not is_visible(chat.view):
-            say(chat.window, f"{chat.agent_title} asks in the chat: {' '.join(fresh.title.split())}")
+        if fresh and not self.is_seen(chat):
+            # What is asked may be private: a notification doesn't tell.
+            self.notify(f"{chat.agent} asks in the chat.")
+            say(chat.window, f"{chat.agent} asks in the chat: {' '.join(fresh.title.split())}")
         return True
 
     def take_back(self, window: int, draft: Draft) -> bool:
@@ -90,7 +115,7 @@ class ChatViews:
 
     def switch(self, chat: ChatView, agent: str) -> None:
         """Have a chat begin a new conversation with another agent, or with the same."""
-        window, folder, is_same = chat.window.id(), chat.folder, chat.agent == agent
+        window, folder, is_same = chat.window.id(), chat.folder, chat.agent_key == agent
         chat.view.settings().set(CHAT_AGENT_SETTING, agent)
         chat.view.settings().erase(SESSION_SETTING)
         if is_same:
@@ -125,6 +150,7 @@ class ChatViews:
             chat = None
         if chat:
             chat.activated()
+            self.look_at_context(window)
         if chat is None and self.of(window) is None and self._may_begin(_agent_of(view)) and view.is_primary():
             self._begin(view, window)
 
@@ -159,6 +185,8 @@ class ChatViews:
             # What is sent would be lost, so it stays in the prompt.
             say(chat.window, STARTING_CHAT if self.is_starting() else NO_ANSWER)
             return
+        self.look_at_context(chat.window)
+        context = chat.context
         if text is None:
             chat.sent()
         if instead := translated(draft.text):
@@ -166,7 +194,30 @@ class ChatViews:
             return
         window, status = chat.window.id(), chat.render.status if chat.render else None
         in_turn = mid_turn and status is not None and status.running is not None
+        # A message into a running turn is a text alone, and so is a command.
+        if context and not in_turn and not draft.text.startswith("/"):
+            draft = replace(draft, excerpts=(*draft.excerpts, context))
         self._tell(lambda chats: chats.send(window, draft, mid_turn=in_turn))
+
+    def look_at_context_soon(self, window: sublime.Window | None) -> None:
+        """The same after a while, since a selection changes often."""
+        if window and window.id() in self._chats and window.id() not in self._looking:
+            self._looking.add(window.id())
+
+            def look() -> None:
+                self._looking.discard(window.id())
+                self.look_at_context(window)
+
+            sublime.set_timeout(look, SETTLED)
+
+    def is_seen(self, chat: ChatView) -> bool:
+        """Whether the person can see a chat, as far as the editor knows."""
+        return is_visible(chat.view) and chat.view.window() == sublime.active_window() and not self.is_away
+
+    def look_at_context(self, window: sublime.Window | None) -> None:
+        """Another file may be active in a window, or something else selected in it."""
+        if window and (chat := self.of(window)):
+            chat.offer(self._context(window))
 
     def _do_instead(self, chat: ChatView, what: Instead) -> None:
         """Do what a slash command is for."""
@@ -185,6 +236,11 @@ class ChatViews:
         """Continue the last turn, which was interrupted or has failed."""
         window = chat.window.id()
         self._tell(lambda chats: chats.go_on(window))
+
+    def show_earlier(self, chat: ChatView) -> None:
+        """Show a page of the turns before the first one that is shown."""
+        window = chat.window.id()
+        self._tell(lambda chats: chats.show_earlier(window))
 
     def reconnect(self, chat: ChatView) -> None:
         """Try again now."""
@@ -214,6 +270,7 @@ class ChatViews:
         for draft in drafts:
             chat.take_back(draft)
         self.redraw(chat)
+        self.look_at_context(window)
         sublime.set_timeout(lambda: self._look_at_start(chat), PATIENCE)
         return chat
 
@@ -251,7 +308,11 @@ class ChatViews:
         render = chat.render
         if render is None:
             return []
-        pages = [html.bar(render, chat.attached)]
+        context = chat.context.name if chat.context else ""
+        pages = [
+            html.bar(render, chat.attached, context=context),
+            *([html.EARLIER] if render.status.has_earlier else []),
+        ]
         pages += [html.ask(ask, is_first=at == 0) for at, ask in enumerate(render.asks)]
         found = [item for page in pages for item in html.link_items(page)]
         for block in render.codes:
@@ -275,16 +336,18 @@ class ChatViews:
         what, _, of = href.partition(":")
         window = chat.window.id()
         match what:
-            case "cancel" | "reconnect" | "go_on" | "confirm_here":
+            case "cancel" | "reconnect" | "go_on" | "confirm_here" | "show_earlier":
                 self._tell(lambda chats: getattr(chats, what)(window))
             case "dequeue" | "unsend":
                 self._tell(lambda chats: getattr(chats, what)(window, of))
             case "suggestion":
                 chat.view.run_command("qwen_companion_chat_suggestion")
-            case "tasks" | "changes":
+            case "tasks" | "changes" | "leave_out":
                 chat.window.run_command(f"qwen_companion_chat_{what}")
             case "detach":
                 chat.detach(int(of))
+            case "to_end":
+                chat.view.show(chat.view.size(), False)
             case "vote" | "answer":
                 self._clicked_on_permission(chat, what, of)
             case "copy" if (text := chat.code_text(of)) is not None:
@@ -322,7 +385,7 @@ def _agent_of(view: sublime.View) -> str:
 
 
 def _named(chat: ChatView) -> dict[str, str]:
-    return {"agent": chat.agent} if chat.agent else {}
+    return {"agent": chat.agent_key} if chat.agent_key else {}
 
 
 def waiting(chat: ChatView) -> Permission | None:

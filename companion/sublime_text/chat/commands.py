@@ -202,7 +202,7 @@ class QwenCompanionChatWithCommand(sublime_plugin.WindowCommand):
                 )
 
         def ask(found: list[str] | None) -> None:
-            offer(adapter, self.window, found or [], picked, chat.agent if chat else "-")
+            offer(adapter, self.window, found or [], picked, chat.agent_key if chat else "-")
 
         adapter.ask_later(self.window, lambda companion: companion.chats.programs(), ask)
 
@@ -237,6 +237,30 @@ class QwenCompanionChatContinueCommand(_ChatCommand):
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon."""
         adapter.chats.go_on(chat)
+
+
+class QwenCompanionChatEarlierCommand(_ChatCommand):
+    """Show earlier turns of a long conversation."""
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether there are any."""
+        return chat.render is not None and chat.render.status.has_earlier
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask for a page of them."""
+        adapter.chats.show_earlier(chat)
+
+
+class QwenCompanionChatLeaveOutCommand(_ChatCommand):
+    """Leave out the active file and its selection, which would go with the prompt by themselves."""
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether they would."""
+        return chat.context is not None
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Until another file is active."""
+        chat.leave_out()
 
 
 class QwenCompanionChatReconnectCommand(_ChatCommand):

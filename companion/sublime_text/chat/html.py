@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..minihtml import safe
-from ..style import COLOURS
+from ..style import COLOURS, LINK_COLOUR
 
 if TYPE_CHECKING:
     from ...chat.transcript.render import Ask, Code, Render
@@ -41,6 +41,12 @@ def link(href: str, words: str, kind: str = "") -> str:
     return f'<a class="{kind}" href="{safe(href)}">{safe(words)}</a>'
 
 
+EARLIER = page(f'<div class="bar">{link("show_earlier", "▴ Earlier messages")}</div>')
+"""What is above the first turn that is shown, if there are earlier ones."""
+BELOW = f'<a href="to_end" style="text-decoration: none; color: {LINK_COLOUR}">▾ new text below</a>'
+"""What is at the edge of the screen while there is text below that the person hasn't seen."""
+
+
 def meter(window: ContextWindow | None) -> str:
     """How full the context window is, for example "12 % of 128k"."""
     if window is None or window.size <= 0:
@@ -62,11 +68,11 @@ def facts(render: Render) -> list[str]:
     return [fact for fact in found if fact]
 
 
-def bar(render: Render, attached: Sequence[str], folder: str = "") -> str:
+def bar(render: Render, attached: Sequence[str], folder: str = "", context: str = "") -> str:
     """The bar between the transcript and the prompt.
 
-    `attached` are the names of the prompt's attachments, `folder` is the chat's if the window has several. The
-    transcript itself has the state of the connection and warnings about the host.
+    `attached` are the names of the prompt's attachments, `context` is that of what goes by itself, `folder` is the
+    chat's if the window has several. The transcript itself has the state of the connection and warnings about the host.
     """
     status, where = render.status, render.locality
     first = [" · ".join(safe(fact) for fact in [*facts(render), folder, where.host] if fact)]
@@ -86,6 +92,8 @@ def bar(render: Render, attached: Sequence[str], folder: str = "") -> str:
     lines += [_waits("waits", queued, "dequeue") for queued in status.queue]
     lines += [_waits("not sent yet", unsent, "unsend") for unsent in render.unsent if unsent.can_be_removed]
     lines += [f"with {safe(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
+    if context:
+        lines.append(f'with {safe(context)} <span class="quiet">(active)</span> {link("leave_out", "leave out")}')
     return page(f'<div class="bar">{"<br>".join(lines)}</div>')
 
 
@@ -114,6 +122,12 @@ def code(block: Code) -> str:
     """The buttons of a code block."""
     copy, insert = link(f"copy:{block.key}", "Copy"), link(f"insert:{block.key}", "Insert")
     return page(f"<div>&nbsp;{copy}{insert}</div>")
+
+
+def sign_in(*, has_page: bool) -> str:
+    """The buttons below the code of a sign-in."""
+    opens = link("open", "Open the page") if has_page else ""
+    return page(f"<div>{opens} {link('copy', 'Copy the code')}</div>")
 
 
 def ghost(suggestion: str) -> str:

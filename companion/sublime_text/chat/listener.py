@@ -13,7 +13,7 @@ from ...chat.slash import offered
 from .. import package
 from ..minihtml import safe
 from ..panels import say
-from ..windows import CHAT_SETTING, is_chat
+from ..windows import CHAT_SETTING, is_chat, is_code
 from .chats import show_link
 from .prompt import keep, open_command
 from .vim import is_insert, is_normal
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 Args = dict[str, Any] | None
 _STEPS = {"undo": -1, "soft_undo": -1, "redo": 1, "soft_redo": 1, "redo_or_repeat": 1}
-_INPUT = {"insert", "paste", "paste_and_indent", "insert_snippet"}
+_PASTES = {"paste", "paste_and_indent"}
+_DELETIONS = {"left_delete", "delete_word", "run_macro_file"}
+_INPUT = {"insert", "insert_snippet", *_PASTES}
 _OF_LINES = {
     "indent",
     "unindent",
@@ -62,6 +64,19 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
         """The carets have moved: into the transcript, perhaps, or back."""
         if chat := _chat(view):
             chat.text.protect()
+        elif (adapter := package.adapter()) and adapter.chats.of(view.window()) and is_code(view):
+            adapter.chats.look_at_context_soon(view.window())
+
+    def on_activated(self, view: sublime.View) -> None:
+        """A view got the focus, so the person is in the editor."""
+        if adapter := package.adapter():
+            adapter.chats.is_away = False
+            adapter.chats.look_at_context_soon(view.window())
+
+    def on_deactivated(self, view: sublime.View) -> None:
+        """A view has lost the focus: to another one, which is told right after this, or to another program."""
+        if adapter := package.adapter():
+            adapter.chats.is_away = True
 
     def on_modified(self, view: sublime.View) -> None:
         """Text may have been typed, which is no answer to a question."""
@@ -77,17 +92,15 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
             chat.folds_before_click = len(view.folded_regions())
         if command_name in _INPUT and not chat.text.is_in_prompt:
             chat.text.to_prompt()
-        elif command_name in ("left_delete", "delete_word", "run_macro_file"):
+        if command_name in _PASTES and not sublime.get_clipboard():
+            return "qwen_companion_chat_paste_picture", {}
+        if command_name in _DELETIONS:
             return _deletion(chat, command_name, args or {})
-        elif command_name in _STEPS:
+        if command_name in _STEPS:
             return (
                 ("qwen_companion_chat_undo", {"by": _STEPS[command_name]}) if chat.text.is_in_prompt else ("noop", {})
             )
-        elif command_name == "move_to" and (args or {}).get("to") in ("bol", "hardbol") and _on_first_line(chat):
-            return "qwen_companion_chat_home", {"extend": bool((args or {}).get("extend"))}
-        elif command_name in _OF_LINES and _on_first_line(chat):
-            return "noop", {}
-        return None
+        return _of_line(chat, command_name, args or {})
 
     def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> tuple[str, Args] | None:
         """Keep a chat from being cloned: it has one view."""
@@ -152,6 +165,13 @@ def _tab(window: sublime.Window, args: dict[str, Any]) -> sublime.View | None:
     return next((sheet.view() for sheet in window.sheets_in_group(group)[index : index + 1]), None)
 
 
+def _of_line(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, Args] | None:
+    """The first line of a prompt begins with the transcript's end, which is none of the prompt's business."""
+    if command == "move_to" and args.get("to") in ("bol", "hardbol") and _on_first_line(chat):
+        return "qwen_companion_chat_home", {"extend": bool(args.get("extend"))}
+    return ("noop", {}) if command in _OF_LINES and _on_first_line(chat) else None
+
+
 def _deletion(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, Args] | None:
     """Deleting backwards stops where the prompt begins."""
     view, start = chat.view, chat.text.length
@@ -161,7 +181,9 @@ def _deletion(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, 
         return None
     carets = [region.b for region in view.sel() if region.empty() and region.b >= start]
     if command == "left_delete":
-        return ("noop", {}) if start in carets else None
+        if is_at_start := start in carets:
+            chat.leave_out()
+        return ("noop", {}) if is_at_start else None
     for caret in carets:
         line = max(start, view.line(caret).begin())
         if command == "run_macro_file":

@@ -15,11 +15,13 @@ import sublime
 from ...chat.transcript.render import MARK
 from ..windows import CHAT_FOLDER_SETTING
 from . import html
+from .groups import Groups, key, same
 
 if TYPE_CHECKING:
     from ...chat.transcript.render import Code, Fold, Link, Render
 
 BAR, ASKS, CODES = "qwen_companion.chat_bar", "qwen_companion.chat_asks", "qwen_companion.chat_codes"
+EARLIER = "qwen_companion.chat_earlier"
 SUGGESTION = "qwen_companion.chat_suggestion"
 LINKS = "qwen_companion.chat_links"
 _UNDERLINED = (
@@ -37,7 +39,7 @@ class ChatMarks:
         self._view = view
         self._folds = _Folds(view)
         self._phantoms = _Phantoms(view, clicked)
-        self._links: tuple[Link, ...] = ()
+        self._links: Groups[Link] = Groups(self._show_links)
         self._must_fold = False
 
     def before(self, render: Render) -> None:
@@ -48,11 +50,12 @@ class ChatMarks:
         """The text is that of a render: update the marks. `attached` are names for the bar."""
         if self._must_fold:
             self._folds.show(render)
-        if render.links != self._links or render.replaces_all:
-            self._links = render.links
-            regions = [sublime.Region(link.start, link.end) for link in render.links]
-            self._view.add_regions(LINKS, regions, "markup.underline.link", flags=_UNDERLINED)
+        self._links.update(render.links, 0 if render.replaces_all else render.kept.links)
         self._phantoms.show(render, attached)
+
+    def show_context(self, context: str) -> None:
+        """The bar names this from now on as what goes with the prompt by itself."""
+        self._phantoms.context = context
 
     def show_bar(self, render: Render, attached: Sequence[str]) -> None:
         """Update only the bar."""
@@ -64,7 +67,7 @@ class ChatMarks:
 
     def link_at(self, point: int) -> Link | None:
         """The file's name at a point."""
-        return next((link for link in self._links if link.start <= point < link.end), None)
+        return next((link for link in self._links.marks if link.start <= point < link.end), None)
 
     def toggle_fold(self, point: int) -> bool:
         """Unfold or fold what begins in the line of a point. Returns whether there is something."""
@@ -73,7 +76,14 @@ class ChatMarks:
     def close(self) -> None:
         """Remove them from the view, except the folds."""
         self._phantoms.close()
-        self._view.erase_regions(LINKS)
+        self._links.update((), 0)
+
+    def _show_links(self, group: int, links: Sequence[Link]) -> None:
+        regions = [sublime.Region(link.start, link.end) for link in links]
+        if regions:
+            self._view.add_regions(key(LINKS, group), regions, "markup.underline.link", flags=_UNDERLINED)
+        else:
+            self._view.erase_regions(key(LINKS, group))
 
 
 class _Folds:
@@ -84,17 +94,22 @@ class _Folds:
         self._folds: tuple[Fold, ...] = ()
         self._opened: set[str] = set()
         """The keys of those that were open when the whole text was last replaced."""
+        self._same = 0
+        """How many of the first folds the render that is shown leaves as they are."""
         self._closed: set[str] = set()
         """The keys of those that were folded before a render: replacing text unfolds it."""
 
     def look(self, render: Render) -> bool:
         """Before a render is shown: note what the person has unfolded. Returns whether `show` has to be called."""
-        if not render.replaces_all and render.folds == self._folds:
-            end = self._folds[-1].end if self._folds else -1
-            if all(edit.start > end for edit in render.edits):
-                return False  # as when an answer streams in
-        folded = _Folded(self._view)
-        self._closed = {fold.key for fold in self._folds if folded.over(fold)}
+        self._same = 0 if render.replaces_all else same(self._folds, render.folds, render.kept.folds)
+        first = min((edit.start for edit in render.edits), default=render.length)
+        while self._same and render.folds[self._same - 1].end >= first:
+            self._same -= 1
+        gone = self._folds[self._same :]
+        if not gone and len(render.folds) == self._same and not render.replaces_all:
+            return False  # as when an answer streams in
+        folded = _Folded(self._view) if gone else None
+        self._closed = {fold.key for fold in gone if folded and folded.over(fold)}
         if render.replaces_all:
             self._opened |= {fold.key for fold in self._folds}
             self._opened -= self._closed
@@ -102,14 +117,15 @@ class _Folds:
 
     def show(self, render: Render) -> None:
         """After it: fold what is new, and what has grown."""
-        known = set[str]() if render.replaces_all else {fold.key for fold in self._folds}
+        known = set[str]() if render.replaces_all else {fold.key for fold in self._folds[self._same :]}
         self._folds = render.folds
-        folded = _Folded(self._view)
+        folded = _Folded(self._view) if known else None
         wrong: list[sublime.Region] = []
         wanted: list[sublime.Region] = []
-        for fold in render.folds:
-            region, there = _region(fold), folded.over(fold)
-            if fold.key in known:
+        for fold in render.folds[self._same :]:
+            region = _region(fold)
+            if folded and fold.key in known:
+                there = folded.over(fold)
                 if fold.key in self._closed and there != region:
                     if there:
                         wrong.append(there)
@@ -158,14 +174,19 @@ class _Phantoms:
     """The phantoms of a chat's view. `clicked` is called with a link's href."""
 
     def __init__(self, view: sublime.View, clicked: Callable[[str], None]) -> None:
-        for key in (BAR, ASKS, CODES, SUGGESTION):
-            view.erase_phantoms(key)  # left by an instance that was not unloaded
+        for name in (BAR, ASKS, EARLIER, SUGGESTION):
+            view.erase_phantoms(name)  # left by an instance that was not unloaded
         # The sets erase their phantoms when they are collected.
-        self._bar, self._asks, self._codes = (sublime.PhantomSet(view, key) for key in (BAR, ASKS, CODES))
+        self._bar, self._asks, self._earlier = (sublime.PhantomSet(view, name) for name in (BAR, ASKS, EARLIER))
         self._suggestion = sublime.PhantomSet(view, SUGGESTION)
         self._clicked = clicked
         self._shown_asks: object = None
-        self._shown_codes: tuple[Code, ...] = ()
+        self._shown_earlier: object = None
+        self.context = ""
+        """The name of what goes with the prompt by itself."""
+        self._code_sets: dict[int, sublime.PhantomSet] = {}
+        self._codes: Groups[Code] = Groups(self._show_codes)
+        self._view = view
 
     def show(self, render: Render, attached: Sequence[str]) -> None:
         """Update them."""
@@ -174,16 +195,17 @@ class _Phantoms:
             self._shown_asks = render.asks
             asks = [(ask.at, html.ask(ask, is_first=at == 0)) for at, ask in enumerate(render.asks)]
             self._asks.update([self._phantom(at, content, sublime.PhantomLayout.BLOCK) for at, content in asks])
-        if render.codes != self._shown_codes:
-            self._shown_codes = render.codes
-            # At the end of the fence above the first line.
-            codes = [(max(0, code.start - 1), html.code(code)) for code in render.codes]
-            self._codes.update([self._phantom(at, content, sublime.PhantomLayout.INLINE) for at, content in codes])
+        earlier = render.status.has_earlier, render.top
+        if earlier != self._shown_earlier:
+            self._shown_earlier = earlier
+            block = [self._phantom(render.top, html.EARLIER, sublime.PhantomLayout.BLOCK)] if earlier[0] else []
+            self._earlier.update(block)
+        self._codes.update(render.codes, 0 if render.replaces_all else render.kept.codes)
 
     def show_bar(self, render: Render, attached: Sequence[str]) -> None:
         """Update the bar and its position."""
         at = max(0, render.length - len(MARK))
-        content = html.bar(render, attached, _folder(self._bar.view))
+        content = html.bar(render, attached, _folder(self._bar.view), self.context)
         self._bar.update([self._phantom(at, content, sublime.PhantomLayout.BLOCK)])
 
     def show_suggestion(self, suggestion: str) -> None:
@@ -195,8 +217,16 @@ class _Phantoms:
 
     def close(self) -> None:
         """Remove them from the view."""
-        for phantoms in (self._bar, self._asks, self._codes, self._suggestion):
+        for phantoms in (self._bar, self._asks, self._earlier, self._suggestion, *self._code_sets.values()):
             phantoms.update([])
+
+    def _show_codes(self, group: int, codes: Sequence[Code]) -> None:
+        if group not in self._code_sets:
+            self._view.erase_phantoms(key(CODES, group))
+            self._code_sets[group] = sublime.PhantomSet(self._view, key(CODES, group))
+        # At the end of the fence above the first line.
+        at = [(max(0, code.start - 1), html.code(code)) for code in codes]
+        self._code_sets[group].update([self._phantom(*each, sublime.PhantomLayout.INLINE) for each in at])
 
     def _phantom(self, at: int, content: str, layout: sublime.PhantomLayout) -> sublime.Phantom:
         return sublime.Phantom(sublime.Region(at), content, layout, self._clicked)

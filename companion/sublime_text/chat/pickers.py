@@ -17,7 +17,9 @@ from ..page import Page
 from ..panels import PanelItem, choose, say
 from ..targets import given_paths, missing, tab
 from ..windows import is_code
+from .clipboard import named_picture, take_picture
 from .commands import _ChatCommand, have_chat
+from .context import excerpt
 
 if TYPE_CHECKING:
     from ...conversation.snapshot import Choice
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 DAEMON_SETTING = "qwen_companion.daemon"
 """On the view of the daemon's page."""
+NO_PICTURE = "There is no picture in the clipboard that can be read. Copy the path of its file, or attach the file."
 PICTURES = ["png", "jpg", "jpeg", "gif", "webp"]
 
 
@@ -189,7 +192,7 @@ def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
         return
     selected = [region for region in view.sel() if not region.empty()]
     if selected:
-        chat.excerpts += [_excerpt(view, region, uri, name) for region in selected]
+        chat.excerpts += [excerpt(view, region) for region in selected]
     elif path and not view.is_dirty() and (relative := _relative(chat, path)):
         _mention(chat, relative)
     else:
@@ -213,13 +216,6 @@ def _add_paths(adapter: Adapter, chat: ChatView, paths: Sequence[str]) -> None:
         say(chat.window, f"{outside[0]} is not in the folder of the chat, so Qwen Code could not read it.")
 
 
-def _excerpt(view: sublime.View, region: sublime.Region, uri: str, name: str) -> Excerpt:
-    # A selection that ends at the beginning of a line doesn't include that line.
-    first, last = view.rowcol(region.begin())[0] + 1, view.rowcol(region.end() - 1)[0] + 1
-    lines = f"{first}-{last}" if last > first else f"{first}"
-    return Excerpt(f"{uri}#L{lines.replace('-', '-L')}", f"{name}:{lines}", view.substr(region))
-
-
 def _relative(chat: ChatView, path: str) -> str | None:
     """A file's path in the chat's folder, None if the daemon doesn't have it there."""
     is_local = chat.render is None or chat.render.locality.is_local
@@ -232,6 +228,25 @@ def _mention(chat: ChatView, path: str) -> None:
     prompt = chat.text.prompt
     blank = "" if not prompt or prompt[-1].isspace() else " "
     chat.text.write(f"{prompt}{blank}{mention(path)} ")
+
+
+class QwenCompanionChatPastePictureCommand(_ChatCommand):
+    """Attach the picture in the clipboard, or the one whose path is there."""
+
+    opens_chat = True
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """It goes with the next prompt."""
+
+        def taken(path: str | None) -> None:
+            if path is None:
+                say(chat.window, NO_PICTURE)
+            elif chat.view.is_valid():
+                chat.pictures.append(path)
+                chat.attached_changed()
+
+        named = named_picture(sublime.get_clipboard())
+        taken(named) if named else take_picture(taken)
 
 
 class QwenCompanionChatPictureCommand(sublime_plugin.WindowCommand):

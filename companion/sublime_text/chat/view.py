@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import sublime
 
-from ...chat.prompt import Draft
-from ..panels import say
-from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING, is_visible
+from ...chat.prompt import Draft, Excerpt
+from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING
 from . import html
 from .asks import Attention
 from .marks import ChatMarks
 from .prompt import ATTACHED_SETTING, RECALL_SETTING, Recall, attached
+from .scroll import Scroll, ScrollWatch
 from .text import ChatText, Undo
 
 if TYPE_CHECKING:
@@ -71,8 +71,13 @@ class ChatView:
         self.folds_before_click = 0
         self.has_news = False
         """Whether a long turn has ended that the person hasn't seen."""
+        self._ended = ""
         self._begun: float | None = None
         """When the turn that runs was first seen."""
+        self.context: Excerpt | None = None
+        """What goes with the prompt by itself."""
+        self._left_out = ""
+        """The address of what the person doesn't want to go."""
         self._returned = "", 0, 0
         """What was put back at the beginning of the prompt: its text, and how many excerpts and pictures."""
         settings = view.settings()
@@ -84,6 +89,7 @@ class ChatView:
         self.text = ChatText(view, damaged)
         self.attention = Attention(self.text)
         self.marks = ChatMarks(view, act)
+        self.scroll = ScrollWatch(view, act)
         with_prompt: Any = settings.get(ATTACHED_SETTING)
         excerpts, pictures = attached(with_prompt)
         self.excerpts = list(excerpts)
@@ -97,14 +103,9 @@ class ChatView:
         return str(self.view.settings().get(CHAT_FOLDER_SETTING) or "")
 
     @property
-    def agent(self) -> str:
+    def agent_key(self) -> str:
         """The name of the agent in the settings; empty for Qwen Code's daemon."""
         return str(self.view.settings().get(CHAT_AGENT_SETTING) or "")
-
-    @property
-    def agent_title(self) -> str:
-        """What the agent is called on the screen."""
-        return (self.render.locality.agent if self.render else self.agent) or TITLE
 
     @property
     def session(self) -> str:
@@ -127,13 +128,14 @@ class ChatView:
         """Show the suggested prompt in the empty input."""
         self.marks.show_suggestion(self.suggestion)
 
-    def show(self, render: Render) -> None:
-        """Update the view."""
+    def show(self, render: Render, *, is_seen: bool = True) -> None:
+        """Update the view. `is_seen`: whether the person sees it."""
         if not render.replaces_all and (self.render is None or self.text.is_damaged):
             return  # made for another text; a render that replaces all was asked for
         changes_text = render.replaces_all or bool(render.edits)
         follows = changes_text and self._shows_end()
-        scrolled = self.view.viewport_position()
+        length = self.text.length
+        scroll = Scroll(self.view, self.render.top if self.render else 0)
         self.marks.before(render)
         self.text.apply(render)
         self.render = render
@@ -141,16 +143,39 @@ class ChatView:
         self.show_suggestion()
         if follows:
             self.view.show(self.view.size(), False, False, False)
-        elif render.replaces_all:
-            self.view.set_viewport_position(scrolled, False)
-        self._look_at_turn(render)
+        else:
+            scroll.restore(render)
+        self.scroll.shown(render, follows=follows, length=length)
+        self._look_at_turn(render, is_seen=is_seen)
         self.attention.asked(render.asks)
         self._tell(render)
 
     def activated(self) -> None:
         """The person looks at the chat."""
         if self.has_news and self.render:
+            self.has_news = False
             self._tell(self.render)
+
+    def offer(self, context: Excerpt | None) -> None:
+        """This could go with the prompt by itself."""
+        if context and context.uri.partition("#")[0] != self._left_out:
+            self._left_out = ""
+        self._show_context(None if self._left_out else context)
+
+    def leave_out(self) -> bool:
+        """Don't let it go, until another file is active. Returns whether there was anything."""
+        if self.context is None:
+            return False
+        self._left_out = self.context.uri.partition("#")[0]
+        self._show_context(None)
+        return True
+
+    def _show_context(self, context: Excerpt | None) -> None:
+        if context != self.context:
+            self.context = context
+            self.marks.show_context(context.name if context else "")
+            if self.render:
+                self.marks.show_bar(self.render, self.attached)
 
     def draft(self, unsaved: dict[str, str]) -> Draft:
         """What the person has written and attached."""
@@ -174,9 +199,11 @@ class ChatView:
         since = prompt[len(returned) :].removeprefix("\n")
         returned = "\n".join(filter(None, (returned, draft.text)))
         self.text.write("\n".join(filter(None, (returned, since))))
-        self.excerpts[excerpts:excerpts] = draft.excerpts
+        # What goes by itself is offered again by itself.
+        added = tuple(excerpt for excerpt in draft.excerpts if not excerpt.is_automatic)
+        self.excerpts[excerpts:excerpts] = added
         self.pictures[pictures:pictures] = draft.pictures
-        self._returned = returned, excerpts + len(draft.excerpts), pictures + len(draft.pictures)
+        self._returned = returned, excerpts + len(added), pictures + len(draft.pictures)
         self.attached_changed()
 
     def step(self, by: int) -> str | None:
@@ -211,19 +238,30 @@ class ChatView:
         self.attention.asked(())
         self.text.close()
         if self.view.is_valid():
+            self.scroll.close()
             self.marks.close()
             self.view.set_name(self.view.name().removeprefix(ASKS_MARK).removeprefix(NEWS_MARK))
             self.view.erase_status(STATUS)
 
-    def _look_at_turn(self, render: Render) -> None:
-        """Tell a person who looks elsewhere that a long turn has ended."""
+    @property
+    def agent(self) -> str:
+        """What the agent is called."""
+        return (self.render.locality.agent if self.render else self.agent_key) or TITLE
+
+    def take_ended(self) -> str:
+        """A sentence about the long turn that has just ended while the person looked elsewhere; empty if none has."""
+        ended, self._ended = self._ended, ""
+        return ended
+
+    def _look_at_turn(self, render: Render, *, is_seen: bool) -> None:
+        """Note that a long turn has ended while the person looks elsewhere."""
         begun, now = self._begun, monotonic()
         if render.status.running is None:
             self._begun = None
-            if begun is not None and now - begun >= LONG_TURN and not is_visible(self.view):
+            if begun is not None and now - begun >= LONG_TURN and not is_seen:
                 self.has_news = True
                 how = {"failed": "has failed", "cancelled": "was cancelled"}.get(render.status.last or "", "is done")
-                say(self.window, f"{self.agent_title} {how} in the chat.")
+                self._ended = f"{self.agent} {how} in the chat."
         elif begun is None:
             self._begun = now
 
@@ -234,9 +272,7 @@ class ChatView:
         settings = self.view.settings()
         if self.session != render.session:
             settings.set(SESSION_SETTING, render.session)
-        title = " ".join(render.status.title.split())[:TITLE_LENGTH] or self.agent_title
-        if is_visible(self.view):
-            self.has_news = False
+        title = " ".join(render.status.title.split())[:TITLE_LENGTH] or self.agent
         title = f"{ASKS_MARK if render.asks else NEWS_MARK if self.has_news else ''}{title}"
         if self.view.name() != title:
             self.view.set_name(title)

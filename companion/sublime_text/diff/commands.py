@@ -173,12 +173,12 @@ class QwenCompanionReopenRejectedCommand(sublime_plugin.WindowCommand):
     def is_enabled(self) -> bool:
         """Whether there is one."""
         adapter = package.adapter()
-        return adapter is not None and adapter.diffs.has_rejected
+        return adapter is not None and bool(adapter.diffs.rejected)
 
     def run(self) -> None:
         """Open the only one, or choose from a list."""
         if adapter := package.adapter():
-            adapter.diffs.reopen(self.window)
+            adapter.diffs.rejected.reopen(self.window)
 
 
 class _WindowDiffsCommand(sublime_plugin.WindowCommand):
@@ -235,7 +235,7 @@ class QwenCompanionOpenListedDiffCommand(sublime_plugin.TextCommand):
     def run(self, edit: sublime.Edit) -> None:
         """The list stays open."""
         if adapter := package.adapter():
-            adapter.diffs.open_listed(self.view)
+            adapter.diffs.lists.open_at_caret(self.view)
 
     def is_visible(self) -> bool:
         """It is not shown in menus."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import sublime
 
 from ...review.port import NOT_EDITABLE
-from ..minihtml import safe
 from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_window, is_visible, real_path
 from .actions import ChangeActions
-from .kept import open_kept
+from .kept import RejectedTexts, open_kept
 from .leftovers import clear
 from .listing import SETTING as LIST_SETTING
-from .listing import DiffList
+from .listing import DiffLists
 from .marks import ANY_GENERATION
 from .view import NUMBER_SETTING, DiffView, Layout
 
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 
 GO_KEY = "F8"
 """The key of Go to Diff."""
-REJECTED_KEPT = 20
-"""The number of rejected texts that can be reopened."""
 QUIET = 150
 """Milliseconds without an edit before the changes are marked again."""
 
@@ -53,10 +49,8 @@ class Diffs:
         self._actions: dict[int, ChangeActions] = {}
         self._by_file: dict[str, list[DiffView]] = {}
         """The diffs of each file, by its real path."""
-        self._lists: dict[int, DiffList] = {}
-        """By window."""
-        self._rejected: deque[tuple[str, str, sublime.Syntax | None]] = deque(maxlen=REJECTED_KEPT)
-        """The texts that were rejected in this run, the latest last: name, text, syntax."""
+        self.lists = DiffLists(self.in_window, self._open_number, self.accept_all, self.reject_all)
+        self.rejected = RejectedTexts()
 
     def open(self, review: Review, marks: Marks | None) -> None:
         """Show a review in its session's window.
@@ -80,9 +74,9 @@ class Diffs:
         diff = DiffView(window, group, review, layout, before, lambda href: self._clicked(diff, href))
         self._actions[review.number] = ChangeActions(diff, lambda *args: self._ask_edits(diff, *args))
         if not self.in_window(window):
-            self.list_of(window).begin()
+            self.lists.begin(window)
         self._open[review.number] = diff
-        self._changed(window)
+        self.lists.changed(window)
         if review.is_here:
             self._by_file.setdefault(real_path(review.file_path), []).append(diff)
         diff.show_marks(marks)
@@ -106,7 +100,7 @@ class Diffs:
         diff = self._open.get(review.number)
         if diff and diff.proposal.is_valid() and diff.proposal.change_count() == version:
             diff.show_marks(marks)
-            self._changed(diff.window)
+            self.lists.changed(diff.window)
 
     def apply(self, review: Review, edits: Sequence[Edit], version: int) -> None:
         """The companion has computed the edits of a command on changes."""
@@ -121,9 +115,8 @@ class Diffs:
         if diff is None:
             return
         diff.is_kept = True
-        if listed := self._lists.get(diff.window.id()):
-            listed.answered(diff, diff.attention.answer or "closed")
-        self._changed(diff.window)
+        self.lists.answered(diff)
+        self.lists.changed(diff.window)
         if diff in (same := self._by_file.get(real_path(review.file_path), [])):
             same.remove(diff)
         window = diff.window
@@ -221,9 +214,17 @@ class Diffs:
     def show(self, diff: DiffView) -> None:
         """Go to a diff: show it and focus its proposal."""
         diff.attention.entered()
-        self._changed(diff.window)
+        self.lists.changed(diff.window)
         diff.show()
         self._focus.give(diff.window, diff.proposal)
+
+    def show_list(self, window: sublime.Window) -> None:
+        """Open the list of a window's diffs, which stays open, and go to it."""
+        self._focus.give(window, self.lists.show(window))
+
+    def _open_number(self, number: int) -> None:
+        if diff := self._open.get(number):
+            self.show(diff)
 
     def show_next(self, window: sublime.Window, view: sublime.View | None, step: Literal[1, -1] = 1) -> None:
         """Go to the only diff of a window, or to the one after that of a view, or before it."""
@@ -246,49 +247,14 @@ class Diffs:
                 diff.attention.focused()
             else:
                 diff.attention.left()
-        self._changed(window)
+        self.lists.changed(window)
 
     def clicked(self, view: sublime.View) -> None:
         """The person has clicked into a view."""
         if self._open and (diff := self.find(view)):
             diff.attention.entered()
         elif view.settings().get(LIST_SETTING):
-            self.open_listed(view)
-
-    def list_of(self, window: sublime.Window) -> DiffList:
-        """The list of a window's diffs."""
-        if window.id() not in self._lists:
-            self._lists[window.id()] = DiffList(
-                window,
-                lambda: self.in_window(window),
-                self._open_number,
-                lambda href: self._clicked_in_list(window, href),
-            )
-        return self._lists[window.id()]
-
-    def show_list(self, window: sublime.Window) -> None:
-        """Open the list of a window's diffs, which stays open, and go to it."""
-        self._focus.give(window, self.list_of(window).show())
-
-    def open_listed(self, view: sublime.View) -> None:
-        """Go to the diff in the caret's row of a list."""
-        for listed in self._lists.values():
-            if listed.view == view:
-                listed.open_at_caret()
-
-    def _open_number(self, number: int) -> None:
-        if diff := self._open.get(number):
-            self.show(diff)
-
-    def _clicked_in_list(self, window: sublime.Window, href: str) -> None:
-        if href == "accept_all":
-            self.accept_all(window)
-        else:
-            self.reject_all(window)
-
-    def _changed(self, window: sublime.Window) -> None:
-        if listed := self._lists.get(window.id()):
-            listed.changed()
+            self.lists.open_at_caret(view)
 
     def caret_moved(self, view: sublime.View) -> None:
         """The carets of a view have moved."""
@@ -334,31 +300,11 @@ class Diffs:
     def window_closing(self, window: sublime.Window, *, elsewhere: bool) -> None:
         """A window or its project is about to close: keep what the person has edited in its diffs."""
         if elsewhere:
-            self._lists.pop(window.id(), None)
+            self.lists.forget(window)
         for diff in self.in_window(window):
             if diff.is_edited:
                 others = [other for other in sublime.windows() if other != window] if elsewhere else [window]
                 self._keep(diff, others[0] if others else window)
-
-    def reopen(self, window: sublime.Window) -> None:
-        """Open the text of a diff that was rejected."""
-        kept = list(reversed(self._rejected))
-
-        def picked(index: int) -> None:
-            if index >= 0:
-                open_kept(window, *kept[index], takes_focus=True)
-
-        if len(kept) == 1:
-            picked(0)
-        else:
-            details = [safe(text[:200].strip().partition("\n")[0]) for _, text, _ in kept]
-            items = [sublime.QuickPanelItem(one[0], detail) for one, detail in zip(kept, details, strict=True)]
-            window.show_quick_panel(items, picked)
-
-    @property
-    def has_rejected(self) -> bool:
-        """Whether there is a rejected text to reopen."""
-        return bool(self._rejected)
 
     def clear_leftovers(self, window: sublime.Window) -> list[str]:
         """Sublime has restored a window's views. Close those of old diffs; the result names the tabs that were kept."""
@@ -375,9 +321,7 @@ class Diffs:
                 diff.window.status_message(f"QwenCompanion: {why}")
             else:
                 diff.close()
-        for listed in self._lists.values():
-            listed.close()
-        self._lists.clear()
+        self.lists.close()
         self._open.clear()
         self._actions.clear()
         self._by_file.clear()
@@ -434,7 +378,7 @@ class Diffs:
     def _reject_deliberately(self, diff: DiffView) -> None:
         diff.attention.answer = "rejected"
         if (text := diff.text()) is not None:
-            self._rejected.append((diff.review.name, text, diff.proposal.syntax()))
+            self.rejected.add(diff.review.name, text, diff.proposal.syntax())
             diff.is_kept = True
         self._reject(diff)
 

@@ -70,6 +70,8 @@ class InlineDiff:
         if marks is not None and not self.is_own and not EDITOR.holds("inline_diff_shown"):
             gap = self._gap(marks, has_links=has_links)
             self.is_own = gap is None and any(start < end for start, end in marks.original.lines)
+        # The editor's inline diff needs it (the editor's issue 4747).
+        self._view.settings().set("mini_diff", not self.is_own)
         if not self.is_own:
             self._toggle(shown=True)
             if gap:
@@ -78,7 +80,7 @@ class InlineDiff:
     def hide(self) -> None:
         """Show the proposal alone."""
         self._look = None
-        self._view.settings().set(SETTING, False)
+        self._view.settings().update({SETTING: False, "mini_diff": False})
         self._toggle(shown=False)
 
     def _toggle(self, *, shown: bool) -> None:

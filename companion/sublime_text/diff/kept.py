@@ -1,10 +1,16 @@
-"""A tab for a text that would be lost otherwise."""
+"""Tabs for texts that would be lost otherwise, and the texts that were rejected."""
 
 from __future__ import annotations
 
+from collections import deque
+
 import sublime
 
+from ..minihtml import safe
 from ..windows import GroupContents
+
+REJECTED_KEPT = 20
+"""The number of rejected texts that can be reopened."""
 
 
 def open_kept(
@@ -24,3 +30,33 @@ def open_kept(
     view.sel().add(0)
     if not takes_focus:
         before.restore()
+
+
+class RejectedTexts:
+    """The texts that were rejected in this run."""
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[str, str, sublime.Syntax | None]] = deque(maxlen=REJECTED_KEPT)
+        """Name, text and syntax, the latest last."""
+
+    def __bool__(self) -> bool:
+        return bool(self._kept)
+
+    def add(self, name: str, text: str, syntax: sublime.Syntax | None) -> None:
+        """A diff with this text was rejected."""
+        self._kept.append((name, text, syntax))
+
+    def reopen(self, window: sublime.Window) -> None:
+        """Open the only one in a tab, or ask which."""
+        kept = list(reversed(self._kept))
+
+        def picked(index: int) -> None:
+            if index >= 0:
+                open_kept(window, *kept[index], takes_focus=True)
+
+        if len(kept) == 1:
+            picked(0)
+        else:
+            details = [safe(text[:200].strip().partition("\n")[0]) for _, text, _ in kept]
+            items = [sublime.QuickPanelItem(one[0], detail) for one, detail in zip(kept, details, strict=True)]
+            window.show_quick_panel(items, picked)

@@ -130,6 +130,62 @@ class DiffList:
             self._phantoms.update(links if waiting else [])
 
 
+class DiffLists:
+    """The lists of all windows. `in_window` gives the diffs of one, `opened` shows the diff of a review."""
+
+    def __init__(
+        self,
+        in_window: Callable[[sublime.Window], Sequence[DiffView]],
+        opened: Callable[[int], object],
+        accept_all: Callable[[sublime.Window], object],
+        reject_all: Callable[[sublime.Window], object],
+    ) -> None:
+        self._in_window = in_window
+        self._opened = opened
+        self._acts = {"accept_all": accept_all, "reject_all": reject_all}
+        self._lists: dict[int, DiffList] = {}
+
+    def begin(self, window: sublime.Window) -> None:
+        """A diff opens while none waits."""
+        self._of(window).begin()
+
+    def answered(self, diff: DiffView) -> None:
+        """A diff has its outcome."""
+        if listed := self._lists.get(diff.window.id()):
+            listed.answered(diff, diff.attention.answer or "closed")
+
+    def changed(self, window: sublime.Window) -> None:
+        """Something that a list says may have changed."""
+        if listed := self._lists.get(window.id()):
+            listed.changed()
+
+    def show(self, window: sublime.Window) -> sublime.View:
+        """Open the list of a window."""
+        return self._of(window).show()
+
+    def open_at_caret(self, view: sublime.View) -> None:
+        """Show the diff in the caret's row of a list."""
+        for listed in self._lists.values():
+            if listed.view == view:
+                listed.open_at_caret()
+
+    def forget(self, window: sublime.Window) -> None:
+        """A window closes."""
+        self._lists.pop(window.id(), None)
+
+    def close(self) -> None:
+        """The package is unloaded."""
+        for listed in self._lists.values():
+            listed.close()
+        self._lists.clear()
+
+    def _of(self, window: sublime.Window) -> DiffList:
+        if window.id() not in self._lists:
+            act = lambda href: self._acts[href](window)  # noqa: E731
+            self._lists[window.id()] = DiffList(window, lambda: self._in_window(window), self._opened, act)
+        return self._lists[window.id()]
+
+
 def _title(waiting: int, files: int) -> str:
     if not files:
         return "No diff waits."

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import sublime
 
 from ..editor_facts import EDITOR
+
+if TYPE_CHECKING:
+    from ...review.marks import Points
 
 INTERVAL = 25
 """Milliseconds between two polls while the diff is on the screen."""
@@ -88,3 +93,22 @@ class ScrollTogether:
 
     def _positions(self) -> tuple[Position, Position]:
         return self._views[0].viewport_position(), self._views[1].viewport_position()
+
+
+def level(here: sublime.View, there: sublime.View, ours: Sequence[Points], theirs: Sequence[Points], y: float) -> float:
+    """The vertical position in another view where it shows the same lines. The ranges are those of the changes."""
+    point = here.layout_to_text((0, y))
+    ended = bisect_right(ours, point, key=lambda points: points[1])
+    start, other_start = (ours[ended - 1][1], theirs[ended - 1][1]) if ended else (0, 0)
+    limit = theirs[ended][1] if ended < len(theirs) else there.size()
+    other_point = min(other_start + point - start, limit)
+    return there.text_to_layout(other_point)[1] + y - here.text_to_layout(point)[1]
+
+
+def show_sideways(view: sublime.View, word: sublime.Region) -> None:
+    """Scroll to a word that is out of sight to the right or to the left."""
+    x, y = view.viewport_position()
+    width = view.viewport_extent()[0]
+    at = view.text_to_layout(word.begin())[0]
+    if not x <= at < x + width:
+        view.set_viewport_position((max(0.0, at - width / 2), y), animate=False)

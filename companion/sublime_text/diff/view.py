@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import sublime
@@ -25,7 +22,8 @@ from .header import Header, original_headers, orphaned_header, proposal_headers
 from .inline import InlineDiff, gone_lines
 from .leftovers import let_go
 from .marks import NARROW, WORDS, Links, SideMarks, are_few, change_regions
-from .scroll import ScrollTogether
+from .notes import notes, place, warnings_of
+from .scroll import ScrollTogether, level, show_sideways
 from .steps import in_steps
 
 if TYPE_CHECKING:
@@ -45,7 +43,6 @@ PATH_SETTING = "qwen_companion.file_path"
 """On the views of a diff: the path exactly as the CLI sent it."""
 WATCH = 500
 """Milliseconds between two looks at the widths of the views."""
-_DISK_WARNINGS = {"changed": "changed on disk", "deleted": "deleted on disk", "unreadable": "can't be read now"}
 
 
 class DiffView:
@@ -207,7 +204,7 @@ class DiffView:
         at = starts.index(target) + 1
         words = self.proposal.get_regions(WORDS)
         if word := next((word for word in words if regions[at - 1].contains(word)), None):
-            _show_sideways(self.proposal, word)
+            show_sideways(self.proposal, word)
         if wrapped:
             self.window.status_message(f"QwenCompanion: Change {at} of {len(starts)}{wrapped}")
 
@@ -242,7 +239,6 @@ class DiffView:
             self.original = self._new_original()
             if self.window.get_view_index(self.original)[1] > index:
                 self.window.set_view_index(self.original, self.group, index)
-        self.proposal.settings().set("mini_diff", self._is_inline)
         self._draw()
         self.show()
         focus_view(self.window, self.proposal)
@@ -290,8 +286,7 @@ class DiffView:
         settings.set(DIFF_SETTING, side)
         settings.set(NUMBER_SETTING, self.review.number)
         settings.set(PATH_SETTING, self.review.file_path)
-        # It would say what our own marks say, perhaps a line apart. The inline diff needs it (the editor's issue 4747).
-        settings.set("mini_diff", self._is_inline)
+        settings.set("mini_diff", False)  # it would say what our own marks say, perhaps a line apart
         view.set_status(KEYS_STATUS, KEYS)
         settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
         syntax = self._like.syntax() if self._like else None
@@ -371,10 +366,7 @@ class DiffView:
         """Say in the status bar which change the caret is in."""
         lines = self._marks.proposal.lines if self._marks else []
         caret = self.proposal.sel()[0].b if len(self.proposal.sel()) else 0
-        before = bisect_right(lines, caret, key=lambda points: points[0])
-        is_in = before and caret <= max(lines[before - 1][1] - 1, lines[before - 1][0])
-        place = f"Change {before} of {len(lines)}" if is_in else f"{len(lines)} change{'s' * (len(lines) != 1)}"
-        self.proposal.set_status(KEYS_STATUS, f"{place} · {KEYS}" if lines else KEYS)
+        self.proposal.set_status(KEYS_STATUS, f"{place(lines, caret)}{KEYS}")
 
     def _show_headers(self) -> None:
         self._widths = [view.viewport_extent()[0] for view in self.views]
@@ -400,28 +392,11 @@ class DiffView:
         self.window.status_message(f"QwenCompanion: {' · '.join(self.warnings)}")
 
     def _notes(self) -> list[str]:
-        if not self._is_exact:
-            return ["The editor can't show this text exactly: read-only."]
-        if self._marks is None:
-            return ["Too large or not a text: changes are not marked."]
-        if are_few(self._marks.proposal):
-            return []
-        missing = ["links"] if self.review.is_editable else []
-        if self.layout == "side_by_side":
-            missing.append("alignment")
-        return [f"Too many changes: no {' and no '.join(missing)}."] if missing else []
+        return notes(self.review, self.layout, self._marks, is_exact=self._is_exact)
 
     def _warnings(self) -> list[str]:
-        warnings: list[str] = []
         self._was_dirty = any(view.is_dirty() for view in self._views_of_file())
-        if self._was_dirty:
-            warnings.append("open with unsaved edits")
-        folders = self.window.folders() if self.review.is_here else []
-        if folders and not any(_is_below(self.review.file_path, folder) for folder in folders):
-            warnings.append("outside this window's folders")
-        if self.review.disk_state != "same":
-            warnings.append(_DISK_WARNINGS[self.review.disk_state])
-        return warnings
+        return warnings_of(self.review, self.window, is_dirty=self._was_dirty)
 
     def _views_of_file(self) -> list[sublime.View]:
         return views_of_file(self.review.file_path) if self.review.is_here else []
@@ -433,28 +408,9 @@ class DiffView:
         if marks is None or original is None or (exact and are_few(marks.proposal)):
             return y
         views, lines = (original, self.proposal), (marks.original.lines, marks.proposal.lines)
-        here, there, ours, theirs = views[side], views[1 - side], lines[side], lines[1 - side]
-        point = here.layout_to_text((0, y))
-        ended = bisect_right(ours, point, key=lambda points: points[1])
-        start, other_start = (ours[ended - 1][1], theirs[ended - 1][1]) if ended else (0, 0)
-        limit = theirs[ended][1] if ended < len(theirs) else there.size()
-        other_point = min(other_start + point - start, limit)
-        return there.text_to_layout(other_point)[1] + y - here.text_to_layout(point)[1]
+        return level(views[side], views[1 - side], lines[side], lines[1 - side], y)
 
     def _end_scrolling(self) -> None:
         if self._scroll:
             self._scroll.close()
             self._scroll = None
-
-
-def _show_sideways(view: sublime.View, word: sublime.Region) -> None:
-    """Scroll to a word that is out of sight to the right or to the left."""
-    x, y = view.viewport_position()
-    width = view.viewport_extent()[0]
-    at = view.text_to_layout(word.begin())[0]
-    if not x <= at < x + width:
-        view.set_viewport_position((max(0.0, at - width / 2), y), animate=False)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return any(Path(spell(path)).is_relative_to(spell(folder)) for spell in (os.path.normcase, os.path.realpath))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from typing import Any
 
 import sublime
@@ -18,6 +19,8 @@ from headless.host import app
 PERIOD = 50
 """Milliseconds between looks."""
 SUFFIX = ".sublime-package"
+CLEANED = "Package Control has cleaned up"
+"""Printed when its start is over. On another thread it looks through packages and libraries 2 s after it was loaded."""
 
 if "AS_PLATFORM" in os.environ:
     _system, _, _machine = os.environ["AS_PLATFORM"].partition("-")
@@ -47,7 +50,23 @@ def _follow() -> None:
         if name not in _loaded:
             _loaded[name] = stamp
             _loader().add(os.path.join(sublime.installed_packages_path(), name + SUFFIX))
+            _follow_cleanup()
     sublime.set_timeout(_follow, PERIOD)
+
+
+def _follow_cleanup() -> None:
+    cleanup: Any = getattr(sys.modules.get("Package Control.package_control.package_cleanup"), "PackageCleanup", None)
+    if cleanup is None or cleanup.run.__name__ == "cleaned_up":
+        return
+    run = cleanup.run
+
+    def cleaned_up(self: Any) -> None:
+        try:
+            run(self)
+        finally:
+            print(CLEANED)
+
+    cleanup.run = cleaned_up
 
 
 def _installed() -> dict[str, tuple[int, int]]:

@@ -1,0 +1,30 @@
+"""Signing the daemon of a window's chat in."""
+
+from __future__ import annotations
+
+from ..daemon.sign_in import SigningIn
+from .windows import REACH_LIMIT, Windows
+
+
+class SignInOfChats(Windows):
+    """Signs in at a provider of models, with a code that the person enters on a web page."""
+
+    async def sign_in_providers(self, window: int) -> list[str]:
+        """The ids of the providers at which one can sign in."""
+        client, _, _ = await self._chat(window).reached(REACH_LIMIT)
+        return await client.sign_in_providers()
+
+    async def begin_sign_in(self, window: int, provider: str) -> SigningIn:
+        """Begin to sign in."""
+        client, _, _ = await self._chat(window).reached(REACH_LIMIT)
+        return await client.begin_sign_in(provider)
+
+    async def sign_in(self, window: int, identifier: str) -> SigningIn:
+        """How far a sign-in is."""
+        client, _, _ = await self._chat(window).reached(REACH_LIMIT)
+        return await client.sign_in(identifier)
+
+    async def cancel_sign_in(self, window: int, identifier: str) -> None:
+        """Give a sign-in up."""
+        client, _ = self._chat(window).connected
+        await client.cancel_sign_in(identifier)

@@ -1,0 +1,101 @@
+"""A picture from the clipboard, which the editor's API doesn't give: a program of the system writes it to a file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import sublime
+
+LIMIT = 10.0
+"""Seconds for the program."""
+KEPT = 7 * 24 * 3600.0
+"""Seconds until a picture from the clipboard is deleted."""
+SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_MAC = (
+    "on run argv",
+    "set picture to the clipboard as «class PNGf»",
+    "set target to open for access (POSIX file (item 1 of argv)) with write permission",
+    "write picture to target",
+    "close access target",
+    "end run",
+)
+_WINDOWS = """
+Add-Type -AssemblyName System.Windows.Forms
+$picture = [Windows.Forms.Clipboard]::GetImage()
+if ($picture -eq $null) { exit 1 }
+$picture.Save($env:QWEN_COMPANION_PICTURE, [Drawing.Imaging.ImageFormat]::Png)
+"""
+
+
+def commands(system: str, path: str) -> list[list[str]]:
+    """The commands that can write the clipboard's picture, each to try in turn: to a file, or to the output."""
+    match system:
+        case "osx":
+            return [["osascript", *(part for line in _MAC for part in ("-e", line)), path]]
+        case "windows":
+            return [["powershell", "-NoProfile", "-NonInteractive", "-STA", "-Command", _WINDOWS]]
+        case _:
+            return [
+                ["wl-paste", "--type", "image/png"],
+                ["xclip", "-selection", "clipboard", "-target", "image/png", "-out"],
+            ]
+
+
+def named_picture(text: str) -> str | None:
+    """The picture that a text in the clipboard names by its path; None if it names none."""
+    path = os.path.expanduser(text.strip().strip("\"'").removeprefix("file://"))
+    is_named = path.lower().endswith(SUFFIXES) and "\n" not in path and os.path.isabs(path)
+    return path if is_named and os.path.isfile(path) else None
+
+
+def take_picture(done: Callable[[str | None], object]) -> threading.Thread:
+    """Write the clipboard's picture to a file. `done` is called with its path, or None, on the UI thread."""
+    folder, system = Path(sublime.cache_path(), "QwenCompanion", "pictures"), sublime.platform()
+
+    def work() -> None:
+        found: str | None = None
+        with suppress(OSError):
+            found = write_picture(folder, system)
+        sublime.set_timeout(lambda: done(found))
+
+    thread = threading.Thread(target=work, name="QwenCompanion clipboard", daemon=True)
+    thread.start()
+    return thread
+
+
+def write_picture(folder: Path, system: str) -> str | None:
+    """Write the clipboard's picture into a folder. Returns its path, None if there is none. It blocks."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        if time.time() - old.stat().st_mtime > KEPT:
+            old.unlink()
+    descriptor, path = tempfile.mkstemp(".png", time.strftime("clipboard-%H%M%S-"), folder)
+    os.close(descriptor)
+    for words in commands(system, path):
+        program = shutil.which(words[0])
+        if program is None:
+            continue
+        with suppress(subprocess.SubprocessError):
+            done = subprocess.run(  # noqa: S603 - a program of the system, with a path of our own
+                [program, *words[1:]],
+                env={**os.environ, "QWEN_COMPANION_PICTURE": path},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=LIMIT,
+                check=False,
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )
+            if done.returncode == 0 and done.stdout and system == "linux":
+                Path(path).write_bytes(done.stdout)
+        if os.path.getsize(path):
+            return path
+    os.unlink(path)
+    return None

@@ -1,0 +1,41 @@
+"""What goes with a prompt by itself: the name of the active file, and what is selected in it."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+
+import sublime
+
+from ...chat.prompt import Excerpt
+from ...told import Told
+
+MOST = 16 * 1024
+"""Characters of a selection that goes by itself; whoever wants to send more adds it."""
+NAME_ONLY = "(This file is active in the editor. Its text does not come with the prompt; read it if it matters.)"
+
+
+def context_of(view: sublime.View | None, told: Told) -> Excerpt | None:
+    """What a view gives to a prompt by itself; None for nothing. Excluded files give nothing."""
+    if view is None or not told.has_files:
+        return None
+    path, window = view.file_name(), view.window()
+    if path and told.is_excluded(path, window.folders() if window else ()):
+        return None
+    selected = next((region for region in view.sel() if not region.empty()), None)
+    if selected and told.has_text:
+        return excerpt(view, selected, MOST)
+    return Excerpt(Path(path).as_uri(), PurePath(path).name, NAME_ONLY, is_automatic=True) if path else None
+
+
+def excerpt(view: sublime.View, region: sublime.Region, most: int | None = None) -> Excerpt:
+    """A selection; with `most`, its first characters, as what goes by itself."""
+    path = view.file_name()
+    name = PurePath(path).name if path else view.name() or "untitled"
+    uri = Path(path).as_uri() if path else f"untitled:{name}"
+    # A selection that ends at the beginning of a line doesn't include that line.
+    first, last = view.rowcol(region.begin())[0] + 1, view.rowcol(region.end() - 1)[0] + 1
+    lines = f"{first}-{last}" if last > first else f"{first}"
+    text = view.substr(region)
+    if most is not None and len(text) > most:
+        text = f"{text[:most]}\n(The rest of the selection is left out.)"
+    return Excerpt(f"{uri}#L{lines.replace('-', '-L')}", f"{name}:{lines}", text, is_automatic=most is not None)

@@ -1,0 +1,132 @@
+"""The command that signs in at a provider of models: the code and the link in a tab, until it is done."""
+
+from __future__ import annotations
+
+import webbrowser
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import sublime
+
+from ..page import Page
+from ..panels import PanelItem, choose, say
+from . import html
+from .commands import _ChatCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...daemon.sign_in import SigningIn
+    from ..adapter import Adapter
+    from .view import ChatView
+
+SIGN_IN_SETTING = "qwen_companion.sign_in"
+"""On the view of the page: the id of the sign-in."""
+BUTTONS = "qwen_companion.sign_in"
+NOWHERE = "The daemon knows no provider at which one can sign in. Set a key in its environment."
+SOONEST = 1.0
+"""Seconds between two questions how far it is, at least."""
+
+
+class QwenCompanionChatSignInCommand(_ChatCommand):
+    """Sign in at a provider of models."""
+
+    opens_chat = True
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask where if there are several."""
+        window = chat.window.id()
+        adapter.ask_later(
+            chat.window,
+            lambda companion: companion.chats.sign_in_providers(window),
+            lambda found: _choose(adapter, chat, found),
+        )
+
+
+def _choose(adapter: Adapter, chat: ChatView, providers: Sequence[str]) -> None:
+    if not providers:
+        say(chat.window, NOWHERE)
+    elif len(providers) == 1:
+        _begin(adapter, chat, providers[0])
+    else:
+        choices: list[PanelItem] = [(each, "", lambda each=each: _begin(adapter, chat, each)) for each in providers]
+        choose(chat.window, choices, "Where to sign in")
+
+
+def _begin(adapter: Adapter, chat: ChatView, provider: str) -> None:
+    window = chat.window.id()
+    adapter.ask_later(
+        chat.window,
+        lambda companion: companion.chats.begin_sign_in(window, provider),
+        lambda begun: _SignIn(adapter, chat, begun),
+    )
+
+
+class _SignIn:
+    """A sign-in in a tab of its own. Closing the tab gives it up."""
+
+    def __init__(self, adapter: Adapter, chat: ChatView, begun: SigningIn) -> None:
+        self._adapter = adapter
+        self._chat = chat
+        self._begun = begun
+        self._window = chat.window.id()
+        self._page = Page(chat.window, SIGN_IN_SETTING, "Qwen Companion: Sign In")
+        self._page.view.settings().set(SIGN_IN_SETTING, begun.id)
+        self._buttons = sublime.PhantomSet(self._page.view, BUTTONS)
+        self._show(begun)
+
+    @property
+    def _is_shown(self) -> bool:
+        view = self._page.view
+        return view.is_valid() and view.settings().get(SIGN_IN_SETTING) == self._begun.id
+
+    def _show(self, now: SigningIn) -> None:
+        if not self._is_shown:
+            self._give_up()
+            return
+        self._page.show(_text(self._begun, now))
+        if now.state == "pending":
+            content = html.sign_in(has_page=bool(self._begun.page))
+            end = sublime.Region(self._page.view.size())
+            self._buttons.update([sublime.Phantom(end, content, sublime.PhantomLayout.BLOCK, self._clicked)])
+            sublime.set_timeout(self._look, int(1000 * max(SOONEST, now.interval)))
+        else:
+            self._buttons.update([])
+
+    def _look(self) -> None:
+        if not self._is_shown:
+            self._give_up()
+            return
+        self._adapter.ask_later(
+            self._chat.window,
+            lambda companion: companion.chats.sign_in(self._window, self._begun.id),
+            self._show,
+            lambda why: self._page.show(f"{why}\n"),
+        )
+
+    def _give_up(self) -> None:
+        self._adapter.ask_later(
+            self._chat.window,
+            lambda companion: companion.chats.cancel_sign_in(self._window, self._begun.id),
+            lambda _: say(self._chat.window, "The sign-in was cancelled."),
+            lambda _: None,
+        )
+
+    def _clicked(self, href: str) -> None:
+        if href == "open":
+            webbrowser.open(self._begun.page)
+        elif href == "copy":
+            sublime.set_clipboard(self._begun.code)
+            say(self._chat.window, "Copied.")
+
+
+def _text(begun: SigningIn, now: SigningIn) -> str:
+    """The page. What the person does is known from the beginning; how far it is, from now."""
+    lines = [f"# Sign in at {begun.provider}", ""]
+    if now.state == "authorized":
+        return "\n".join([*lines, "You are signed in. The next prompt uses it.", ""])
+    if now.state == "failed":
+        return "\n".join([*lines, f"The sign-in has failed: {now.why}. Run the command again to begin anew.", ""])
+    lines += [f"1. Open {begun.page or 'the page of the provider'}", f"2. Enter this code: {begun.code}", ""]
+    until = f" until {datetime.fromtimestamp(begun.expires).astimezone():%H:%M}" if begun.expires else ""
+    return "\n".join([*lines, f"The daemon waits for you{until}. Closing this tab cancels the sign-in.", ""])

@@ -1,0 +1,94 @@
+"""Signing in, on the screen (issue 9, point 16)."""
+
+from __future__ import annotations
+
+import webbrowser
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .chat_case import ChatCase, Steps, loaded
+from .companion_case import text_of
+
+SETTING = "qwen_companion.sign_in"
+
+
+class TestSignIn(ChatCase):
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        module = loaded("sublime_text.chat.sign_in")
+        soonest = patch.object(module, "SOONEST", 0.01)
+        soonest.start()
+        self.addCleanup(soonest.stop)
+        self.begun: Any = loaded("daemon.sign_in").SigningIn(
+            "f1", "qwen-oauth", "pending", "ABCD-EFGH", "https://x/device", 0.0, 0.01
+        )
+        self.chats.answers.update(sign_in_providers=["qwen-oauth"], begin_sign_in=self.begun, sign_in=self.begun)
+
+    def page(self) -> sublime.View | None:
+        return next((view for view in self.window.views() if view.settings().get(SETTING)), None)
+
+    def begin(self) -> Steps:
+        self.window.run_command("qwen_companion_chat_sign_in")
+        yield lambda: self.page() and "ABCD-EFGH" in text_of(self.page())
+
+    def test_the_code_and_the_link_are_shown_until_it_is_done(self) -> Steps:
+        yield from self.begin()
+        text = text_of(self.page())
+        self.assertIn("1. Open https://x/device\n2. Enter this code: ABCD-EFGH\n", text)
+        self.assertIn("The daemon waits for you. Closing this tab cancels the sign-in.", text)
+        self.assertEqual(self.chats.of("begin_sign_in"), [(self.window.id(), "qwen-oauth")])
+        yield lambda: len(self.chats.of("sign_in")) > 1
+        self.chats.answers["sign_in"] = replace(self.begun, state="authorized", code="")
+        yield lambda: "You are signed in." in text_of(self.page())
+        self.assertEqual(self.screen.phantoms(self.page(), SETTING), [])
+        self.assertEqual(self.chats.of("cancel_sign_in"), [])
+
+    def test_the_code_is_copied_and_the_page_opened(self) -> Steps:
+        yield from self.begin()
+        opened: list[str] = []
+        with patch.object(webbrowser, "open", opened.append):
+            self.screen.click(self.page(), "open")
+        self.assertEqual(opened, ["https://x/device"])
+        self.screen.click(self.page(), "copy")
+        self.assertEqual(sublime.get_clipboard(), "ABCD-EFGH")
+
+    def test_why_it_has_failed_is_shown(self) -> Steps:
+        self.chats.answers["sign_in"] = replace(self.begun, state="failed", why="expired")
+        yield from self.fails("The sign-in has failed: expired. Run the command again")
+
+    def test_that_the_daemon_is_gone_is_shown(self) -> Steps:
+        self.chats.answers["sign_in"] = loaded("daemon.errors").UnreachableError("http://x")
+        yield from self.fails("No daemon answers at http://x.")
+
+    def fails(self, words: str) -> Steps:
+        self.window.run_command("qwen_companion_chat_sign_in")
+        yield lambda: self.page() and words in text_of(self.page())
+
+    def test_closing_the_tab_gives_it_up(self) -> Steps:
+        yield from self.begin()
+        self.page().close()
+        yield from self.told("cancel_sign_in")
+        self.assertEqual(self.chats.of("cancel_sign_in"), [(self.window.id(), "f1")])
+
+    def test_one_of_several_providers_is_chosen(self) -> Steps:
+        self.chats.answers["sign_in_providers"] = ["one", "two"]
+        self.window.run_command("qwen_companion_chat_sign_in")
+        yield lambda: self.screen.panels
+        self.screen.pick("two")
+        yield from self.told("begin_sign_in")
+        self.assertEqual(self.chats.of("begin_sign_in"), [(self.window.id(), "two")])
+
+    def test_that_there_is_no_provider_is_said(self) -> Steps:
+        self.chats.answers["sign_in_providers"] = []
+        self.window.run_command("qwen_companion_chat_sign_in")
+        yield lambda: self.screen.said("knows no provider at which one can sign in")
+
+    def test_without_a_page_the_code_is_still_there(self) -> Steps:
+        self.chats.answers["begin_sign_in"] = replace(self.begun, page="", expires=1.0)
+        yield from self.begin()
+        self.assertIn("1. Open the page of the provider\n", text_of(self.page()))
+        self.assertIn("waits for you until ", text_of(self.page()))
+        self.assertNotIn("Open the page", self.screen.phantoms(self.page(), SETTING)[0])
