@@ -21,6 +21,7 @@ from ..conversation.events import Envelope
 from ..conversation.failures import AlreadyAnsweredError, SessionGoneError, UnsendableError
 from ..conversation.sessions import Session, SessionInfo, SessionPage
 from ..conversation.snapshot import ContextWindow, Queued
+from ..told import Told
 from . import extensions, finding, updates, wire
 from .environment import LoginEnvironment
 from .errors import (
@@ -86,9 +87,13 @@ class AgentClient(Lacking):
         editor: Screen,
         window: int,
         environment: LoginEnvironment,
+        told: Callable[[], Told] = Told,
         servers: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
     ) -> None:
-        """`servers` are the MCP servers that are offered to the agent, as the protocol has them."""
+        """`told` is what may be told of the window's files.
+
+        `servers` are the MCP servers that are offered to the agent, as the protocol has them.
+        """
         self.command = command
         self.agent = wire.Agent()
         """What it has said about itself, once `connect` has asked."""
@@ -97,6 +102,7 @@ class AgentClient(Lacking):
         self._editor = editor
         self._window = window
         self._login = environment
+        self._told_of = told
         self._servers = servers
         self._process: AgentProcess | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -153,7 +159,7 @@ class AgentClient(Lacking):
         environment = {**await self._login.get(), **self.command.environment}
         name, command = self.command.name, self.command.command
         self._process = await start(name, command, self.folder, environment, self.command.install)
-        self._files = Files(self._editor, self._window, lambda: self.name, self.folder, self._told)
+        self._files = Files(self._editor, self._window, lambda: self.name, self.folder, self._told, self._told_of)
         self._terminals = Terminals(self.folder, environment, self._printed)
         self._reading = asyncio.create_task(self._read(self._process))
         answer = await self._peer.call(

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..review.disk import Encodings, encode_like, read_file, replace_file
 from ..review.source_text import BOM, SourceText
+from ..told import Told
 from . import extensions
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
 from .port import AgentFiles
@@ -43,6 +44,7 @@ class Files:
         agent: the agent's name, for a question.
         folder: the chat's folder.
         on_replaced: called with an edited proposal once it is written instead of the agent's text.
+        told: what may be told of the window's files.
     """
 
     def __init__(
@@ -52,12 +54,14 @@ class Files:
         agent: Callable[[], str],
         folder: str,
         on_replaced: Callable[[Edited], object],
+        told: Callable[[], Told] = Told,
     ) -> None:
         self._editor = editor
         self._window = window
         self._agent = agent
         self._folder = folder
         self._on_replaced = on_replaced
+        self._told = told
         self._answers: dict[tuple[str, bool], bool] = {}
         """The person's answers by the folder of the file and whether it was to be written."""
         self._refusals = 0
@@ -69,9 +73,11 @@ class Files:
         """Answer `fs/read_text_file`.
 
         Raises:
-            RequestError: there is no such file, it can't be read, or the person refuses.
+            RequestError: there is no such file, it can't be read, it is excluded, or the person refuses.
         """
         path = await self._allowed(params, writes=False)
+        if why := await asyncio.to_thread(self._told().refusal, [path, str(params.get("path"))], [self._folder]):
+            raise RequestError(INTERNAL_ERROR, why)
         text = await self._editor.buffer(path)
         if text is None:
             try:

@@ -337,7 +337,7 @@ class WindowChat:
         await self.connected[0].edited(path, proposed, content)
 
     def _agent_client(self, agent: AgentCommand) -> AgentClient:
-        return AgentClient(agent, self._editor, self._window, self._environment)
+        return AgentClient(agent, self._editor, self._window, self._environment, self._told)
 
     def _end(self) -> list[Draft]:
         """Stop reading, showing and sending. Returns what was not sent."""

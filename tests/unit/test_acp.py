@@ -404,6 +404,18 @@ def test_an_unsaved_text_is_read_and_an_open_file_is_written_in_the_editor(proje
     run(test())
 
 
+def test_an_excluded_file_is_not_read_for_an_agent(project: Path, tmp_path: Path):
+    (project / ".env").write_text("KEY=secret\n")
+
+    async def test():
+        async with talking(scripted(ANY, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask(json.dumps(["fs/read_text_file", {"path": str(project / ".env")}])))
+            assert "context_exclude" in said(turn)
+            assert "secret" not in said(turn)
+
+    run(test())
+
+
 def test_a_character_that_the_encoding_lacks_is_refused_and_the_file_stays(project: Path, tmp_path: Path):
     path = project / "a.txt"
     path.write_bytes("é\n".encode("cp1252"))
