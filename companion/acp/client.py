@@ -345,6 +345,16 @@ class AgentClient(Lacking):
             self._settings.mode = mode
             self._choices_changed()
 
+    async def switch_effort(self, session: Session, effort: str) -> None:
+        """Switch how long the model thinks.
+
+        Raises:
+            MissingFeatureError: the session has no such option.
+        """
+        if (option := self._settings.option("thought_level")) is None:
+            raise self._missing("switch how long the model thinks")
+        await self.set_option(session, option.id, effort)
+
     async def set_option(self, session: Session, option: str, value: str | bool) -> None:
         """Set one of the session's options."""
         params = {"sessionId": session.id, "configId": option, "value": value}

@@ -38,10 +38,6 @@ class Lacking:
         """Raises MissingFeatureError."""
         raise self._missing("export a conversation")
 
-    async def switch_effort(self, session: Session, effort: str) -> NoReturn:
-        """Raises MissingFeatureError."""
-        raise self._missing("switch how long the model thinks")
-
     async def go_on(self, session: Session) -> NoReturn:
         """Raises MissingFeatureError: a prompt has to do."""
         raise self._missing("continue a turn")

@@ -235,14 +235,17 @@ class Settings:
 
     @property
     def choices(self) -> Choices:
-        """The models and the modes."""
+        """The models, the modes, and how long the model may think."""
         models = [(each.id, each.name, each.description) for each in self.opened.models.available]
         modes = [(each.id, each.name, each.description) for each in self.opened.modes.available]
         if option := self.option("model"):
             models = [(each.value, each.name, each.description) for each in option.values]
         if not modes and (option := self.option("mode")):
             modes = [(each.value, each.name, each.description) for each in option.values]
-        return Choices(self.model, self.mode, _choices(models), _choices(modes))
+        thinking = self.option("thought_level")
+        efforts = [(each.value, each.name, each.description) for each in thinking.values] if thinking else []
+        effort = thinking.current if thinking and isinstance(thinking.current, str) else ""
+        return Choices(self.model, self.mode, _choices(models), _choices(modes), effort, _choices(efforts))
 
 
 def _choices(found: list[tuple[str, str, str]]) -> tuple[Choice, ...]:

@@ -237,6 +237,30 @@ def session_prompt(params):
     run(test())
 
 
+def test_how_long_the_model_thinks_is_an_option(project: Path, tmp_path: Path):
+    script = """
+def option(value):
+    values = [{"value": "low", "name": "Low"}, {"value": "high"}]
+    return {"id": "t", "category": "thought_level", "type": "select", "currentValue": value, "options": values}
+def session_new(params):
+    return {"sessionId": "s", "configOptions": [option("low"), {"broken": 1}]}
+def session_set_config_option(params):
+    return {"configOptions": [option(params["value"])]}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            status = talk.conversation.status
+            assert ([each.name for each in status.efforts], status.effort) == (["Low", "high"], "low")
+            await talk.client.switch_effort(talk.session, "high")
+            assert (await talk.client.choices(talk.session)).effort == "high"
+        async with talking(scripted("", tmp_path), str(project)) as talk:
+            with pytest.raises(MissingFeatureError):
+                await talk.client.switch_effort(talk.session, "high")
+
+    run(test())
+
+
 def test_an_agent_with_models_of_the_older_form_gets_its_own_method(project: Path, tmp_path: Path):
     script = """
 def session_new(params):
