@@ -178,8 +178,12 @@ async def start(
         raise StartFailedError(agent, why) from None
     secrets = [value for name, value in environment.items() if _SECRETS.search(name) and len(value) >= _SHORTEST_SECRET]
     started = AgentProcess(agent, process, secrets)
-    if started.started is not None:
-        await asyncio.to_thread(records.write, process.pid, started.started, "agent")
+    try:
+        if started.started is not None:
+            await asyncio.to_thread(records.write, process.pid, started.started, "agent")
+    except BaseException:
+        await asyncio.shield(started.stop(0))
+        raise
     return started
 
 

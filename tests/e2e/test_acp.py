@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import platform
 import sys
-from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Container, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -21,9 +22,45 @@ from .cli import STEP
 from .clis import NEWEST_QWEN, pinned
 from .daemon import Daemons, run
 from .model import Call, Script
+from .qwen import PROJECT
 
 pytestmark = pytest.mark.usefixtures("programs")
 EDITS = {"qwen": "edit", "gemini": "replace"}
+
+
+TABLE = PROJECT / "docs" / "compatibility.md"
+HEADING = "## Agents in the chat"
+TITLES = {"qwen": f"Qwen Code {NEWEST_QWEN}", "gemini": f"Gemini CLI {gemini.NEWEST}"}
+#: What a run tries with each agent, in the order of the table.
+STEPS = (
+    "streams its answer",
+    "an accepted edit is written by the editor",
+    "reads the unsaved text of an open file",
+    "an edited proposal is written, and the model is told",
+    "a rejected edit changes nothing",
+    "asks before it runs a command",
+    "a cancelled turn ends",
+    "mode and model can be switched",
+    "a conversation is resumed after a restart",
+    "its end in mid-turn is told",
+)
+
+
+def table(done: Container[tuple[str, str]]) -> str:
+    """The section of docs/compatibility.md."""
+    lines = [
+        HEADING,
+        "",
+        f"Written by a run of `scripts/test tests/e2e/test_acp.py` on {platform.system()}. The published agents run on",
+        "their standard input and output, with a scripted model.",
+        "",
+        f"| | {' | '.join(TITLES.values())} |",
+        f"|---|{'---|' * len(TITLES)}",
+    ]
+    for step in STEPS:
+        cells = " | ".join("yes" if (name, step) in done else "no" for name in TITLES)
+        lines += [f"| {step} | {cells} |"]
+    return "\n".join([*lines, ""])
 
 
 @dataclass
@@ -32,6 +69,13 @@ class Agents:
 
     name: str
     place: Daemons
+    done: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Which agent has done what, in all tests of the module."""
+
+    def did(self, step: str) -> None:
+        """A test has passed."""
+        assert step in STEPS
+        self.done.add((self.name, step))
 
     @property
     def folder(self) -> Path:
@@ -87,15 +131,25 @@ class Agents:
         )
 
 
+@pytest.fixture(scope="module")
+def done() -> Iterator[set[tuple[str, str]]]:
+    """What the agents have done. A run with everything writes the table."""
+    done: set[tuple[str, str]] = set()
+    yield done
+    if len(done) == len(STEPS) * len(TITLES):
+        text = TABLE.read_text(encoding="utf-8").partition(HEADING)[0].rstrip()
+        TABLE.write_text(f"{text}\n\n{table(done)}", encoding="utf-8")
+
+
 @pytest.fixture(params=["qwen", "gemini"])
-def agent(request: pytest.FixtureRequest) -> Iterator[Agents]:
+def agent(request: pytest.FixtureRequest, done: set[tuple[str, str]]) -> Iterator[Agents]:
     place = Daemons.make(NEWEST_QWEN)
     if request.param == "gemini":
         request.getfixturevalue("gemini_program")
         folder = place.home.home / ".gemini"
         folder.mkdir(exist_ok=True)
         (folder / "settings.json").write_text(json.dumps(gemini.settings()), encoding="utf-8")
-    yield Agents(request.param, place)
+    yield Agents(request.param, place, done)
     place.close()
 
 
@@ -113,6 +167,7 @@ def test_a_prompt_streams_its_answer(agent: Agents):
             assert len(talk.conversation.status.models) > 1
 
     run(test())
+    agent.did("streams its answer")
 
 
 def test_an_accepted_edit_is_written_through_the_editor(agent: Agents):
@@ -132,6 +187,7 @@ def test_an_accepted_edit_is_written_through_the_editor(agent: Agents):
             assert {"read", "edit"} <= {tool.kind for tool in tools(turn)}
 
     run(test())
+    agent.did("an accepted edit is written by the editor")
 
 
 def test_an_unsaved_text_is_what_the_agent_reads_and_changes(agent: Agents):
@@ -147,6 +203,7 @@ def test_an_unsaved_text_is_what_the_agent_reads_and_changes(agent: Agents):
             assert path.read_text() == "x = 0\n"
 
     run(test())
+    agent.did("reads the unsaved text of an open file")
 
 
 def test_an_edited_proposal_is_written_and_the_model_is_told(agent: Agents):
@@ -166,6 +223,7 @@ def test_an_edited_proposal_is_written_and_the_model_is_told(agent: Agents):
             assert "the user has edited your change" in json.dumps([each.body for each in agent.place.model.requests])
 
     run(test())
+    agent.did("an edited proposal is written, and the model is told")
 
 
 def test_a_rejected_edit_changes_nothing(agent: Agents):
@@ -179,6 +237,7 @@ def test_a_rejected_edit_changes_nothing(agent: Agents):
             assert path.read_text() == "x = 1\n"
 
     run(test())
+    agent.did("a rejected edit changes nothing")
 
 
 def test_a_shell_command_runs_after_a_question(agent: Agents):
@@ -193,6 +252,7 @@ def test_a_shell_command_runs_after_a_question(agent: Agents):
             assert (agent.folder / "made.txt").exists()
 
     run(test())
+    agent.did("asks before it runs a command")
 
 
 def test_a_cancelled_turn_ends_and_the_next_one_works(agent: Agents):
@@ -207,6 +267,7 @@ def test_a_cancelled_turn_ends_and_the_next_one_works(agent: Agents):
             assert said(await talk.done(await talk.ask(f"Again {script.tag}"))) == "Here."
 
     run(test())
+    agent.did("a cancelled turn ends")
 
 
 def test_the_mode_and_the_model_are_switched(agent: Agents):
@@ -226,6 +287,7 @@ def test_the_mode_and_the_model_are_switched(agent: Agents):
             await until(lambda: talk.conversation.status.model == other)
 
     run(test())
+    agent.did("mode and model can be switched")
 
 
 def test_a_conversation_is_resumed_after_a_restart(agent: Agents):
@@ -244,6 +306,7 @@ def test_a_conversation_is_resumed_after_a_restart(agent: Agents):
             assert said(await talk.done(await talk.ask(f"More {script.tag}"))) == "And another."
 
     run(test())
+    agent.did("a conversation is resumed after a restart")
 
 
 def test_an_agent_that_is_killed_in_mid_turn_is_told(agent: Agents):
@@ -263,6 +326,7 @@ def test_an_agent_that_is_killed_in_mid_turn_is_told(agent: Agents):
             assert said(turn).startswith("word")
 
     run(test())
+    agent.did("its end in mid-turn is told")
 
 
 def test_an_agent_of_the_official_sdk_works(tmp_path: Path):

@@ -12,9 +12,9 @@ from companion.acp.process import MARK
 
 from .chatting import Chatting, opened, write_settings
 from .editor import Editor
-from .test_acp import Agents, agent
+from .test_acp import Agents, agent, done
 
-__all__ = ["agent"]
+__all__ = ["agent", "done"]
 pytestmark = pytest.mark.usefixtures("programs")
 
 

@@ -14,7 +14,9 @@ import psutil
 import pytest
 
 from companion.acp import client as client_module
+from companion.acp import environment as environment_module
 from companion.acp import process as process_module
+from companion.acp.environment import LoginEnvironment
 from companion.acp.errors import (
     AnswerError,
     EndedError,
@@ -825,6 +827,44 @@ def session_prompt(params):
 
 
 # The process
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no login shells")
+def test_the_environment_is_that_of_the_login_shell_without_the_variables_of_editors(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (home / ".bash_profile").write_text("echo Welcome; export OWN='a\nb'; export PATH=/own/bin:$PATH\n")
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    monkeypatch.setenv("QWEN_CODE_IDE_SERVER_PORT", "1")
+    found = run(LoginEnvironment().get())
+    assert found["PATH"].startswith("/own/bin:")
+    assert found["OWN"] == "a\nb"
+    assert "QWEN_CODE_IDE_SERVER_PORT" not in found
+
+
+def test_without_an_answer_of_the_login_shell_the_editors_environment_does(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(environment_module, "usual_shell", lambda _: "/there/is/no/shell")
+    monkeypatch.setenv("OWN", "a")
+    assert run(LoginEnvironment().get())["OWN"] == "a"
+
+
+def test_a_start_that_is_given_up_leaves_no_process(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pids: list[int] = []
+
+    def write(pid: int, started: float, kind: str) -> None:
+        pids.append(pid)
+        raise OSError
+
+    monkeypatch.setattr(process_module.records, "write", write)
+
+    async def test():
+        with pytest.raises(OSError):
+            async with talking(scripted("", tmp_path), str(project)):
+                pass
+        assert not any(map(is_alive, pids))
+
+    run(test())
+    assert pids
 
 
 def test_an_agent_and_what_it_has_started_end_with_its_client(project: Path, tmp_path: Path):
