@@ -9,7 +9,17 @@ LIMITS: Mapping[str, float] = {
     "start.published_ms": 30,
     "start.initialize_ms": 1_500,
     "start.stall_ms": 16,
+    # Issue 13 §3: the first answer, as a multiple of a bare import of the libraries
+    "start.import_ratio": 1.2,
     "server.post_ms": 2,
+    # Issue 13 §3: beside a companion with the stack of the official ones for VS Code. A p99 is that of few requests, so
+    # it shows what else runs on the machine; a limit on it would only be met now and then.
+    "peer.list_ratio": 0.8,
+    "peer.diff_ratio": 1,
+    "peer.large_ratio": 0.9,
+    # 0.8 was wanted. Bare asyncio has about 0.75 (docs/performance.md).
+    "peer.notification_ratio": 1,
+    "peer.memory_ratio": 0.7,
     # Issue 3, figures
     "review.10k.shown_ms": 150,
     "review.10k.stall_ms": 16,
@@ -27,10 +37,11 @@ LIMITS: Mapping[str, float] = {
     "review.typing_300_ms": 2,
     "review.git_ratio": 1.5,
     "review.lines_ratio": 1,
-    # Issue 4, windows. The context is read on the UI thread, which must not stall for longer than one screen refresh.
+    # Issue 4, windows
     "windows.each_ms": 5,
     "windows.each_mb": 1,
-    "context.1000_views_ui_ms": 16,
+    # Issue 13 §3: CPU time of the UI thread for each event
+    "context.1000_views_ui_ms": 0.2,
     # Issue 5, figures
     "chat.first_chunk_ms": 50,
     "chat.10k_chunks_ui_ms": 1_500,

@@ -112,6 +112,8 @@ class CompanionThread:
                     with loading():
                         trouble = guard.check()
                         lazy.put_off()
+                        with lazy.models_later():
+                            importlib.import_module("mcp.server.streamable_http_manager")
                         from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
                     guard.remember()
                     if trouble:

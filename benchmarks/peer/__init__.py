@@ -27,6 +27,24 @@ ROUNDS = 5
 REQUESTS = 100
 NOTIFICATIONS = 100
 HERE = Path(__file__).parent
+LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+RESULTS: dict[str, object] = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "x", "version": "0"},
+    },
+    "tools/list": {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("openDiff", "closeDiff")]},
+    "tools/call": {"content": []},
+}
+"""What the floor answers."""
+RATIOS = {
+    "list": "peer.list_ratio",
+    "diff": "peer.diff_ratio",
+    "large": "peer.large_ratio",
+    "notification": "peer.notification_ratio",
+}
+"""The figures of one session; those of more have the number in their name."""
 
 
 class Program:
@@ -64,45 +82,56 @@ class Program:
         self.process.wait()
 
 
-def floor() -> int:
-    """Start a server that has each answer ready; its port."""
-    tools = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("openDiff", "closeDiff")]}
-    hello = {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {"tools": {}},
-        "serverInfo": {"name": "x", "version": "0"},
-    }
-    results: dict[str, object] = {"initialize": hello, "tools/list": tools, "tools/call": {"content": []}}
-    ports: list[int] = []
-    length = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+class Floor:
+    """A server of bare asyncio that has each answer ready."""
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self) -> None:
+        self.port = 0
+        self._streams: list[asyncio.StreamWriter] = []
+        threading.Thread(target=lambda: asyncio.run(self._main()), daemon=True).start()
+        while not self.port:
+            time.sleep(0.01)
+
+    def notify(self) -> None:
+        """Send contexts, each with the time in its path."""
+        for _ in range(NOTIFICATIONS):
+            self._loop.call_soon_threadsafe(self._send)
+            time.sleep(0.005)
+
+    def _send(self) -> None:
+        state = {"openFiles": [{"path": f"/{time.monotonic_ns()}", "timestamp": 1}]}
+        message = {"jsonrpc": "2.0", "method": "ide/contextUpdate", "params": {"workspaceState": state}}
+        event = b"event: message\r\ndata: " + json.dumps(message).encode() + b"\r\n\r\n"
+        for stream in self._streams:
+            stream.write(b"%x\r\n" % len(event) + event + b"\r\n")
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=2**24)
+        self.port = server.sockets[0].getsockname()[1]
+        await server.serve_forever()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             try:
                 head = await reader.readuntil(b"\r\n\r\n")
-            except asyncio.IncompleteReadError:
+            except (asyncio.IncompleteReadError, ConnectionError):
                 return
             if head.startswith(b"GET"):
-                writer.write(b"HTTP/1.1 405 No\r\ncontent-length: 0\r\n\r\n")
+                writer.write(
+                    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+                )
+                self._streams.append(writer)
                 continue
-            found = length.search(head)
+            found = LENGTH.search(head)
             message = json.loads(await reader.readexactly(int(found[1]) if found else 0))
             if "id" not in message:
                 writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
                 continue
-            body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]}).encode()
+            answer = {"jsonrpc": "2.0", "id": message["id"], "result": RESULTS[message["method"]]}
+            body = json.dumps(answer).encode()
             headers = f"content-type: application/json\r\ncontent-length: {len(body)}\r\nmcp-session-id: x\r\n\r\n"
             writer.write(b"HTTP/1.1 200 OK\r\n" + headers.encode() + body)
-
-    async def main() -> None:
-        server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=2**24)
-        ports.append(server.sockets[0].getsockname()[1])
-        await server.serve_forever()
-
-    threading.Thread(target=lambda: asyncio.run(main()), daemon=True).start()
-    while not ports:
-        time.sleep(0.01)
-    return ports[0]
 
 
 class Ours:
@@ -148,20 +177,23 @@ class Ours:
         def send(companion: Any) -> None:
             file = protocol.File(path=f"/{time.monotonic_ns()}", timestamp=1)
             context = protocol.IdeContext(workspace_state=protocol.WorkspaceState(open_files=[file]))
+            update = protocol.ContextUpdate(params=context)
             for window in companion._windows.values():
                 for session in window.sessions:
-                    session.notify(protocol.ContextUpdate(params=context))
+                    session.notify(update)
 
         for _ in range(NOTIFICATIONS):
             package.adapter().thread.post(send)
             time.sleep(0.005)
 
 
-def compare(ours: Ours, peer: Program, sessions: int, base: int | None) -> dict[str, list[float]]:
+def compare(ours: Ours, peer: Program, sessions: int, floor: Floor | None) -> dict[str, list[float]]:
     """The times of all, in turns: from "ours.list" and the like to milliseconds."""
     ports = {"ours": (ours.port, ours.token), "peer": (peer.first["port"], "token")}
-    if base:
-        ports["floor"] = (base, "")
+    notify = {"ours": ours.notify, "peer": lambda: peer.write(str(NOTIFICATIONS))}
+    if floor:
+        ports["floor"] = (floor.port, "")
+        notify["floor"] = floor.notify
     clients = {
         name: ours.beside(lambda where=where: Program("client.mjs", *where, sessions, REQUESTS))
         for name, where in ports.items()
@@ -172,9 +204,7 @@ def compare(ours: Ours, peer: Program, sessions: int, base: int | None) -> dict[
             for what, found in ours.beside(lambda client=client: client.ask("go")).items():
                 if number:  # the first round warms up
                     times.setdefault(f"{name}.{what}", []).extend(found)
-            if name == "floor":
-                continue
-            ours.beside(ours.notify if name == "ours" else lambda: peer.write(str(NOTIFICATIONS)))
+            ours.beside(notify[name])
             ours.editor.rest(1)
             found = ours.beside(lambda client=client: client.ask("notifications"))["notifications"]
             if number:
@@ -190,20 +220,21 @@ def figures() -> dict[str, float]:
         ours = Ours(folder)
         peer = Program("server.mjs", "token")
         told: dict[str, float] = {}
-        base = floor()
+        floor = Floor()
         for sessions in (1, 10, 100):
-            times = compare(ours, peer, sessions, base if sessions == 1 else None)
+            times = compare(ours, peer, sessions, floor if sessions == 1 else None)
             mark = "" if sessions == 1 else f".{sessions}_sessions"
-            for what in ("list", "diff", "large", "notification"):
+            for what, name in RATIOS.items():
                 mine, theirs = times[f"ours.{what}"], times[f"peer.{what}"]
-                told[f"peer{mark}.{what}_ratio"] = statistics.median(mine) / statistics.median(theirs)
+                told[name.replace("peer", f"peer{mark}")] = statistics.median(mine) / statistics.median(theirs)
                 told[f"peer{mark}.{what}_p99_ratio"] = percentile(mine) / percentile(theirs)
                 if sessions == 1:
                     told[f"peer.{what}_ms"] = statistics.median(mine)
+                    # What the client itself needs: no server could have a lower ratio.
+                    told[f"peer.{what}_floor_ratio"] = statistics.median(times[f"floor.{what}"]) / statistics.median(
+                        theirs
+                    )
             if sessions == 1:
-                told["peer.list_floor_ratio"] = statistics.median(times["ours.list"]) / statistics.median(
-                    times["floor.list"]
-                )
                 rss = ours.beside(lambda: peer.ask("memory"))["rss"]
                 told["peer.memory_ratio"] = ours.memory / (rss - peer.first["before"])
         peer.close()

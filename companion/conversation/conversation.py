@@ -241,6 +241,11 @@ class Conversation:
         """Set how full the context window is; the history doesn't have it."""
         self._set(window=window)
 
+    def set_commands(self, update: agent.CommandsUpdate) -> None:
+        """Set the slash commands."""
+        commands = update.available_commands
+        self._set(commands=tuple(Command(each.name, each.description, each.input.hint) for each in commands))
+
     def set_tasks(self, tasks: tuple[Task, ...]) -> None:
         """Set what the agent does besides its turn; no event tells."""
         self._set(tasks=tasks)
@@ -319,7 +324,7 @@ class Conversation:
                 seen, is_known = latest, True
             if turn.state != "running" or (is_running and turn is last):
                 continue
-            if seen and turn is last and seen.state in _UNFINISHED:
+            if seen and (turn is last or seen.state != "running") and seen.state in _UNFINISHED:
                 turn.restore(seen)
             if seen and seen.state != "running":
                 self._end(turn, seen.state, seen.stop_reason, seen.error)
@@ -482,8 +487,7 @@ class Conversation:
         self._set(plan=tuple(Step(entry.content, entry.status) for entry in plan.entries))
 
     def _commands(self, _frame: Envelope, update: agent.CommandsUpdate) -> None:
-        commands = update.available_commands
-        self._set(commands=tuple(Command(each.name, each.description, each.input.hint) for each in commands))
+        self.set_commands(update)
 
     def _used(self, envelope: Envelope, usage: agent.UsageUpdate) -> None:
         if turn := self._turns.get(envelope.prompt or ""):

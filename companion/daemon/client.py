@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 
+from ..conversation.agent import CommandsUpdate
 from ..conversation.conversation import Choices, Cursor, History
 from ..conversation.sessions import Session
 from ..conversation.snapshot import ContextWindow, Queued
@@ -264,6 +265,12 @@ class Client(Background, Listing, Pages, Past, SignIn):
         """The models, the modes and the efforts that the session can switch to."""
         self._need("session_context")
         return answers.choices(await self._transport.json("GET", path(session, "context"), session=session))
+
+    async def commands(self, session: Session) -> CommandsUpdate:
+        """The slash commands of the session."""
+        self._need("session_supported_commands")
+        answer = await self._transport.json("GET", path(session, "supported-commands"), session=session)
+        return answers.read(CommandsUpdate, answer)
 
     async def window(self, session: Session) -> ContextWindow | None:
         """How full the context window is."""

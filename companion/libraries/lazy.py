@@ -11,9 +11,11 @@ the standard library and this module's own globals, which it keeps alive.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import sys
 import threading
+from collections.abc import Generator
 from types import ModuleType
 
 SDK = ("mcp", "mcp.server")
@@ -40,6 +42,22 @@ class _Waiting(ModuleType):
     def __dir__(self) -> list[str]:
         _run(self)
         return dir(self) if not _waits(self) else list(vars(self))
+
+
+@contextlib.contextmanager
+def models_later() -> Generator[None]:
+    """Let pydantic build the validators of each model that is defined meanwhile when it is first used.
+
+    The SDK has some 600 models, of which a server needs 30. A model of another plugin that is defined at this very
+    moment is built later too, which it notices as little.
+    """
+    from pydantic import BaseModel  # noqa: PLC0415 - this module is imported before the libraries are
+
+    BaseModel.model_config["defer_build"] = True
+    try:
+        yield
+    finally:
+        BaseModel.model_config.pop("defer_build", None)
 
 
 def put_off(packages: tuple[str, ...] = SDK) -> None:

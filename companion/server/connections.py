@@ -26,8 +26,10 @@ from ..handover import OpenConnection
 
 MAX_IDLE = 256
 """How many connections may wait for a request. The oldest is closed for one more."""
-
-
+KEEP_ALIVE = 300
+"""Seconds that a connection may be idle after an answer. uvicorn's usual 5 are too few for a client that was suspended,
+or that waits for a busy machine: it writes to its connection at the moment when we close it, and the request is lost.
+MAX_IDLE bounds their number."""
 SETTLED = 5
 """Turns of the loop after which an accepted connection is made."""
 BACKLOG = 128
@@ -195,6 +197,7 @@ class HttpServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE,
         )
         self._config.load()
         self._state = ServerState()

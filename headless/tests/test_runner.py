@@ -205,3 +205,20 @@ def test_the_seed_of_a_random_mix_of_variations_is_printed(tmp_path: Path):
     done = started(tmp_path, *options, "--variation", "no-such=thing")
     assert "there is no variation 'no-such'" in done.stderr
     assert done.returncode == 2
+
+
+def test_the_package_says_how_long_a_condition_is_waited_for(tmp_path: Path):
+    """As UnitTesting: `condition_timeout` in the package's `unittesting.json`, in milliseconds."""
+    root = tmp_path / "Sample"
+    root.mkdir()
+    (root / "unittesting.json").write_text('{"condition_timeout": 70, /* short */}')
+    (root / "tests").mkdir()
+    (root / "tests/test_never.py").write_text(
+        "from unittesting import DeferrableTestCase\n"
+        "class TestNever(DeferrableTestCase):\n"
+        "    def test_it(self):\n"
+        "        yield lambda: False\n"
+    )
+    code, output = run(tmp_path, "--pattern", "test_never.py")
+    assert "within 0.07 seconds" in output
+    assert code == 1

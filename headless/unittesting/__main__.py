@@ -16,10 +16,10 @@ import unittest
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from headless import modules, variations
+from headless import jsonc, modules, variations
 from headless.app import Application
 from headless.paths import move_home
-from headless.unittesting import cases
+from headless.unittesting import cases, steps
 
 EXIT_LIMIT = 10.0
 FAILED = 1
@@ -54,6 +54,15 @@ def tests_package(package: str, tests: str) -> str:
     if inside.startswith(os.pardir) or not os.path.isdir(package):
         inside = os.path.normpath(tests).lstrip("." + os.sep)
     return inside.replace(os.sep, ".")
+
+
+def condition_timeout(package: str) -> float:
+    """The milliseconds to wait for a condition, as the package's `unittesting.json` says."""
+    try:
+        with open(os.path.join(package, "unittesting.json"), encoding="utf-8") as file:
+            return float(jsonc.loads(file.read())["condition_timeout"])
+    except (OSError, KeyError):
+        return steps.DEFAULT_TIMEOUT_MS
 
 
 class BrokenModule(unittest.TestCase):
@@ -158,6 +167,7 @@ def run(options: argparse.Namespace) -> int:
     # Again: the package UnitTesting puts its own there, whose cases want its own runner.
     cases.install()
     app.loader.add_folder(f"{name}.{inside}", os.path.abspath(tests))
+    steps.set_timeout_ms(condition_timeout(package))
     app.start()
     app.loop.turn(0.05)
     suite = collect(f"{name}.{inside}", tests, options.pattern, options.k)

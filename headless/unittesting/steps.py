@@ -10,9 +10,16 @@ from typing import Any
 from headless import host
 
 DEFAULT_TIMEOUT_MS = 4000
+_timeout_ms = DEFAULT_TIMEOUT_MS
 PERIOD_MS = 17
 #: Yielded to wait until the worker thread has done all that it has got so far.
 AWAIT_WORKER = "AWAIT_WORKER"
+
+
+def set_timeout_ms(timeout: float) -> None:
+    """Wait for a condition that long, in milliseconds, unless it says otherwise."""
+    global _timeout_ms  # noqa: PLW0603 - the tests of a process run one after another
+    _timeout_ms = timeout
 
 
 def drive(steps: Any) -> tuple[()]:
@@ -41,7 +48,7 @@ def drive(steps: Any) -> tuple[()]:
 def _wait_for(wanted: Any) -> Any:
     options = dict(wanted) if isinstance(wanted, dict) else {"condition": wanted}
     condition = options.get("condition")
-    timeout = options.get("timeout", DEFAULT_TIMEOUT_MS) / 1000
+    timeout = options.get("timeout", _timeout_ms) / 1000
     period = options.get("period", PERIOD_MS) / 1000
     if condition == AWAIT_WORKER:
         condition = _worker_idle()

@@ -553,3 +553,25 @@ def test_a_slow_editor_gets_the_whole_text(room: Room):
     assert process.memory_info().rss - before < 100_000_000
     assert editor.everything().count("slowly") > 5
     editor.quit()
+
+
+def test_an_excluded_file_never_reaches_the_model(room: Room, chat: Chatting):
+    """Issue 14, point 4: neither by itself while it is active and selected, nor if the person names it."""
+    secret = room.home.write(".env", "PASSWORD=hunter2\n")
+    view = chat.editor.open_file(secret, window=chat.window)
+    chat.editor.do("select", view=view, regions=[[0, 16]])
+    script = room.model.script()
+    chat.ask(script)
+    chat.wait_text(script.done)
+    chat.wait_idle()
+    refused = room.model.script()
+    chat.write(f"Read @.env {refused.tag}")
+    chat.press("enter")
+    chat.editor.wait("refusal", lambda: "@.env" in chat.prompt)
+    assert "❯ You\nRead" not in chat.text
+    told = [json.dumps(request.messages) for request in room.model.requests]
+    assert not any("hunter2" in one or str(secret) in one for one in told)
+    assert room.model.requests_of(refused) == []
+    said = [request.last_user_text() for request in room.model.requests_of(script)]
+    assert said
+    assert not any(".env" in one for one in said)

@@ -71,8 +71,9 @@ def test_thoughts_and_an_answer_stream(served: Served):
             assert said(turn, "user") == f"Please {script.tag}"
             assert (turn.state, turn.stop_reason, turn.client) == ("done", "end_turn", here.session.client_id)
             await until(lambda: (window := here.conversation.status.window) and window.used)
+            known = {"clear", "compress"}
+            await until(lambda: {command.name for command in here.conversation.status.commands} >= known)
             status = here.conversation.status
-            assert {command.name for command in status.commands} >= {"clear", "compress"}
             assert (await here.client.window(here.session)) == status.window
 
     run(test())

@@ -27,7 +27,60 @@ TOOLS = "server/tools.py"
 RESUMED = "server/resumed.py"
 SOCKETS = "server/connections.py"
 
+CALLS_TESTS = ("tests/unit/test_calls.py",)
+CALLS = "server/calls.py"
+
 MUTANTS = [
+    Mutant("reads on while it answers", SOCKETS, "        if not is_answering:\n", "        if True:\n", CONNECTIONS),
+    Mutant(
+        "who was refused may stay for ever",
+        SOCKETS,
+        "one for one in self.connections if one.is_silent]",
+        "one for one in self.connections if one.is_idle]",
+        CONNECTIONS,
+    ),
+    Mutant("connections are kept for 5 s", SOCKETS, "KEEP_ALIVE = 300", "KEEP_ALIVE = 5", CONNECTIONS),
+    Mutant(
+        "what was written is thrown away at a close",
+        SOCKETS,
+        "        self.flush()\n        self._inner.close()",
+        "        self._inner.close()",
+        (*CONNECTIONS, *HANDOVER, *GUARD),
+    ),
+    Mutant(
+        "true is an id",
+        CALLS,
+        "} if not isinstance(identifier, bool) and name in NAMES:",
+        "} if name in NAMES:",
+        CALLS_TESTS,
+    ),
+    Mutant(
+        "any version of JSON-RPC",
+        CALLS,
+        "match message:",
+        "match dict(message, jsonrpc='2.0') if isinstance(message, dict) else message:",
+        CALLS_TESTS,
+    ),
+    Mutant(
+        "a cursor is ignored", CALLS, ' and not message.get("params")', "", CALLS_TESTS, "we list all tools on one page"
+    ),
+    Mutant("any content type", CALLS, "== JSON and", "and", CALLS_TESTS),
+    Mutant("any accept", CALLS, ' and JSON in headers.get("accept", "")', "", CALLS_TESTS),
+    Mutant(
+        "the body is read only once",
+        CALLS,
+        "return messages.pop(0) if messages else await receive()",
+        "return await receive()",
+        CALLS_TESTS,
+    ),
+    Mutant("a body of any size", CALLS, " or size > limit", "", CALLS_TESTS),
+    Mutant(
+        "an answer without its session",
+        CALLS,
+        '        (b"mcp-session-id", session.encode()),\n',
+        "",
+        (*CALLS_TESTS, *HANDOVER),
+    ),
     Mutant("any Host", APP, 'if host not in {f"', 'if False and host not in {f"', GUARD),
     Mutant("Host without its port", APP, '{f"{name}:{self._endpoint.port}" for', '{f"{host}" for', GUARD),
     Mutant("any Origin", APP, "if origin is not None and origin", "if False and origin", GUARD),
@@ -87,8 +140,8 @@ MUTANTS = [
     Mutant(
         "counts as sent when it was not written",
         SESSION,
-        "                if await written:\n",
-        "                await written\n                if True:\n",
+        "                if await stream.write(self._outbox[0].event):\n",
+        "                await stream.write(self._outbox[0].event)\n                if True:\n",
         (*SESSIONS, *HANDOVER),
     ),
     Mutant(
@@ -163,8 +216,8 @@ MUTANTS = [
     Mutant(
         "a file twice",
         ORDER,
-        "file.path not in found and ",
-        "",
+        "        if file.path in found:\n",
+        "        if False:\n",
         CONTEXT,
         "a dictionary holds it once anyway, with the older view",
     ),
@@ -182,8 +235,8 @@ MUTANTS = [
     Mutant(
         "a file that never had the focus is active",
         ORDER,
-        "    if files and order.at(files[0].view):\n",
-        "    if files:\n",
+        "if first and order.at(first.view) and not",
+        "if first and not",
         CONTEXT,
     ),
     Mutant(
@@ -376,31 +429,39 @@ MUTANTS = [
     Mutant(
         "a request in flight is given away",
         SOCKETS,
-        "return is_between and states",
+        "return self.is_silent and states",
         "return states or states",
         HANDOVER,
     ),
     Mutant(
-        "any number of silent connections", SOCKETS, "idle[: max(0, len(idle) - MAX_IDLE)]", "idle[:0]", CONNECTIONS
+        "any number of silent connections",
+        SOCKETS,
+        "silent[: max(0, len(silent) - MAX_IDLE)]",
+        "silent[:0]",
+        CONNECTIONS,
     ),
     Mutant(
         "the newest silent connection is closed",
         SOCKETS,
-        "idle[: max(0, len(idle) - MAX_IDLE)]",
-        "idle[MAX_IDLE:]",
+        "silent[: max(0, len(silent) - MAX_IDLE)]",
+        "silent[MAX_IDLE:]",
         CONNECTIONS,
     ),
     Mutant(
         "diffs after the handover",
         TOOLS,
-        "                    if self._sessions.is_left:\n",
-        "                    if False:\n",
+        "                if self._sessions.is_left:\n",
+        "                if False:\n",
         HANDOVER,
     ),
     Mutant(
-        "a folder is a file", TOOLS, "if await asyncio.to_thread(os.path.isdir, opened.file_path):", "if False:", DIFFS
+        "a folder is a file",
+        TOOLS,
+        "if why := await asyncio.to_thread(refusal, opened.file_path):",
+        "if why := '':",
+        DIFFS,
     ),
-    Mutant("openDiff is offered in any case", TOOLS, "tools=TOOLS if offers else []", "tools=TOOLS", DIFFS),
+    Mutant("openDiff is offered in any case", TOOLS, "TOOLS if is_offered else []", "TOOLS", DIFFS),
     Mutant(
         "every look is sent",
         WINDOW,

@@ -141,6 +141,16 @@ def test_the_message_at_the_installation_names_commands_that_exist(root: Path) -
         assert needed in text
 
 
+def test_the_settings_menu_leads_to_the_readme_the_changelog_and_the_documentation(root: Path, package: Path) -> None:
+    """Issue 14, points 1 and 10."""
+    text = (root / "Main.sublime-menu").read_text(encoding="utf-8")
+    opened = set(re.findall(r'"\$\{packages\}/QwenCompanion/([^"]+)"', text))
+    assert {"README.md", "CHANGELOG.md"} <= opened <= names(package)
+    assert "qwen_companion_documentation" in text
+    pages = {f"docs/{task}.md" for task in ("connect", "review", "chat", "remote", "trouble", "compare")}
+    assert pages <= names(package)
+
+
 @pytest.fixture
 def tree(root: Path, tmp_path: Path) -> Path:
     """The source tree without its history."""

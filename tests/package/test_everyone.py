@@ -33,6 +33,7 @@ COMMANDS = {
     "copy": "qwen_companion_chat_links",
     "tasks": "qwen_companion_chat_tasks",
     "changes": "qwen_companion_chat_changes",
+    "leave_out": "qwen_companion_chat_leave_out",
     "show_earlier": "qwen_companion_chat_earlier",
     "insert": "qwen_companion_chat_links",
 }

@@ -46,6 +46,8 @@ def test_the_suggested_keys_are_those_of_the_readme_and_their_commands_are_in_th
     suggested = suggestions(keymap)
     assert suggested
     assert {command for _, command in suggested} <= commands
+    wanted = {"send_selection", "go_to_diff", "show_terminal", "chat", "chat_new"}
+    assert {f"qwen_companion_{name}" for name in wanted} <= {command for _, command in suggested}
     readme = (root / "README.md").read_text(encoding="utf-8")
     table = dict(re.findall(r"^\| .* \| `Ctrl\+Alt\+A`, `(\w)`.* \| `(\w+)` \|$", readme, re.MULTILINE))
     assert {keys[1]: command for keys, command in suggested} == {key.lower(): name for key, name in table.items()}

@@ -65,6 +65,19 @@ class TestContext(ChatCase):
         [excerpt] = yield from self.sent()
         self.assertEqual((excerpt.name, excerpt.text), ("app.py:2-3", "two\nthree"))
 
+    def test_a_tab_without_a_file_is_excluded_by_its_name(self) -> Steps:
+        """Issue 14, point 4."""
+        view = self.window.new_file()
+        view.set_scratch(True)
+        view.run_command("insert", {"characters": "KEY"})
+        view.run_command("select_all")
+        yield lambda: self.adapter.focus.last_code(self.window) == view
+        self.adapter.chats.look_at_context(self.window)
+        yield lambda: self.chat.context and self.chat.context.text == "KEY"
+        view.set_name("new.pem")
+        self.adapter.chats.look_at_context(self.window)
+        yield lambda: self.chat.context is None
+
     def test_one_key_leaves_it_out_until_another_file_is_active(self) -> Steps:
         self.chat.text.to_prompt()
         self.view.run_command("left_delete")

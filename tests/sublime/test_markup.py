@@ -151,7 +151,7 @@ class TestDiffs(Checks):
         yield from self.open_diff("x\n", self.hostile)
         self.window.run_command("qwen_companion_diff_list")
         panel = self.window.find_output_panel("QwenCompanion Diffs")
-        self.assertIn(str(self.hostile), text_of(panel))
+        self.assertIn(self.name, text_of(panel))
         self.is_harmless("Accept the rest")
 
     def test_the_list_of_rejected_texts(self) -> Steps:

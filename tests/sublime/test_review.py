@@ -315,6 +315,7 @@ class TestProposals(CompanionCase):
         self.proposal.run_command("qwen_companion_accept_diff")
         yield from self.closed()
         path.write_text("second = 2\n")
+        yield lambda: len(self.cli.outcomes) == 2
         expected = [
             ("ide/diffRejected", {"filePath": str(path)}),
             ("ide/diffAccepted", {"filePath": str(path), "content": "second = 2\n"}),

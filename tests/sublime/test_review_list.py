@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from unittest.mock import patch
 
 import sublime
@@ -55,7 +56,7 @@ class TestList(CompanionCase):
         title, first = text_of(self.panel).split("\n")[:2]
         self.assertIn("3 of 3 files wait for an answer", title)
         self.assertIn("next F8 · previous Shift+F8", title)
-        self.assertTrue(first.endswith(f"Qwen Code  {self.folder / 'a.py'}"))
+        self.assertTrue(first.endswith("Qwen Code"))
         self.assertTrue(self.panel.is_read_only())
         self.assertEqual(self.focused(), self.panel)
 
@@ -141,6 +142,16 @@ class TestList(CompanionCase):
         yield lambda: self.screen.phantoms(self.panel, "qwen_companion.diff_list")
         self.screen.click(self.panel, "reject_all")
         yield lambda: [row[2] for row in self.rows()] == ["rejected"] * 3
+
+    def test_a_file_in_a_folder_and_one_elsewhere_say_where_they_are(self) -> Steps:
+        """Issue 11 §11: files of one name must be told apart."""
+        elsewhere = self.folder.parent / "elsewhere.py"
+        for path in (self.folder / "sub" / "folder" / "a.py", elsewhere):
+            yield from self.open_diff("x\n", path)
+        yield from self.show_list()
+        lines = text_of(self.panel).split("\n")[1:]
+        self.assertTrue(lines[0].endswith(f"Qwen Code  {Path('sub', 'folder')}"), lines)
+        self.assertTrue(lines[1].endswith(f"Qwen Code  {elsewhere}"), lines)
 
     def test_the_columns_are_aligned_and_a_name_is_one_line(self) -> None:
         listing, tally = loaded("sublime_text.diff.listing"), loaded("review.changes").Tally

@@ -149,7 +149,7 @@ class TestDoneOnDisk(CompanionCase):
         self.file.write_text(PROPOSAL)
         yield from self.closed()
         yield lambda: PROPOSAL + "# mine\n" in [text_of(view) for view in self.window.views()]
-        self.assertTrue(self.screen.said("app.py", "edits are kept"))
+        yield lambda: self.screen.said("app.py", "edits are kept") and self.cli.outcomes
         self.assertEqual(self.cli.outcomes[0][1]["content"], PROPOSAL)
         self.assertEqual(self.window.active_view(), self.view)
 
@@ -248,6 +248,7 @@ class TestAfterwards(CompanionCase):
         yield from self.closed()
         yield 1_000
         self.assertEqual(self.window.views(), [self.view])
+        yield lambda: self.cli.outcomes
         self.assertEqual(self.cli.outcomes[0][1]["content"], FILE)
 
 

@@ -92,6 +92,7 @@ class TestUnseen(CompanionCase):
         self.window.run_command("save", BY_HAND)
         self.screen.click(first, "accept")
         yield lambda: len([m for m in self.screen.messages if "only just appeared" in m]) == 2
+        yield lambda: self.cli.outcomes
         self.assertEqual(len(self.cli.outcomes), 1)
         self.now += 1.1
         self.window.run_command("save", BY_HAND)

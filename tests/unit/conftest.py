@@ -50,9 +50,9 @@ def nothing_is_frozen() -> Iterator[None]:
 ALONE = Path(__file__).with_name("alone.py")
 
 
-def until(condition: Callable[[], T]) -> T:
+def until(condition: Callable[[], T], limit: float = LIMIT) -> T:
     """Wait until a condition gives something true, and return it."""
-    end = time.monotonic() + LIMIT
+    end = time.monotonic() + limit
     while not (found := condition()):
         assert time.monotonic() < end, "the condition never became true"
         time.sleep(0.005)

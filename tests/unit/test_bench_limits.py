@@ -13,5 +13,5 @@ def test_a_figure_over_its_limit_is_told():
 
 
 def test_each_limit_is_that_of_a_figure(root: Path):
-    code = "".join(path.read_text("utf-8") for path in (root / "benchmarks").glob("*.py") if path.stem != "limits")
+    code = "".join(path.read_text("utf-8") for path in (root / "benchmarks").glob("**/*.py") if path.stem != "limits")
     assert [name for name in LIMITS if f'"{name}"' not in code] == []

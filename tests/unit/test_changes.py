@@ -22,7 +22,7 @@ from companion.review.changes import (
     revert_edit,
     tally,
 )
-from companion.review.compare import Change, unchanged
+from companion.review.compare import Change, compare, unchanged
 from companion.review.targets import touched
 from companion.review.words import word_changes
 
@@ -70,6 +70,23 @@ class TestChanges:
         block = [f"moved {i}" for i in range(5)]
         rest = [f"line {i}" for i in range(20)]
         assert changes(block + rest, rest + block) == [Change(0, 5, 0, 0), Change(25, 25, 20, 25)]
+
+    def test_an_item_that_has_moved_over_others_is_no_anchor(self):
+        """Anchors rise on both sides: what crosses them came and went."""
+        old, new = list("xabcdy"), list("yabcdx")
+        assert compare(old, new, 1_000) == [Change(0, 1, 0, 1), Change(5, 6, 5, 6)]
+
+    def test_without_effort_a_part_is_one_change(self):
+        old, new = list("1a2b3"), list("4a5b6")
+        assert compare(old, new, 9) == [Change(0, 5, 0, 5)]
+        assert compare(old, new, 1_000) == [Change(0, 1, 0, 1), Change(2, 3, 2, 3), Change(4, 5, 4, 5)]
+
+    def test_the_effort_goes_to_the_smallest_parts_first(self):
+        """One part that is expensive leaves the others their effort, wherever it is."""
+        expensive = [f"old {at}" for at in range(20)] + ["a", "a"], [f"new {at}" for at in range(20)]
+        old, new = [*expensive[0], "anchor", *"1a2"], [*expensive[1], "anchor", *"3a4"]
+        small = [Change(23, 24, 21, 22), Change(25, 26, 23, 24)]
+        assert compare(old, new, 70) == [Change(0, 22, 0, 20), *small]
 
     def test_lines_that_occur_often_are_compared_as_well(self):
         assert changes("a\nx\nx\nb", "c\nx\nx\nd") == [Change(0, 1, 0, 1), Change(3, 4, 3, 4)]

@@ -125,3 +125,18 @@ def test_whoever_is_refused_and_sends_no_more_counts_as_silent(
     while refused.recv(1000):  # the rest of the answer, and then the end
         pass
     assert many[0].recv(1) == b""
+
+
+def test_a_connection_is_kept_for_minutes(running: Running) -> None:
+    """A client that was suspended writes to the connection that it has; closed after 5 s, the request would be lost."""
+    cli = running.cli().connect()
+    left = running.do(
+        lambda it: [
+            one.timeout_keep_alive_task.when() - one.loop.time()
+            for one in it._windows[1]._server.connections
+            if one.timeout_keep_alive_task
+        ]
+    )
+    assert len(left) == 1
+    assert left[0] > 60
+    assert cli.tools()

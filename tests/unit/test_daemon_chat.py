@@ -171,6 +171,23 @@ def test_what_is_stale_is_built_anew(reason: str):
     chatting(test)
 
 
+def test_commands_that_a_history_lacks_are_asked_for():
+    """The daemon has told them while it made the history: 0.24.4 then puts them in neither that nor the events."""
+
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        await person.stream()
+        assert [each.name for each in person.conversation.status.commands] == ["init"]
+
+    def prepared(daemon: FakeDaemon, person: Person) -> Awaitable[None]:
+        load(daemon, chunk(2, "before"))
+        listed = {"availableCommands": [{"name": "init", "description": None}]}
+        daemon.routes["GET /session/s/supported-commands"] = 200, listed
+        daemon.capabilities("/w", features=[*FEATURES, "session_supported_commands"])
+        return test(daemon, person)
+
+    chatting(prepared, OLD)
+
+
 def test_a_session_that_was_there_before_is_read_from_its_history():
     async def test(daemon: FakeDaemon, person: Person) -> None:
         stream = await person.stream()

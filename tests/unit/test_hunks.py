@@ -124,6 +124,8 @@ def test_a_group_slides_beside_one_of_the_other_side(tmp_path: Path):
     assert marked(changes(old, new)) <= marked(hunks(tmp_path, old, new))
     old, new = "1\n2\nx\ny\n3\n", "1\nx\n2\nx\n3\n"
     assert changes(old, new) == hunks(tmp_path, old, new)
+    old, new = "b\na\nb\nb\n", "a\na\na\n"  # the new lines slide down beside the last two
+    assert changes(old, new) == hunks(tmp_path, old, new)
 
 
 @pytest.mark.parametrize("part", [0.01, 0.2, 1.0])

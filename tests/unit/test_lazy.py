@@ -193,3 +193,26 @@ def test_a_package_that_is_missing_is_for_its_importer_to_complain_about(root: P
             pass
         """,
     )
+
+
+def test_the_models_of_the_sdk_are_built_when_they_are_used(root: Path) -> None:
+    run(
+        root,
+        """
+        from companion.libraries.lazy import models_later, put_off
+        put_off()
+        with models_later():
+            import mcp.server.streamable_http_manager
+        from pydantic import BaseModel
+        from mcp_types import CallToolRequestParams
+        assert CallToolRequestParams.__pydantic_complete__ is False
+        assert CallToolRequestParams.model_validate({"name": "openDiff"}).name == "openDiff"
+        assert CallToolRequestParams.__pydantic_complete__ is True
+        assert "defer_build" not in BaseModel.model_config
+
+        class Mine(BaseModel):
+            number: int
+
+        assert Mine.__pydantic_complete__ is True
+        """,
+    )

@@ -248,8 +248,13 @@ def with_reviews(test: Callable[[Reviews, MemoryEditor, Callable[[], Awaitable[o
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(("cli", "kept"), [("Qwen Code", ["mine\n"]), ("Gemini CLI", [])])
-def test_edits_that_a_cli_takes_as_the_answer_are_not_kept_as_well(cli: str, kept: list[str], tmp_path: Path):
+@pytest.mark.parametrize(
+    ("cli", "is_answered", "kept"),
+    [("Qwen Code", True, ["mine\n"]), ("Gemini CLI", True, []), ("Gemini CLI", False, ["mine\n"])],
+)
+def test_edits_that_a_cli_takes_as_the_answer_are_not_kept_as_well(
+    cli: str, is_answered: bool, kept: list[str], tmp_path: Path
+):
     """D2: Qwen Code writes its own proposal after a "yes" in the terminal, Gemini CLI what the diff holds."""
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
@@ -257,7 +262,7 @@ def test_edits_that_a_cli_takes_as_the_answer_are_not_kept_as_well(cli: str, kep
         review = reviews.open(owner, path, "new\n")
         await settle()
         editor.diffs[review.number].text = "mine\n"
-        assert await reviews.close(owner, path, is_answered=True) == "mine\n"
+        assert await reviews.close(owner, path, is_answered=is_answered) == "mine\n"
         assert [text for _, _, text, _ in editor.kept] == kept
 
     with_reviews(test)

@@ -10,8 +10,11 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from companion.clis.discovery import IDE_INFO
+from companion.server.port import Selection
+from companion.settings import Settings
 
 from .conftest import VARIABLES, Running, is_refused, until
 from .memory_editor import MemoryEditor
@@ -215,3 +218,36 @@ def test_a_window_keeps_its_port_over_a_restart(start: Callable[..., Running]):
     assert again.lock()["port"] == port
     assert again.lock()["authToken"] != cli.token
     assert cli.ask("tools/list").status_code == 401
+
+
+def test_the_folder_of_an_excluded_file_is_not_published(ticking: Running, editor: MemoryEditor, tmp_path: Path):
+    """B4 and issue 14, point 4: a window without folders has those of its files."""
+    for name in ("secrets", "plain"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").touch()
+    editor.windows[1] = ()
+    ticking.focus(2, tmp_path / "plain" / "a.txt")
+    ticking.focus(1, tmp_path / "secrets" / "a.txt")
+    until(lambda: ticking.lock()["workspacePath"] == str(tmp_path / "plain"))
+
+
+def test_a_stricter_setting_reaches_a_cli_that_is_connected(running: Running, project: Path):
+    """Issue 14, point 4: at once, for each window by its own project."""
+    file = project / "a.txt"
+    file.touch()
+    running.editor.selections[1] = Selection(1, 2, "chosen")
+    running.focus(1, file)
+    _, stream = running.listening()
+
+    def told(**settings: Any) -> list[dict[str, Any]]:
+        running.do(lambda companion: companion.configure(Settings(), {1: Settings(**settings)}))
+        return stream.take("ide/contextUpdate")["workspaceState"]["openFiles"]
+
+    [files] = told(context="files")
+    assert (files["isActive"], files["cursor"]) == (True, {"line": 1, "character": 2})
+    assert "selectedText" not in files
+    assert running.editor.asked[-1] == 0, "the editor isn't asked for the text at all"
+    assert told(context="off") == []
+    [files] = told()
+    assert files["selectedText"] == "chosen"
+    assert told(context_exclude=("*.txt",)) == []

@@ -19,7 +19,7 @@ def context_of(view: sublime.View | None, told: Told) -> Excerpt | None:
     if view is None or not told.has_files:
         return None
     path, window = view.file_name(), view.window()
-    if path and told.is_excluded(path, window.folders() if window else ()):
+    if (named := path or view.name()) and told.is_excluded(named, window.folders() if window else ()):
         return None
     selected = next((region for region in view.sel() if not region.empty()), None)
     if selected and told.has_text:

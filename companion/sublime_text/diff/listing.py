@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
@@ -33,16 +34,15 @@ class Row(NamedTuple):
     counts: Tally | None
     state: str
     cli: str
-    path: str
+    where: str
+    """The file's folder in the window's folder, empty for that itself; the whole path of a file elsewhere."""
 
     @classmethod
     def of(cls, diff: DiffView, answer: str = "") -> Row:
         """The row of a diff, with the answer that it got."""
-        review = diff.review
-        state = answer or state_of(diff)
-        return cls(
-            None if answer else review.number, review.name, diff.counts, state, review.owner.cli, review.file_path
-        )
+        review, where = diff.review, _where(diff.review.file_path, diff.window)
+        number, state = (None, answer) if answer else (review.number, state_of(diff))
+        return cls(number, review.name, diff.counts, state, review.owner.cli, where)
 
 
 def state_of(diff: DiffView) -> str:
@@ -202,7 +202,15 @@ def _lines(rows: Sequence[Row]) -> list[str]:
     widths = [max(map(len, column), default=0) for column in zip(*cells, strict=True)]
     widths[:1] = [min(widths[0], NAME_LENGTH)] if widths else []
     lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in cells]
-    return [f"  {'  '.join(line)}  {_one_line(row.path)}".rstrip() for line, row in zip(lines, rows, strict=True)]
+    return [f"  {'  '.join(line)}  {_one_line(row.where)}".rstrip() for line, row in zip(lines, rows, strict=True)]
+
+
+def _where(path: str, window: sublime.Window) -> str:
+    for folder in window.folders():
+        if (found := PurePath(path)).is_relative_to(folder):
+            parent = found.relative_to(folder).parent
+            return "" if parent == PurePath() else str(parent)
+    return path
 
 
 def _one_line(text: str) -> str:

@@ -15,6 +15,9 @@ from ..panels import PanelItem, choose, say
 from .live import LiveReport
 from .view import shareable
 
+TASKS = ("README", "connect", "review", "chat", "remote", "trouble", "compare", "compatibility")
+"""The pages for users, in the order in which they are offered. The others follow."""
+
 
 class QwenCompanionStatusCommand(sublime_plugin.WindowCommand):
     """Show the status report in a view."""
@@ -82,7 +85,7 @@ class QwenCompanionDocumentationCommand(sublime_plugin.WindowCommand):
         own = "Packages/QwenCompanion/"
         found = [path for path in sublime.find_resources("*.md") if path.startswith((own + "docs/", own + "README"))]
         if found:
-            items = [self._item(path) for path in sorted(found, key=lambda path: (path.count("/"), path))]
+            items = [self._item(path) for path in sorted(found, key=_order)]
             choose(self.window, items, "A page of the documentation")
         else:
             say(self.window, "This copy of the package has no documentation.")
@@ -91,3 +94,9 @@ class QwenCompanionDocumentationCommand(sublime_plugin.WindowCommand):
         title = sublime.load_resource(path).partition("\n")[0].lstrip("# ")
         file = path.replace("Packages", "${packages}", 1)
         return title, path.rpartition("/")[2], lambda: self.window.run_command("open_file", {"file": file})
+
+
+def _order(path: str) -> tuple[int, int, str]:
+    name = path.rpartition("/")[2].removesuffix(".md")
+    is_task = name in TASKS and path.count("/") <= 3  # not the README of a folder
+    return TASKS.index(name) if is_task else len(TASKS), path.count("/"), path
