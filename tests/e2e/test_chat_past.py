@@ -50,7 +50,7 @@ def test_a_rewind_undoes_files_and_an_earlier_prompt_is_edited(room: Room, chat:
     chat.press("enter")
     chat.wait_text("Context Usage")
     chat.wait_idle()
-    write(room, chat, second.name, "Write the second")
+    done = write(room, chat, second.name, "Write the second")
     assert "± 1 file" in chat.bars
     chat.command("chat_changes")
     items = chat.wait_question("Changed after")["items"]
@@ -75,11 +75,12 @@ def test_a_rewind_undoes_files_and_an_earlier_prompt_is_edited(room: Room, chat:
     assert "Context Usage" in chat.text
     assert (first.exists(), second.exists()) == (True, False)
     chat.press("enter")
-    chat.wait_text("Write the second")
+    chat.wait_text("Write the second", done)
     chat.wait_idle()
     # What was taken away stays away when the conversation is read anew.
     chat.command("chat_reconnect")
     chat.wait_live()
+    chat.wait_text(done)
     assert chat.text.count("Write the second") == 1
 
 

@@ -75,9 +75,11 @@ class Room:
         return self.connection
 
     async def live(self) -> Stream:
-        """Wait until the chat is live, and return its stream of events."""
+        """Wait until the chat is live, and return its stream of events: not one that it gave up meanwhile."""
         stream = await self.daemon.streams.get()
         await self.state("live")
+        while not self.daemon.streams.empty():
+            stream = self.daemon.streams.get_nowait()
         return stream
 
     async def asked(self, route: str, count: int = 1) -> Request:

@@ -13,7 +13,7 @@ from companion.daemon.address import Address, Token
 
 T = TypeVar("T")
 TOKEN = "a-secret-that-nobody-sees"
-LIMIT = 20.0
+LIMIT = 60.0
 FEATURES = [
     "session_create", "session_events", "session_prompt", "session_cancel", "non_blocking_prompt", "session_load",
     "session_list", "session_permission_vote", "session_set_model", "session_approval_mode_control", "session_export",
