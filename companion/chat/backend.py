@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
+from ..conversation.agent import CommandsUpdate
 from ..conversation.conversation import Choices, Cursor, History, Oldest
 from ..conversation.events import Envelope
 from ..conversation.sessions import FoundSession, Session, SessionPage
@@ -142,6 +143,10 @@ class Backend(Protocol):
 
     async def switch_effort(self, session: Session, effort: str) -> None:
         """Switch how long the model thinks."""
+        ...
+
+    async def commands(self, session: Session) -> CommandsUpdate:
+        """The slash commands of the session."""
         ...
 
     async def window(self, session: Session) -> ContextWindow | None:

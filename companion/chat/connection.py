@@ -357,7 +357,7 @@ async def _read(client: Backend, attachment: _Attachment, conversation: Conversa
         attachment.is_stale = False
         if not conversation.status.commands:
             # A list that comes while the daemon makes its history is in neither the history nor the events.
-            with contextlib.suppress(DaemonError):
+            with contextlib.suppress(ChatError):
                 conversation.set_commands(await client.commands(attachment.session))
     session = attachment.session
     async with client.events(session, conversation.cursor) as stream:
