@@ -46,6 +46,10 @@ class Lacking:
         """Raises MissingFeatureError: a prompt has to do."""
         raise self._missing("continue a turn")
 
+    async def commands(self, session: Session) -> NoReturn:
+        """Raises MissingFeatureError: an agent sends them as an event."""
+        raise self._missing("list its commands on request")
+
     async def earlier(self, session: Session, oldest: Oldest) -> NoReturn:
         """Raises MissingFeatureError: a history comes whole."""
         raise self._missing("show earlier turns page by page")

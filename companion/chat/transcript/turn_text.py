@@ -12,6 +12,7 @@ from ...review.changes import Edit
 from . import wording
 from .pieces import MessagePiece, Piece
 from .plain import GAP, flat
+from .render import Said
 from .writer import TranscriptMarks, Writer
 
 _SHELL = f"❯{GAP}Shell\n"
@@ -175,7 +176,11 @@ def _write(piece: Piece, item: Item, lead: str, is_running: bool, key: str, cont
         case Message():
             if isinstance(piece, MessagePiece):
                 wording.write_attachments(writer, item.attachments)
-                return piece.grow(item.text, lead, writer, is_finished=not is_running)
+                edits = piece.grow(item.text, lead, writer, is_finished=not is_running)
+                if lead.endswith(wording.YOU):
+                    heading = piece.start + len(lead) - len(wording.YOU)
+                    piece.marks.said = [Said(heading, piece.start + piece.length)]
+                return edits
             wording.write_shell(writer, item.text)
         case Notice():
             writer.write(f"—{GAP}{flat(item.text)} —")
