@@ -38,10 +38,6 @@ class Lacking:
         """Raises MissingFeatureError."""
         raise self._missing("export a conversation")
 
-    async def commands(self, session: Session) -> NoReturn:
-        """Raises MissingFeatureError: the agent tells them by itself."""
-        raise self._missing("be asked for its commands")
-
     async def go_on(self, session: Session) -> NoReturn:
         """Raises MissingFeatureError: a prompt has to do."""
         raise self._missing("continue a turn")
