@@ -35,6 +35,9 @@ class ChangesCase(CompanionCase):
         """Open the diff and wait for its marks."""
         yield from self.open_diff(content)
         yield lambda: self.regions() and self.screen.header(self.proposal)
+        # The marks are drawn in steps: changes with lines first, then those without.
+        diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
+        yield lambda: len(self.rows()) == diff.counts.changes
         yield 100
 
     def command(self, name: str) -> None:
