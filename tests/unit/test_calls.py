@@ -41,6 +41,8 @@ MESSAGES: list[Any] = [
     *({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params} for params in ({}, {"cursor": "x"}, 5)),
     *({"jsonrpc": "2.0", "id": one, "method": "tools/list"} for one in (1, 0, -1, 2**53, "x", "€", "", "1")),
     *({"jsonrpc": "2.0", "id": one, "method": "tools/list"} for one in (True, None, 1.5, [], {})),
+    *({"jsonrpc": "2.0", "id": one, "method": "tools/call", "params": PARAMS[3]} for one in ("x", True, None, 1.5)),
+    {"jsonrpc": "1.0", "id": 1, "method": "tools/call", "params": PARAMS[3]},
     {"jsonrpc": "2.0", "method": "tools/list"},
     {"jsonrpc": "1.0", "id": 1, "method": "tools/list"},
     {"id": 1, "method": "tools/list"},
