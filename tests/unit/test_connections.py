@@ -90,7 +90,9 @@ def test_requests_whose_answers_nobody_reads_wait_in_the_kernel(
     try:
         until(lambda: sent > 1_000_000)
         ahead.set()
-        until(lambda: running.do(lambda it: any(one.flow.write_paused for one in it._windows[1]._server.connections)), 60)
+        until(
+            lambda: running.do(lambda it: any(one.flow.write_paused for one in it._windows[1]._server.connections)), 60
+        )
         assert cli.tools()
         assert max(held) < 512 * 1024
     finally:
