@@ -8,6 +8,7 @@ limit, or if a part can't run.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import ctypes
 import gc
 import http.client
@@ -26,6 +27,8 @@ from typing import Any
 
 import psutil
 
+from tests.unit.long_day import EVERY, day
+
 from .chat import Chat, piece
 from .editor import ROOT, Editor, sublime, views
 
@@ -37,6 +40,7 @@ COUNTS = {
     "reviews": (60, 5_000),
     "windows": (20, 500),
     "chat": (20, 1_000),
+    "day": (125, 2_000),
     "reloads": (8, 200),
 }
 """How often each part does its work: in a short run and in a long one."""
@@ -46,6 +50,10 @@ LIMITS = {
     "windows.kb_each": 20.0,
     # The chat keeps the text of each turn, and what it was made from.
     "chat.kb_each": 10.0,
+    # All that was said is kept, by the daemon in the same process as well: 6 KB. Memory grows by more, since each of
+    # the daemon's histories and each text of the whole chat leaves gaps.
+    "day.kb_each": 25.0,
+    "day.differences": 0,
     "reloads.kb_each": 300.0,
     "reloads.lost": 0,
     "reloads.outcomes_missing": 0,
@@ -94,8 +102,6 @@ class Soak:
         """How much there is now of what could leak."""
 
         def inside(companion: Any) -> dict[str, int]:
-            import asyncio  # noqa: PLC0415
-
             return {
                 "tasks": len(asyncio.all_tasks()),
                 "sessions": sum(len(list(one.sessions)) for one in companion._windows.values()),
@@ -301,11 +307,42 @@ def reloads(soak: Soak, count: int) -> Figures:
     }
 
 
+def whole_day(soak: Soak, count: int) -> Figures:
+    """A day of a chat: turns, a fault in every 20th, and the daemon's transcript compared at the end."""
+    every = max(1, count // 40)
+
+    def after(number: int) -> None:
+        if number % every == 0:
+            soak.sample()
+
+    soak.companion(lambda _: None)  # it runs now
+    soak.run(lambda: asyncio.run(day(soak.folder, EVERY)))  # its libraries are loaded now
+    before = soak.left()
+    started = time.monotonic()
+    future = soak.pool.submit(lambda: asyncio.run(day(soak.folder, count, after)))
+    while not future.done():
+        soak.editor.rest(0.5)
+    found = future.result()
+    for problem in found.problems()[:20]:
+        print(problem, file=sys.stderr)
+    half = soak._memory[len(soak._memory) // 2 :]
+    return {
+        "turns": len(found.shown),
+        "faults": count // EVERY,
+        "interrupted": sum(not is_over for _, _, is_over in found.expected),
+        "differences": len(found.problems()),
+        "seconds": time.monotonic() - started,
+        "kb_each": slope(half) / every / 1024 if len(half) > 2 else 0.0,
+        **{f"left.{name}": value for name, value in grown(before, soak.left()).items()},
+    }
+
+
 PARTS: dict[str, Callable[[Soak, int], Figures]] = {
     "sessions": sessions,
     "reviews": reviews,
     "windows": windows,
     "chat": chat,
+    "day": whole_day,
     "reloads": reloads,
 }
 

@@ -324,7 +324,7 @@ class Conversation:
                 seen, is_known = latest, True
             if turn.state != "running" or (is_running and turn is last):
                 continue
-            if seen and turn is last and seen.state in _UNFINISHED:
+            if seen and (turn is last or seen.state != "running") and seen.state in _UNFINISHED:
                 turn.restore(seen)
             if seen and seen.state != "running":
                 self._end(turn, seen.state, seen.stop_reason, seen.error)

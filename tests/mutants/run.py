@@ -1,4 +1,4 @@
-"""Runs the mutants of `server.py` and `review.py`, or those whose file or text contains one of the arguments."""
+"""Runs all mutants of this folder, or those whose file or text contains one of the arguments."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import chat
 import review
 import server
+import told
 from mutant import Mutant
 
-MUTANTS = [*server.MUTANTS, *review.MUTANTS]
+MUTANTS = [*server.MUTANTS, *review.MUTANTS, *chat.MUTANTS, *told.MUTANTS]
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("companion", "headless", "tests/unit", "tests/sublime", "tests/conftest.py", "tests/listening.py")
 LIMIT = 300

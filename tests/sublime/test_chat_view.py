@@ -425,3 +425,25 @@ class TestEarlier(ChatCase):
         self.screen.click(self.view, "to_end")
         yield {"condition": lambda: not self.view.get_regions(below), "timeout": 20_000}
         self.assertGreaterEqual(self.view.visible_region().end(), self.chat.text.length)
+
+
+class TestPersonsMessages(ChatCase):
+    """Issue 12, point 17."""
+
+    KEY = "qwen_companion.chat_said"
+
+    def framed(self) -> list[str]:
+        return [self.view.substr(region) for region in self.view.get_regions(self.KEY)]
+
+    def test_the_persons_messages_are_framed_with_their_heading_and_nothing_else_is(self) -> Steps:
+        self.show(self.message("Look at it.\n\nPlease.", "user"), self.message("It is fine."))
+        self.assertEqual(self.framed(), ["❯\u00a0You\nLook at it.\n\nPlease."])
+        self.show(
+            self.message("Look at it.\n\nPlease.", "user"),
+            self.message("It is fine."),
+            self.message("Thanks.", "user"),
+        )
+        self.assertEqual(self.framed(), ["❯\u00a0You\nLook at it.\n\nPlease.", "❯\u00a0You\nThanks."])
+        self.show(self.message("Look.", "user"), replaces_all=True)
+        self.assertEqual(self.framed(), ["❯\u00a0You\nLook."])
+        yield 1

@@ -195,6 +195,19 @@ def test_a_rebuild_with_another_history_forgets_the_earlier_turns():
     assert not conversation.show_earlier()
 
 
+def test_what_was_seen_of_an_interrupted_turn_stays_through_further_rebuilds():
+    conversation = Conversation()
+    for event in [*turns(0, 1), *turns(1, 2)[:2]]:
+        conversation.apply(read_envelope(event))
+    asked = turns(1, 2)[:1]  # the daemon was killed before it wrote the answer
+    conversation.rebuild(history([*turns(0, 1), *asked]))
+    conversation.rebuild(history([*turns(0, 1), *asked, *turns(2, 4)]))
+    conversation.rebuild(history([*turns(0, 1), *asked, *turns(2, 5)]))
+    answers = [item.text for turn in conversation.turns for item in turn.items if isinstance(item, Message)][1::2]
+    assert answers == [f"Answer {number}." for number in range(5)]
+    assert [turn.state for turn in conversation.turns] == ["done", "interrupted", "done", "done", "done"]
+
+
 def test_a_rewind_of_a_conversation_that_is_not_whole_reads_it_again():
     conversation = Conversation()
     conversation.rebuild(history(turns(0, 100)))

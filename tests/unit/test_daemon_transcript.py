@@ -336,7 +336,7 @@ def test_a_message_without_words_shows_nothing():
     [
         ({"state": "cancelled"}, "— Cancelled —"),
         ({"state": "failed", "error": "400 says\nno"}, "— Failed: 400 says ↵ no. —"),
-        ({"state": "interrupted"}, "— Interrupted: Qwen Code ended before this was through. —"),
+        ({"state": "interrupted"}, "— Interrupted: the agent ended before this was through. —"),
         ({"stop_reason": "max_tokens"}, "— Stopped: the answer has reached its longest. —"),
         ({"stop_reason": "newer"}, "— Stopped: newer. —"),
     ],
@@ -760,3 +760,39 @@ def test_turns_in_another_order_are_written_anew_from_what_is_known():
     assert made.text == shown(two, one).text
     made.update(Snapshot(3, ("1", "3"), (), LIVE))
     assert made.text == shown(one).text
+
+
+# Issue 12, point 17
+
+
+def asked_tool(kind: str, state: str = "open", **arguments: Any) -> Tool:
+    options = (Option("once", "Allow", "allow_once"), Option("no", "Reject", "reject_once"))
+    more: dict[str, Any] = {} if state == "open" else {"state": "selected", "chosen": options[0]}
+    permission = Permission("p1", "t", "tool", "Do it?", kind, options, input=arguments, **more)
+    return Tool("tool", "name", "Do it", kind, "pending", input=arguments, permissions=(permission,))
+
+
+def look(turn: Turn) -> Snapshot:
+    return Snapshot(1, (turn.key,), (turn,), LIVE)
+
+
+def test_a_question_about_a_command_shows_it_once():
+    transcript = Transcript()
+    transcript.update(look(Turn("t", "running", (asked_tool("execute", command="npm test -- --all"),))), HERE)
+    assert transcript.text.count("npm test -- --all") == 1
+    assert "?\u00a0Qwen Code asks: Run this command?\n    $ npm test -- --all" in transcript.text
+    transcript.update(look(Turn("t", "running", (asked_tool("execute", "over", command="npm test -- --all"),))), HERE)
+    assert "○\u00a0Run npm test -- --all" in transcript.text
+
+
+PLAN = "## The plan\n\n1. Read `a.py`\n   - [x] all of it\n2) Write a test\n\nThen rest.\n* [ ] Done \x07"
+
+
+@pytest.mark.parametrize("state", ["open", "over"])
+def test_a_plan_is_a_checklist_before_and_after_it_is_approved(state: str):
+    transcript = Transcript()
+    transcript.update(look(Turn("t", "running", (asked_tool("switch_mode", state, plan=PLAN),))), HERE)
+    lines = ["The plan", "○ Read `a.py`", "  ✓ all of it", "○ Write a test", "Then rest.", "○ Done \\x07"]
+    shown = "".join(f"\n    {line}" for line in lines)
+    assert transcript.text.count(shown) == (2 if state == "open" else 1)
+    assert "plan:" not in transcript.text

@@ -68,6 +68,14 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """A message of the person, with its heading."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """A permission that waits for an answer, and the point of its buttons."""
 
@@ -82,6 +90,7 @@ class Kept:
     folds: int = 0
     links: int = 0
     codes: int = 0
+    said: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +107,7 @@ class Render:
     links: tuple[Link, ...]
     codes: tuple[Code, ...]
     asks: tuple[Ask, ...]
+    said: tuple[Said, ...]
     status: Status
     locality: Locality
     session: str = ""

@@ -13,7 +13,7 @@ from ...conversation.snapshot import Locality, Snapshot, Unsent
 from ...review.changes import Edit
 from . import wording
 from .pieces import Piece
-from .render import MARK, Ask, Code, Fold, Kept, Link, Render
+from .render import MARK, Ask, Code, Fold, Kept, Link, Render, Said
 from .turn_text import TurnText
 from .writer import Writer
 
@@ -81,7 +81,7 @@ class Transcript:
     def _change(self, snapshot: Snapshot, locality: Locality, unsent: tuple[Unsent, ...]) -> tuple[int, list[Edit]]:
         """Change the text. Returns from which turn on something may have changed or moved, and the edits."""
         changed = {turn.key: turn for turn in snapshot.changed}
-        context = wording.Context(locality.folder, frozenset(self.own_clients), self.shows_diffs)
+        context = wording.Context(locality.folder, frozenset(self.own_clients), locality.agent, self.shows_diffs)
         is_other = context != self._context
         if is_other:
             self._context = context
@@ -148,8 +148,8 @@ class _Marks:
     @property
     def count(self) -> Kept:
         """How many there are of those that an editor shows one by one."""
-        folds, links, codes, _ = self._kept
-        return Kept(len(folds), len(links), len(codes))
+        folds, links, codes, _, said = self._kept
+        return Kept(len(folds), len(links), len(codes), len(said))
 
     def of(self, turns: list[TurnText], first: int) -> _AllMarks:
         """The marks of all turns, of which those before `first` haven't changed."""
@@ -161,7 +161,7 @@ class _Marks:
         return _joined(self._kept, _marks_of(turns[first:]))
 
 
-_AllMarks = tuple[tuple[Fold, ...], tuple[Link, ...], tuple[Code, ...], tuple[Ask, ...]]
+_AllMarks = tuple[tuple[Fold, ...], tuple[Link, ...], tuple[Code, ...], tuple[Ask, ...], tuple[Said, ...]]
 
 
 def _marks_of(turns: Iterable[TurnText]) -> _AllMarks:
@@ -171,11 +171,12 @@ def _marks_of(turns: Iterable[TurnText]) -> _AllMarks:
         tuple(chain.from_iterable(marks.links for marks in found)),
         tuple(chain.from_iterable(marks.codes for marks in found)),
         tuple(chain.from_iterable(marks.asks for marks in found)),
+        tuple(chain.from_iterable(marks.said for marks in found)),
     )
 
 
 def _joined(one: _AllMarks, other: _AllMarks) -> _AllMarks:
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3], one[4] + other[4]
 
 
 def _merged(edits: Iterable[Edit]) -> Iterator[Edit]:

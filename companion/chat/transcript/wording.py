@@ -7,9 +7,11 @@ answer itself is as the model wrote it and may hold any line; but buttons and ke
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any, cast
 
 from ...conversation.snapshot import (
@@ -35,6 +37,8 @@ YOU = f"❯{GAP}You\n"
 """The heading of a person's message."""
 _SIGNS = {"pending": "○", "in_progress": "◐", "completed": "✓", "failed": "✗"}
 _VERBS = {"read": "Read", "edit": "Edit", "delete": "Delete", "move": "Move", "execute": "Run", "fetch": "Fetch"}
+_ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+(?:(\[[ xX]\])[ \t]+)?(.*\S.*)")
+"""An item of a list in markdown."""
 _MOST_LINES = 60
 """Of one text among a tool call's details."""
 _LONGEST = 500
@@ -54,6 +58,8 @@ class Context:
     folder: str
     """The chat's, as the daemon calls it."""
     own_clients: Container[str]
+    agent: str = "Qwen Code"
+    """What the agent calls itself."""
     shows_diffs: bool = True
     """Whether what would be changed opens as a diff."""
 
@@ -66,11 +72,16 @@ def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_run
     margin = "  " if tool.parent else ""
     status = tool.status if is_running or tool.status != "in_progress" else "pending"
     writer.write(f"{margin}{_SIGNS.get(status, '◐')}{GAP}")
-    _write_target(writer, tool, context)
+    is_asked = _asks_for_command(tool)
+    if is_asked:
+        # The question has the command, in full.
+        writer.write("Run a command")
+    else:
+        _write_target(writer, tool, context)
     if reason := _failure(tool):
         writer.write(f" — {reason}")
     start = writer.length
-    for line in _details(tool, context):
+    for line in _details(tool, context, has_command=not is_asked):
         writer.write(f"\n{margin}{INDENT}{line}")
     writer.fold(key, start)
     for asked in tool.permissions:
@@ -79,6 +90,12 @@ def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_run
             write_ask(writer, asked, context)
         else:
             writer.write(f"\n{margin}{_answered(asked, context.own_clients)}")
+
+
+def _asks_for_command(tool: Tool) -> bool:
+    """Whether a question about a call shows its command."""
+    is_open = any(asked.state == "open" and _text(asked.input, "command") for asked in tool.permissions)
+    return is_open and tool.kind == "execute"
 
 
 def _write_target(writer: Writer, tool: Tool, context: Context) -> None:
@@ -113,14 +130,16 @@ def _failure(tool: Tool) -> str:
     return next((line[:_SHORT] for line in map(flat, tool.text.splitlines()) if line), "")
 
 
-def _details(tool: Tool, context: Context) -> Iterable[str]:
-    """A call's details as lines."""
+def _details(tool: Tool, context: Context, *, has_command: bool = True) -> Iterable[str]:
+    """A call's details as lines; its command only with `has_command`."""
     command = _text(tool.input, "command") if tool.kind == "execute" else ""
-    if command:
+    if command and has_command:
         yield from whole(f"$ {command}")
     shown = _SHOWN_ELSEWHERE if command or tool.diffs or tool.locations else frozenset({"questions"})
     for name, value in tool.input.items():
-        if name not in shown and value not in (None, "", False):
+        if name == "plan" and isinstance(value, str):
+            yield from islice(checklist(value), _MOST_LINES)
+        elif name not in shown and value not in (None, "", False):
             yield from _cut(f"{flat(str(name))}: {value if isinstance(value, str) else _json(value)}")
     said = _said(tool)
     if said.strip() and said.strip() != _failure(tool):
@@ -175,7 +194,7 @@ def _changed(before: str, after: str) -> tuple[Tally, list[str]]:
 
 def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
     """What is asked, and what would be done, indented. The buttons come below."""
-    writer.write(f"?{GAP}Qwen Code asks: {_asked(permission, context)}")
+    writer.write(f"?{GAP}{flat(context.agent)} asks: {_asked(permission, context)}")
     for line in _proposal(permission, context):
         writer.write(f"\n{INDENT}{line}")
     writer.marks.asks.append(Ask(permission, writer.length))
@@ -214,8 +233,20 @@ def _proposal(permission: Permission, context: Context) -> Iterable[str]:
     if command := _text(permission.input, "command"):
         yield from whole(f"$ {command}")
     for name, value in permission.input.items():
-        if name not in {"command", "questions", "description"} and value not in (None, "", False):
+        if name == "plan" and isinstance(value, str):
+            yield from checklist(value)
+        elif name not in {"command", "questions", "description"} and value not in (None, "", False):
             yield from whole(f"{name}: {value if isinstance(value, str) else _json(value)}")
+
+
+def checklist(plan: str) -> Iterable[str]:
+    """A plan in markdown as lines, the items of its lists as boxes to tick. Nothing is left out but blank lines."""
+    for line in presentable(plan).split("\n"):
+        if found := _ITEM.fullmatch(line):
+            depth, box, words = "  " * (len(found[1].expandtabs(4)) // 2), found[2] or "", found[3]
+            yield from whole(f"{depth}{_SIGNS['completed' if 'x' in box.lower() else 'pending']} {words}")
+        elif line.strip():
+            yield from whole(line.strip().lstrip("#").lstrip())
 
 
 def _proposed_changes(permission: Permission, context: Context) -> Iterable[str]:
@@ -302,7 +333,7 @@ def _how_ended(turn: Turn) -> str:
         case "failed":
             return f"—{GAP}Failed: {sentence(turn.error or 'it is not said why')} —"
         case "interrupted":
-            return f"—{GAP}Interrupted: Qwen Code ended before this was through. —"
+            return f"—{GAP}Interrupted: the agent ended before this was through. —"
         case "done":
             return _stopped(turn.stop_reason)
 
@@ -323,7 +354,7 @@ def _stopped(reason: str) -> str:
 
 def header(locality: Locality) -> str:
     """Where the chat runs. Says only what is known."""
-    program = f"Qwen Code {flat(locality.version)}".rstrip()
+    program = f"{flat(locality.agent)} {flat(locality.version)}".rstrip()
     host = f" {'on' if locality.is_known else 'at'} {flat(locality.host)}" if locality.host else ""
     folder = f", in {flat(locality.folder)}" if locality.folder else ""
     lines = [program + host + folder]

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from .render import Ask, Code, Fold, Link
+from .render import Ask, Code, Fold, Link, Said
 
 
 @dataclass(slots=True)
 class TranscriptMarks:
-    """What is where in a text: folds, links, code blocks, questions."""
+    """What is where in a text: folds, links, code blocks, questions, messages of the person."""
 
     folds: list[Fold] = field(default_factory=list[Fold])
     links: list[Link] = field(default_factory=list[Link])
     codes: list[Code] = field(default_factory=list[Code])
     asks: list[Ask] = field(default_factory=list[Ask])
+    said: list[Said] = field(default_factory=list[Said])
 
     def add(self, others: Iterable[TranscriptMarks], by: int = 0) -> None:
         """Add others, moved by `by` characters."""
@@ -25,11 +26,13 @@ class TranscriptMarks:
                 self.links += [Link(each.start + by, each.end + by, each.path, each.line) for each in other.links]
                 self.codes += [replace(each, start=each.start + by, end=each.end + by) for each in other.codes]
                 self.asks += [Ask(each.permission, each.at + by) for each in other.asks]
+                self.said += [Said(each.start + by, each.end + by) for each in other.said]
             else:
                 self.folds += other.folds
                 self.links += other.links
                 self.codes += other.codes
                 self.asks += other.asks
+                self.said += other.said
 
 
 class Writer:

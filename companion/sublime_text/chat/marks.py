@@ -18,12 +18,15 @@ from . import html
 from .groups import Groups, key, same
 
 if TYPE_CHECKING:
-    from ...chat.transcript.render import Code, Fold, Link, Render
+    from ...chat.transcript.render import Code, Fold, Link, Render, Said
 
 BAR, ASKS, CODES = "qwen_companion.chat_bar", "qwen_companion.chat_asks", "qwen_companion.chat_codes"
 EARLIER = "qwen_companion.chat_earlier"
 SUGGESTION = "qwen_companion.chat_suggestion"
 LINKS = "qwen_companion.chat_links"
+SAID = "qwen_companion.chat_said"
+"""The frames around the person's messages."""
+_FRAMED = sublime.RegionFlags.DRAW_NO_FILL | sublime.RegionFlags.NO_UNDO
 _UNDERLINED = (
     sublime.RegionFlags.DRAW_NO_FILL
     | sublime.RegionFlags.DRAW_NO_OUTLINE
@@ -40,6 +43,7 @@ class ChatMarks:
         self._folds = _Folds(view)
         self._phantoms = _Phantoms(view, clicked)
         self._links: Groups[Link] = Groups(self._show_links)
+        self._said: Groups[Said] = Groups(self._show_said)
         self._must_fold = False
 
     def before(self, render: Render) -> None:
@@ -50,6 +54,7 @@ class ChatMarks:
         """The text is that of a render: update the marks. `attached` are names for the bar."""
         if self._must_fold:
             self._folds.show(render)
+        self._said.update(render.said, 0 if render.replaces_all else render.kept.said)
         self._links.update(render.links, 0 if render.replaces_all else render.kept.links)
         self._phantoms.show(render, attached)
 
@@ -77,6 +82,14 @@ class ChatMarks:
         """Remove them from the view, except the folds."""
         self._phantoms.close()
         self._links.update((), 0)
+        self._said.update((), 0)
+
+    def _show_said(self, group: int, said: Sequence[Said]) -> None:
+        regions = [sublime.Region(message.start, message.end) for message in said]
+        if regions:
+            self._view.add_regions(key(SAID, group), regions, "meta.said-by-person comment", flags=_FRAMED)
+        else:
+            self._view.erase_regions(key(SAID, group))
 
     def _show_links(self, group: int, links: Sequence[Link]) -> None:
         regions = [sublime.Region(link.start, link.end) for link in links]
