@@ -94,7 +94,8 @@ class Site:
                 self.send_response(204)
                 self.end_headers()
 
-            def log_message(self, format: str, *_: Any) -> None: ...  # noqa: A002 - its name there
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name in the library
+                """Say nothing."""
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.port = self.server.server_address[1]

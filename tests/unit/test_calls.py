@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ MESSAGES: list[Any] = [
     *({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params} for params in ({}, {"cursor": "x"}, 5)),
     *({"jsonrpc": "2.0", "id": one, "method": "tools/list"} for one in (1, 0, -1, 2**53, "x", "€", "", "1")),
     *({"jsonrpc": "2.0", "id": one, "method": "tools/list"} for one in (True, None, 1.5, [], {})),
+    *({"jsonrpc": "2.0", "id": one, "method": "tools/call", "params": PARAMS[3]} for one in ("x", True, None, 1.5)),
+    {"jsonrpc": "1.0", "id": 1, "method": "tools/call", "params": PARAMS[3]},
     {"jsonrpc": "2.0", "method": "tools/list"},
     {"jsonrpc": "1.0", "id": 1, "method": "tools/list"},
     {"id": 1, "method": "tools/list"},
@@ -64,6 +67,8 @@ def answers(cli: Cli) -> list[tuple[int, dict[str, str], Any]]:
     for message in MESSAGES:
         answer = cli.send(body=message)
         headers = {name: value for name, value in answer.headers.items() if name not in ("date", "mcp-session-id")}
+        assert answer.headers.get("mcp-session-id", cli.session) == cli.session
+        headers["session"] = "yes" if "mcp-session-id" in answer.headers else "no"
         found.append((answer.status_code, headers, json.loads(answer.text) if answer.text else None))
     return found
 
@@ -115,3 +120,11 @@ def test_a_body_that_was_read_in_vain_goes_to_the_sdk_as_a_whole(
     assert cli.send(body=body).status_code == 200
     body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'.ljust(size)
     assert cli.send(body=body).json()["result"] == {}
+
+
+def test_a_call_over_the_limit_is_413(start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A1."""
+    monkeypatch.setattr(app, "MAX_BODY", 2000)
+    cli = start().cli().connect()
+    arguments = {"filePath": "/nowhere/a.txt", "newContent": "x" * 3000}
+    assert cli.ask("tools/call", {"name": "openDiff", "arguments": arguments}).status_code == 413

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from companion.companion import Companion
 from companion.server import connections
 
 from .conftest import Running, until
@@ -55,35 +54,49 @@ def test_half_a_request_holds_nobody_up(running: Running, connect: Connect) -> N
     assert running.listening()[0].tools()
 
 
-def test_requests_whose_answers_nobody_reads_wait_in_the_kernel(running: Running, connect: Connect) -> None:
+def test_requests_whose_answers_nobody_reads_wait_in_the_kernel(
+    running: Running, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The client is told to wait, so nothing grows here; the other CLIs notice nothing."""
-    cli = running.cli().connect()
+    held: list[int] = []
+    plain = connections.Connection.data_received
+
+    def data_received(connection: connections.Connection, data: bytes) -> None:
+        plain(connection, data)
+        held.append(len(connection.conn.trailing_data[0]))
+
+    monkeypatch.setattr(connections.Connection, "data_received", data_received)
+    cli, _ = running.listening()  # without a stream its session would end
     flooding = connect(running)
-    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+    # One that the SDK answers: while it does, the loop turns and would read more.
+    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}'
     headers = cli.headers() | {"host": f"127.0.0.1:{cli.port}", "content-length": str(len(body))}
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     request = f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body
+    sent = 0
 
     def flood() -> None:
+        nonlocal sent
         with contextlib.suppress(OSError):
             while True:
                 flooding.sendall(request * 100)
-
-    def held(companion: Companion) -> int | None:
-        """The bytes that wait, as soon as the client doesn't read any more."""
-        for one in companion._windows[1]._server.connections:
-            if one.flow.write_paused:
-                return len(one.conn.trailing_data[0])
-        return None
+                sent += 100 * len(request)
 
     flooding.settimeout(None)
     thread = threading.Thread(target=flood, daemon=True)
+    ahead = threading.Event()
+    running.thread.post(lambda _: ahead.wait(LIMIT))  # until the client is far ahead
     thread.start()
     try:
-        until(lambda: running.do(held) is not None)
+        until(lambda: sent > 1_000_000)
+        ahead.set()
+        until(
+            lambda: running.do(lambda it: any(one.flow.write_paused for one in it._windows[1]._server.connections)), 60
+        )
         assert cli.tools()
-        assert (running.do(held) or 0) < 512 * 1024
+        assert max(held) < 512 * 1024
     finally:
+        ahead.set()
         flooding.shutdown(socket.SHUT_RDWR)
         thread.join(LIMIT)
     assert cli.tools()
