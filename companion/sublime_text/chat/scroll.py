@@ -48,7 +48,7 @@ BELOW = "qwen_companion.chat_below"
 class ScrollWatch:
     """Asks for earlier turns when the person scrolls up to the first one, and says when there is new text below."""
 
-    def __init__(self, view: sublime.View, act: Callable[[str], object]) -> None:
+    def __init__(self, view: sublime.View, act: Callable[[str], None]) -> None:
         """`act` is called with the href of what the person wants."""
         self._view = view
         self._act = act
