@@ -29,6 +29,7 @@ from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatSendCommand,
     QwenCompanionChatTypeCommand,
     QwenCompanionChatUndoCommand,
+    QwenCompanionChatWithCommand,
 )
 from .companion.sublime_text.chat.listener import (  # noqa: E402
     QwenCompanionChatCompleteCommand,
@@ -133,6 +134,7 @@ __all__ = (
     "QwenCompanionChatTasksCommand",
     "QwenCompanionChatTypeCommand",
     "QwenCompanionChatUndoCommand",
+    "QwenCompanionChatWithCommand",
     "QwenCompanionCheckEditCommand",
     "QwenCompanionCheckEditorCommand",
     "QwenCompanionCheckListener",

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
+from .acp.process import end_leftovers
 from .chat.chats import Chats
 from .clis.discovery import EnvironmentVariables, clear_leftovers
 from .clis.families import FAMILIES
@@ -292,6 +293,8 @@ class Companion:
             logger.info("Removed %s, which a crashed editor left behind", path)
         for pid in await asyncio.to_thread(launch.end_leftovers):
             logger.info("Ended the daemon %d, which a crashed editor left behind", pid)
+        for pid in await asyncio.to_thread(end_leftovers):
+            logger.info("Ended the agent %d, which a crashed editor left behind", pid)
 
     async def _look_again(self) -> None:
         while True:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
+from .agents import PRESETS, AgentCommand, read_agents
 from .told import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
 
 FILE = "QwenCompanion.sublime-settings"
@@ -53,6 +54,8 @@ class DaemonSettings:
     """Never to be shown or logged (F7)."""
     command: str | tuple[str, ...] = ("qwen",)
     """The command that runs Qwen Code."""
+    agents: tuple[AgentCommand, ...] = PRESETS
+    """The agents that a chat may start, besides the daemon."""
 
 
 PROJECT = "https://github.com/QwenCompanion/QwenCompanion"
@@ -61,6 +64,7 @@ REPOSITORY = f"{PROJECT}/releases/latest/download/repository.json"
 """What a person adds to Package Control: the package, and the libraries that the default channel lacks."""
 _CONTEXT = "context"
 _EXCLUDE = "context_exclude"
+_AGENTS = "agents"
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
 
@@ -115,7 +119,7 @@ class Setting:
             return all(isinstance(item, str) for item in cast("list[object]", value))
         if isinstance(value, str):
             return not self.choices or value in self.choices
-        return isinstance(value, bool) or (isinstance(value, int) and value >= self.minimum)
+        return isinstance(value, bool | dict) or (isinstance(value, int) and value >= self.minimum)
 
 
 _WORDS: dict[type, tuple[str, ...]] = {
@@ -123,6 +127,7 @@ _WORDS: dict[type, tuple[str, ...]] = {
     int: ("a whole number from 0",),
     str: ("a text",),
     list: ("a list of texts",),
+    dict: ("settings in braces",),
 }
 
 TABLE = (
@@ -139,6 +144,8 @@ TABLE = (
     # Never in a project: opening a folder must not decide which program runs.
     Setting("qwen_command", ["qwen"], or_text=True),
     Setting("gemini_command", ["gemini"], or_text=True),
+    # Never in a project: opening a folder must not decide which program runs. An environment may hold a key.
+    Setting("agents", {}, is_secret=True),
     # Never in a project: it must not decide what is started or where a token is sent.
     Setting("daemon.enabled", _DAEMON.enabled),
     Setting("daemon.managed", _DAEMON.managed),
@@ -194,6 +201,7 @@ class Values:
             url=self.by_name["daemon.url"],
             token=self.by_name["daemon.token"],
             command=command if isinstance(command, str) else tuple(command),
+            agents=read_agents(self.by_name[_AGENTS])[0],
         )
 
 
@@ -205,6 +213,8 @@ def read(get: Callable[[str], object]) -> Values:
         value = get(setting.name)
         if value is not None and setting.name == _EXCLUDE:
             value = _globs(value, FILE, problems)
+        elif value is not None and setting.name == _AGENTS:
+            problems += [Problem(FILE, _AGENTS, why) for why in read_agents(value)[1]]
         elif value is not None and not setting.allows(value):
             instead = f"“{setting.if_wrong}” is used" if setting.if_wrong else "the default is used"
             problems.append(Problem(FILE, setting.name, _wrong(setting, value, instead)))

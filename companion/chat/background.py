@@ -9,8 +9,8 @@ import stat
 from collections.abc import Iterator
 from typing import Any, cast
 
+from ..conversation.failures import ChatError
 from ..conversation.snapshot import Task
-from ..daemon.errors import DaemonError
 from .transcript.plain import clean
 from .windows import REACH_LIMIT, Windows
 
@@ -33,7 +33,7 @@ class BackgroundOfChats(Windows):
         """A page about a task with the end of its output, and whether it still runs."""
         found = next((task for task in await self.tasks(window) if task.id == identifier), None)
         if found is None:
-            raise DaemonError("The daemon doesn't know this task any more.")
+            raise ChatError("The daemon doesn't know this task any more.")
         is_local = self._chat(window).is_local
         output = await asyncio.to_thread(_output, found) if is_local and found.output else None
         return "\n".join(_page(found, output, is_local=is_local)) + "\n", found.is_running

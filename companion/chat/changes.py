@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..conversation.changed import FileChange, changed_files
+from ..conversation.failures import ChatError
 from ..conversation.snapshot import Turn
-from ..daemon.errors import DaemonError
 from ..review.changes import changes, lines_of, tally
 from ..review.compare import Change
 from .past import Earlier, earlier
@@ -64,17 +64,17 @@ class ChangesOfChats(Windows):
         """The turns that have changed files, the latest first.
 
         Raises:
-            DaemonError: none has.
+            ChatError: none has.
         """
         chat = self._chat(window)
         folder, turns = chat.chat_folder.there, chat.turns
         points: list[Earlier] = []
-        with contextlib.suppress(DaemonError):
+        with contextlib.suppress(ChatError):
             client, session = chat.connected
             points = earlier(turns, await client.rewind_points(session), folder)
         found = await asyncio.to_thread(_changes, turns, points, folder)
         if not found:
-            raise DaemonError(NOTHING)
+            raise ChatError(NOTHING)
         return found
 
 

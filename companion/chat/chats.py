@@ -1,7 +1,7 @@
 """The chats of all windows, at most one for each, and what the person does with them.
 
 Everything here runs on the companion thread. Failures are shown through the editor, never raised, except by
-the methods that return something: those raise a DaemonError with a message for the person.
+the methods that return something: those raise a ChatError with a message for the person.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..daemon.errors import NotConnectedError
-from ..daemon.locality import page
+from ..acp.environment import LoginEnvironment
+from ..acp.process import has_program
+from ..conversation.failures import NotConnectedError
+from ..daemon.client import Client
+from ..daemon.locality import agent_page, page
 from ..daemon.process import launch
 from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
@@ -41,6 +44,7 @@ class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats, Sig
         super().__init__(editor)
         self._reviews = reviews
         self._settings = DaemonSettings()
+        self._environment = LoginEnvironment()
         self.told_of: Callable[[int], Told] = lambda _: Told()
         """What may be told of a window's files."""
         self.on_change: Callable[[], object] = lambda: None
@@ -54,9 +58,23 @@ class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats, Sig
         for chat in self._windows.values():
             chat.configured(is_changed=settings != before)
 
-    def open(self, window: int, folder: str, session: str = "") -> None:
-        """Connect a window's chat, or draw it again if it has one already. `session` is the id of one to resume."""
-        self._made(window).open(folder, session)
+    def open(self, window: int, folder: str, session: str = "", agent: str = "") -> None:
+        """Connect a window's chat, or draw it again if it has one already. `session` is the id of one to resume.
+
+        `agent` is the name of the agent to start; empty for the daemon.
+        """
+        command = next((each for each in self._settings.agents if each.name == agent), None)
+        if agent and command is None:
+            self._editor.say(f"There is no agent “{agent}” in the setting “agents”.", window)
+        else:
+            self._made(window).open(folder, session, command)
+
+    async def programs(self) -> list[str]:
+        """The names of the agents whose program is there."""
+        environment = await self._environment.get()
+        agents = self._settings.agents
+        found = await asyncio.to_thread(lambda: [has_program(agent.command[0], environment) for agent in agents])
+        return [agent.name for agent, is_there in zip(agents, found, strict=True) if is_there]
 
     def close(self, window: int) -> None:
         """The person has closed the chat's view. A private daemon runs until the window closes."""
@@ -127,8 +145,9 @@ class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats, Sig
         async def switch(chat: WindowChat) -> None:
             client, session = chat.connected
             await client.switch_model(session, model)
-            name = next((choice.name for choice in chat.status.models if choice.id == model), model)
-            self._editor.mention(f"{name} is now your default model in Qwen Code, too.", window)
+            if isinstance(client, Client):
+                name = next((choice.name for choice in chat.status.models if choice.id == model), model)
+                self._editor.mention(f"{name} is now your default model in Qwen Code, too.", window)
 
         self._do(window, switch)
 
@@ -187,7 +206,7 @@ class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats, Sig
         """The page on the daemon (F6): where it runs, with which files, servers, skills, providers, variables."""
         chat = self._chat(window)
         client, _, _ = await chat.reached(REACH_LIMIT)
-        return await page(client, chat.locality)
+        return await page(client, chat.locality) if isinstance(client, Client) else agent_page(chat.locality)
 
     # The companion's life
 
@@ -228,6 +247,7 @@ class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats, Sig
                 self._reviews,
                 lambda: self._settings,
                 lambda: self.told_of(window),
+                self._environment,
                 self.on_change,
             )
         return self._windows[window]

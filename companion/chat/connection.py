@@ -12,32 +12,23 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ..acp.client import AgentClient
+from ..agents import AgentCommand
 from ..conversation import agent, events
 from ..conversation.conversation import Conversation
+from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError, StreamLostError
+from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot
-from ..daemon import background
 from ..daemon.address import Address, resolve, starts_own
-from ..daemon.answers import Session
 from ..daemon.client import Client, load
-from ..daemon.errors import (
-    BusyError,
-    DaemonError,
-    DisabledError,
-    NotConnectedError,
-    SessionGoneError,
-    StreamLostError,
-    TroubleError,
-)
+from ..daemon.errors import DisabledError
 from ..daemon.here import is_here
 from ..daemon.locality import where
 from ..daemon.process import launch
 from ..daemon.process.private import CONNECTING, PrivateDaemon
 from ..settings import DaemonSettings
-
-if TYPE_CHECKING:
-    from ..daemon.transport import EventStream  # its library is loaded with the first chat
+from .backend import Backend, Stream
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +44,7 @@ LEAVE_LIMIT = 0.5
 """Seconds to detach from a session."""
 
 
-class BrokenError(DaemonError):
+class BrokenError(ChatError):
     """A defect of this package, or an answer that it doesn't expect."""
 
     remedy = "Reconnect to go on; Sublime Text's console says more."
@@ -84,10 +75,9 @@ class _Backoff:
         self._tries += 1
         return delay
 
-    def after(self, error: DaemonError) -> float:
+    def after(self, error: ChatError) -> float:
         """Seconds before the next try after an error."""
-        asked = error.retry_after if isinstance(error, BusyError | TroubleError) else None
-        return max(self.next(), min(asked or 0, MAX_ASKED))
+        return max(self.next(), min(error.retry_after or 0, MAX_ASKED))
 
 
 @dataclass(slots=True)
@@ -97,14 +87,23 @@ class _Attachment:
     session: Session
     is_stale: bool
     """Whether the conversation must be rebuilt from the session's history."""
-    client: Client | None = None
+    client: Backend | None = None
 
 
 class Connection:
     """Reads one session at a time with `run`, as a task. `say` tells the person what a private daemon does."""
 
-    def __init__(self, settings: Callable[[], DaemonSettings], say: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        settings: Callable[[], DaemonSettings],
+        say: Callable[[str], object],
+        agent: Callable[[AgentCommand], AgentClient] | None = None,
+    ) -> None:
+        """`agent` makes a client of an agent on stdio."""
         self.private = PrivateDaemon(say)
+        self.agent: AgentCommand | None = None
+        """The agent that is started for the chat; None for the daemon."""
+        self._make_agent = agent
         self.folder = ""
         """The chat's, as the editor calls it."""
         self.session = ""
@@ -124,7 +123,7 @@ class Connection:
         self._again = asyncio.Event()
 
     @property
-    def connected(self) -> tuple[Client, Session]:
+    def connected(self) -> tuple[Backend, Session]:
         """The client to ask, and the session that is shown.
 
         Raises:
@@ -137,14 +136,14 @@ class Connection:
     def begin(self, session: str) -> None:
         """Make the next conversation that of a session, or a new one."""
         self.session = session
-        self.locality = Locality(folder=self.folder)
+        self.locality = self._somewhere
         self.private.may_restart = True
         self._attachment = None
         self._broken = ""
 
     def confirm_here(self) -> None:
         """The person says that the daemon is on this computer."""
-        if self._attachment and self._attachment.client:
+        if self._attachment and isinstance(self._attachment.client, Client):
             self.here.add(self._attachment.client.address.url)
             self._again.set()
 
@@ -194,7 +193,7 @@ class Connection:
                     conversation.interrupt()
                     conversation.set_connection(ConnectionStatus("ended", str(end)))
                     wait = None
-                except DaemonError as error:
+                except ChatError as error:
                     wait = _after(error, attachment, conversation, backoff)
                 except Exception as error:
                     logger.exception("The chat could not be read")
@@ -223,20 +222,15 @@ class Connection:
 
     async def _join(
         self, attachment: _Attachment | None, conversation: Conversation, backoff: _Backoff
-    ) -> tuple[Client, _Attachment]:
+    ) -> tuple[Backend, _Attachment]:
         """The session to read with its client. What is missing of them is reached or created."""
         if self._broken:
             why, self._broken = self._broken, ""
             raise BrokenError(why)
         if attachment and attachment.client:
             return attachment.client, attachment
-        await load()
-        address = await self._address(conversation)
-        client = Client(address, is_known=address.url in self._known)
+        client, folder = await (self._started(self.agent, conversation) if self.agent else self._reached(conversation))
         try:
-            folder = await client.connect(self.folder)
-            self._known.add(address.url)
-            await self._locate(client, folder)
             if attachment is None or not self.session:
                 known = self.session
                 session = Session.known(known, folder) if known else await client.create(folder, scope="thread")
@@ -250,6 +244,40 @@ class Connection:
         self._attachment = attachment
         backoff.reset()
         return client, attachment
+
+    @property
+    def _somewhere(self) -> Locality:
+        """What is known before anything was reached."""
+        return Locality(folder=self.folder, agent=self.agent.name) if self.agent else Locality(folder=self.folder)
+
+    async def _reached(self, conversation: Conversation) -> tuple[Client, str]:
+        """The daemon, and the folder as it calls it."""
+        await load()
+        address = await self._address(conversation)
+        client = Client(address, is_known=address.url in self._known)
+        try:
+            folder = await client.connect(self.folder)
+            self._known.add(address.url)
+            await self._locate(client, folder)
+        except BaseException:
+            await client.close()
+            raise
+        return client, folder
+
+    async def _started(self, agent: AgentCommand, conversation: Conversation) -> tuple[AgentClient, str]:
+        """The agent, and the folder as it gets it."""
+        if self._make_agent is None:
+            raise NotConnectedError
+        conversation.set_connection(ConnectionStatus("connecting", f"Starting {agent.name} …"))
+        client = self._make_agent(agent)
+        try:
+            folder = await client.connect(self.folder)
+            version, name = client.agent.info.version, client.name
+            self.locality = Locality("this computer", folder, version, is_private=True, agent=name)
+        except BaseException:
+            await client.close()
+            raise
+        return client, folder
 
     async def _locate(self, client: Client, folder: str) -> None:
         address, is_private = client.address, self.private.is_at(client.address)
@@ -279,13 +307,14 @@ class Connection:
             return attachment
         client, attachment.client = attachment.client, None
         # A session in which nothing was said is not taken up again.
-        is_over = is_over or not self.session or not self._settings().enabled
+        is_off = self.agent is None and not self._settings().enabled
+        is_over = is_over or not self.session or is_off
         try:
             if not is_over or self.stays:
                 return attachment
             if self._attachment is attachment:
                 self._attachment = None
-            with contextlib.suppress(DaemonError, TimeoutError):
+            with contextlib.suppress(ChatError, TimeoutError):
                 async with asyncio.timeout(LEAVE_LIMIT):
                     await client.detach(attachment.session)
             return None
@@ -302,7 +331,7 @@ class Connection:
     # Reading
 
     async def _read_until_again(
-        self, client: Client, attachment: _Attachment, conversation: Conversation, backoff: _Backoff
+        self, client: Backend, attachment: _Attachment, conversation: Conversation, backoff: _Backoff
     ) -> None:
         """Read a session until somebody wants to start over. Everything else that ends it is raised."""
         reading = asyncio.create_task(_read(client, attachment, conversation, backoff))
@@ -320,7 +349,7 @@ class Connection:
             await asyncio.wait((reading, again))
 
 
-async def _read(client: Client, attachment: _Attachment, conversation: Conversation, backoff: _Backoff) -> None:
+async def _read(client: Backend, attachment: _Attachment, conversation: Conversation, backoff: _Backoff) -> None:
     """Read a session's events until the stream ends, which is an error too."""
     if attachment.is_stale:
         attachment.session, history = await client.load(attachment.session)
@@ -328,13 +357,13 @@ async def _read(client: Client, attachment: _Attachment, conversation: Conversat
         attachment.is_stale = False
         if not conversation.status.commands:
             # A list that comes while the daemon makes its history is in neither the history nor the events.
-            with contextlib.suppress(DaemonError):
+            with contextlib.suppress(ChatError):
                 conversation.set_commands(await client.commands(attachment.session))
     session = attachment.session
     async with client.events(session, conversation.cursor) as stream:
         if not conversation.begin(stream.epoch):
             raise _StaleError
-        if client.has("session_context"):
+        if client.can("choices"):
             conversation.set_choices(await client.choices(session))
         conversation.set_connection(ConnectionStatus("live"))
         await _follow(client, session, stream, conversation, backoff)
@@ -342,7 +371,7 @@ async def _read(client: Client, attachment: _Attachment, conversation: Conversat
 
 
 async def _follow(
-    client: Client, session: Session, stream: EventStream, conversation: Conversation, backoff: _Backoff
+    client: Backend, session: Session, stream: Stream, conversation: Conversation, backoff: _Backoff
 ) -> None:
     measuring = asyncio.create_task(_measure(client, session, conversation))
     news = asyncio.Event()
@@ -375,20 +404,20 @@ async def _follow(
             choosing.cancel()
 
 
-async def _choose(client: Client, session: Session, conversation: Conversation) -> None:
+async def _choose(client: Backend, session: Session, conversation: Conversation) -> None:
     """Ask for the models and the modes."""
-    with contextlib.suppress(DaemonError):
-        if client.has("session_context"):
+    with contextlib.suppress(ChatError):
+        if client.can("choices"):
             conversation.set_choices(await client.choices(session))
 
 
-async def _watch(client: Client, session: Session, conversation: Conversation, news: asyncio.Event) -> None:
+async def _watch(client: Backend, session: Session, conversation: Conversation, news: asyncio.Event) -> None:
     """Keep the list of tasks up to date: after events that concern them, and from time to time while one runs."""
-    if not client.has(background.FEATURE):
+    if not client.can("tasks"):
         return
     while True:
         news.clear()
-        with contextlib.suppress(DaemonError):
+        with contextlib.suppress(ChatError):
             conversation.set_tasks(await client.tasks(session))
         runs = any(task.is_running for task in conversation.status.tasks)
         with contextlib.suppress(TimeoutError):
@@ -404,15 +433,15 @@ def _concerns_tasks(event: events.Event) -> bool:
     return isinstance(event, agent.ToolUpdate | events.TurnCompleted | events.TurnFailed)
 
 
-async def _measure(client: Client, session: Session, conversation: Conversation) -> None:
+async def _measure(client: Backend, session: Session, conversation: Conversation) -> None:
     """Ask how full the context window is; the history doesn't tell."""
-    with contextlib.suppress(DaemonError):
+    with contextlib.suppress(ChatError):
         if window := await client.window(session):
             conversation.set_context_window(window)
 
 
 def _after(
-    error: DaemonError, attachment: _Attachment | None, conversation: Conversation, backoff: _Backoff
+    error: ChatError, attachment: _Attachment | None, conversation: Conversation, backoff: _Backoff
 ) -> float | None:
     """Show an error. Returns the seconds before the next try; None if only a person can solve it."""
     wait = None if error.final else backoff.after(error)
@@ -426,7 +455,7 @@ def _after(
     return wait
 
 
-def _tell(error: DaemonError, wait: float | None, conversation: Conversation) -> None:
+def _tell(error: ChatError, wait: float | None, conversation: Conversation) -> None:
     conversation.set_connection(ConnectionStatus("lost" if wait is None else "waiting", str(error), wait))
 
 

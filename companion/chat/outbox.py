@@ -12,11 +12,11 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from ..conversation.conversation import Conversation
+from ..conversation.failures import ChatError, MissingFeatureError, StreamLostError, UnsendableError
+from ..conversation.sessions import Session
 from ..conversation.snapshot import Unsent
-from ..daemon.answers import Session
-from ..daemon.client import Block, Client
-from ..daemon.errors import DaemonError, MissingFeatureError, StreamLostError, UnsendableError
 from . import prompt
+from .backend import Backend, Block
 from .mentions import Mention, mentions
 from .prompt import ChatFolder, Draft, Excerpt
 
@@ -44,7 +44,7 @@ _PICTURES = {
 }
 
 
-class UncertainError(DaemonError):
+class UncertainError(ChatError):
     """The connection was lost while a prompt was sent, and doesn't come back."""
 
     remedy = "Look whether it has arrived before you send it again."
@@ -76,13 +76,13 @@ class _Waiting:
 class Outbox:
     """The drafts of one chat, until the conversation shows them.
 
-    `connected` waits for the connection and raises a DaemonError if there is none. `conversation` gives the one that is
+    `connected` waits for the connection and raises a ChatError if there is none. `conversation` gives the one that is
     shown. `background` runs the sending, `changed` is called when `unsent` has changed.
     """
 
     def __init__(
         self,
-        connected: Callable[[], Awaitable[tuple[Client, Session, ChatFolder]]],
+        connected: Callable[[], Awaitable[tuple[Backend, Session, ChatFolder]]],
         conversation: Callable[[], Conversation],
         give_back: Callable[[Draft, str], object],
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
@@ -155,7 +155,7 @@ class Outbox:
         try:
             async with self._sending:
                 await self._send(waiting, mid_turn=mid_turn)
-        except DaemonError as error:
+        except ChatError as error:
             if self._settle(key):
                 self._give_back(waiting.draft, str(error))
 
@@ -188,11 +188,11 @@ class Outbox:
         for old in list(self._sent)[:-MAX_REMEMBERED]:
             del self._sent[old]
 
-    async def _arrived(self, said: str, known: Container[str], lost: DaemonError) -> str:
+    async def _arrived(self, said: str, known: Container[str], lost: ChatError) -> str:
         """The id of a prompt whose answer was lost, once it is found among those that run, wait or have run.
 
         Raises:
-            DaemonError: it isn't found, or there is no connection to ask.
+            ChatError: it isn't found, or there is no connection to ask.
         """
         clock = asyncio.get_running_loop().time
         try:
@@ -206,7 +206,7 @@ class Outbox:
                 if clock() > end:
                     raise lost
                 await asyncio.sleep(ARRIVAL_STEP)
-        except DaemonError as error:
+        except ChatError as error:
             if error is lost:
                 raise
             raise UncertainError from None
@@ -224,7 +224,7 @@ def _first_text(draft: Draft) -> str:
     return draft.text[: named[0].start] if named else draft.text
 
 
-async def _inject(client: Client, session: Session, content: list[Block]) -> str | None:
+async def _inject(client: Backend, session: Session, content: list[Block]) -> str | None:
     """The id of a message that a turn that runs has taken: it takes texts alone, and no long ones."""
     message = content[0].get("text") if len(content) == 1 else None
     if not isinstance(message, str) or len(message) > MAX_INJECTED:
@@ -241,12 +241,12 @@ def _shown(draft: Draft) -> str:
     return draft.text if draft.text.strip() else ", ".join(attached)
 
 
-async def blocks(draft: Draft, client: Client, folder: ChatFolder) -> list[Block]:
+async def blocks(draft: Draft, client: Backend, folder: ChatFolder) -> list[Block]:
     """The blocks of a draft.
 
     Raises:
         UnsendableError: a file is excluded, a picture can't be read, or there is nothing to send.
-        DaemonError: the daemon can't be asked for the files that are mentioned.
+        ChatError: the daemon can't be asked for the files that are mentioned.
     """
     unsaved = {folder.path_here(path): text for path, text in draft.unsaved.items()}
     named = mentions(draft.text)
@@ -287,7 +287,7 @@ def _add_text(found: list[Block], text: str) -> None:
 
 
 async def _file(
-    mention: Mention, unsaved: Mapping[str, str], client: Client, folder: ChatFolder
+    mention: Mention, unsaved: Mapping[str, str], client: Backend, folder: ChatFolder
 ) -> tuple[int, str] | None:
     """Where the name of a file ends in the text, and that file as the person names it; None if there is none."""
     for end, path in mention.paths:

@@ -10,8 +10,9 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from ..conversation.changed import changed_files
+from ..conversation.failures import ChatError, MissingFeatureError
 from ..conversation.snapshot import Turn
-from ..daemon.errors import DaemonError, MissingFeatureError, RefusedError
+from ..daemon.errors import RefusedError
 from ..daemon.past import Rewinding, RewindPoint
 from .prompt import Draft
 from .transcript.plain import relative
@@ -106,7 +107,7 @@ class PastOfChats(Windows):
         _check_idle(chat)
         found = earlier(chat.turns, await client.rewind_points(session), folder.there)
         if not found:
-            raise DaemonError(NOWHERE)
+            raise ChatError(NOWHERE)
         return found
 
     async def rewind(self, window: int, to: Earlier, *, undo_files: bool) -> tuple[str, Draft]:
@@ -128,9 +129,9 @@ class PastOfChats(Windows):
 
 
 def _check_idle(chat: WindowChat) -> None:
-    """Raise a DaemonError if a turn runs."""
+    """Raise a ChatError if a turn runs."""
     if chat.status.running is not None:
-        raise DaemonError(BUSY)
+        raise ChatError(BUSY)
 
 
 async def _once_idle(chat: WindowChat, ask: Callable[[], Awaitable[T]]) -> T:

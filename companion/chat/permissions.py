@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
+from ..conversation.failures import AlreadyAnsweredError, ChatError
 from ..conversation.snapshot import Diff, Option, Permission, Snapshot, Tool
-from ..daemon.errors import AlreadyAnsweredError, DaemonError
 from ..protocol import DiffAccepted, Notification
 from ..review.review import Request
 from ..review.reviews import Reviews
 from .port import ChatScreen
-
-CLI = "Qwen Code"
 
 
 class Chat(Protocol):
@@ -32,8 +30,22 @@ class Chat(Protocol):
         """Whether the daemon's files are this machine's."""
         ...
 
+    @property
+    def agent(self) -> str:
+        """What the agent calls itself."""
+        ...
+
+    @property
+    def can_be_edited(self) -> bool:
+        """Whether an edited proposal is what is written."""
+        ...
+
     def has_answered(self, permission: str) -> bool:
         """Whether the answer to a permission was ours."""
+        ...
+
+    async def edited(self, path: str, proposed: str, content: str) -> None:
+        """The person has edited a proposal before they allow it."""
         ...
 
     def path(self, path: str) -> str:
@@ -122,16 +134,24 @@ class _Approval:
         self._open: list[_Owner] = []
         """The owners of the diffs that wait for an answer."""
         self._has_diffs = False
+        self._edited: dict[Diff, str] = {}
+        """What the person has made of proposals that they have accepted."""
+
+    @property
+    def agent(self) -> str:
+        """What the agent calls itself."""
+        return self._approvals.chat.agent
 
     def show(self) -> None:
         """Open the diffs, if the person wants any."""
         chat, reviews = self._approvals.chat, self._approvals.reviews
         if self._approvals.shows_diffs:
+            self._edited.clear()
             owners = [_Owner(self, chat.window, diff) for diff in self.permission.diffs]
             self._open = list(owners)
             self._has_diffs = bool(owners)
             for owner in owners:
-                request = Request(owner.diff.old, is_here=chat.is_local)
+                request = Request(owner.diff.old, is_here=chat.is_local, is_editable=chat.can_be_edited)
                 reviews.open(owner, chat.path(owner.diff.path), owner.diff.new, request)
 
     def is_question(self, shown: set[object]) -> bool:
@@ -145,14 +165,19 @@ class _Approval:
         for owner in owners:
             self._approvals.reviews.withdraw(owner)
 
-    def answered(self, owner: _Owner, *, accepted: bool) -> None:
-        """The person has accepted or rejected one of the diffs. The last acceptance or the first rejection counts."""
+    def answered(self, owner: _Owner, content: str | None) -> None:
+        """The person has accepted one of the diffs with this content, or rejected it (None).
+
+        The last acceptance or the first rejection counts.
+        """
         if owner not in self._open:
             return
         self._open.remove(owner)
-        if not accepted or not self._open:
+        if content is not None and content != owner.diff.new:
+            self._edited[owner.diff] = content
+        if content is None or not self._open:
             self.withdraw()
-            self._approvals.background(self._vote(accepted=accepted))
+            self._approvals.background(self._vote(accepted=content is not None))
 
     async def _vote(self, *, accepted: bool) -> None:
         approvals, permission = self._approvals, self.permission
@@ -162,12 +187,14 @@ class _Approval:
                 names = ", ".join(f"“{each.name}”" for each in permission.options)
                 approvals.editor.say(f"Answer in the chat: it offers {names}.", approvals.chat.window)
             else:
+                for diff, content in self._edited.items() if accepted else ():
+                    await approvals.chat.edited(approvals.chat.path(diff.path), diff.new, content)
                 await approvals.chat.answer(permission.id, option.id if option else None)
                 return
         except AlreadyAnsweredError as error:
             approvals.editor.mention(str(error), approvals.chat.window)
             return
-        except DaemonError as error:
+        except ChatError as error:
             approvals.editor.say(f"Your answer could not be sent. {error}", approvals.chat.window)
         # It is still asked.
         if approvals.waits(permission.id):
@@ -190,11 +217,12 @@ class _Owner:
     @property
     def cli(self) -> str:
         """See review.Owner."""
-        return CLI
+        return self._approval.agent
 
     def notify(self, notification: Notification) -> None:
         """See review.Owner."""
-        self._approval.answered(self, accepted=isinstance(notification, DiffAccepted))
+        content = notification.params.content if isinstance(notification, DiffAccepted) else None
+        self._approval.answered(self, content)
 
 
 def _option(permission: Permission, kind: str) -> Option | None:

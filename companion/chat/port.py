@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from ..acp.port import AgentFiles
 from ..messages import Messages
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from .transcript.render import Render
 
 
-class ChatScreen(Messages, Protocol):
+class ChatScreen(Messages, AgentFiles, Protocol):
     """The chats on the screen, called on the companion thread."""
 
     async def show_chat(self, window: int, render: Render) -> bool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..daemon.answers import Session, SessionInfo
-from ..daemon.errors import SessionGoneError
-from ..daemon.listing import FoundSession, SessionPage
+from ..conversation.failures import SessionGoneError
+from ..conversation.sessions import FoundSession, Session, SessionInfo, SessionPage
 from .windows import REACH_LIMIT, Windows
 
 

@@ -10,16 +10,19 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any
 
+from ..acp.client import AgentClient
+from ..acp.environment import LoginEnvironment
+from ..agents import AgentCommand
 from ..conversation.conversation import Choices, Conversation
+from ..conversation.failures import ChatError, NotConnectedError
+from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status, Task, Turn
-from ..daemon.answers import Session
-from ..daemon.client import Client
-from ..daemon.errors import DaemonError, NotConnectedError
 from ..daemon.process import launch
 from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from ..told import Told
+from .backend import Backend
 from .connection import Connection
 from .outbox import Outbox, from_plain, plain
 from .permissions import Approvals
@@ -50,13 +53,15 @@ class WindowChat:
         reviews: Reviews,
         settings: Callable[[], DaemonSettings],
         told: Callable[[], Told],
+        environment: LoginEnvironment,
         questions_changed: Callable[[], object],
     ) -> None:
         self._window = window
         self._editor = editor
         self._settings = settings
         self._told = told
-        self._connection = Connection(settings, lambda message: editor.say(message, window))
+        self._environment = environment
+        self._connection = Connection(settings, lambda message: editor.say(message, window), self._agent_client)
         self._is_open = False
         self._conversation = Conversation()
         self._tasks: set[asyncio.Task[object]] = set()
@@ -72,6 +77,7 @@ class WindowChat:
             self.background,
             self._unsent_changed,
         )
+        self._agent_name = ""
         self._inherited: list[Draft] = []
         self._approvals = Approvals(self, editor, reviews, self.background)
         self._approvals.on_change = questions_changed
@@ -122,7 +128,7 @@ class WindowChat:
         return self._connection.locality
 
     @property
-    def connected(self) -> tuple[Client, Session]:
+    def connected(self) -> tuple[Backend, Session]:
         """What asks the daemon, and the session that is shown.
 
         Raises:
@@ -130,18 +136,18 @@ class WindowChat:
         """
         return self._connection.connected
 
-    async def reached(self, limit: float) -> tuple[Client, Session, ChatFolder]:
+    async def reached(self, limit: float) -> tuple[Backend, Session, ChatFolder]:
         """The same once the chat is connected, with its folder.
 
         Raises:
             NotConnectedError: it isn't within `limit` seconds.
-            DaemonError: what keeps it from that.
+            ChatError: what keeps it from that.
         """
         try:
             async with asyncio.timeout(limit):
                 while (connection := self._conversation.status.connection).state != "live":
                     if connection.state in {"lost", "ended"}:
-                        raise DaemonError(connection.message)
+                        raise ChatError(connection.message)
                     await self._news.wait()
         except TimeoutError:
             raise NotConnectedError from None
@@ -153,18 +159,35 @@ class WindowChat:
         where = self._connection.locality
         return ChatFolder(self._connection.folder, where.folder, where.is_local, self._told())
 
+    @property
+    def agent(self) -> str:
+        """What the agent calls itself."""
+        return self._connection.locality.agent
+
+    @property
+    def can_be_edited(self) -> bool:
+        """Whether an edited proposal is what is written."""
+        return self._connection.has_client and self.connected[0].can("edits")
+
     def path(self, path: str) -> str:
         """A path of the daemon's as an absolute one."""
         return self.chat_folder.path_there(path)
 
     # Opening and closing
 
-    def open(self, folder: str, session: str) -> None:
-        """Show a conversation of a folder: the one that is named, else the one that was shown, else a new one."""
-        if self._is_open and folder == self._connection.folder and session in {"", self._connection.session}:
+    def open(self, folder: str, session: str, agent: AgentCommand | None = None) -> None:
+        """Show a conversation of a folder: the one that is named, else the one that was shown, else a new one.
+
+        `agent` is the agent to start; None for the daemon.
+        """
+        is_same = _name(agent) == self._agent_name
+        shown = folder == self._connection.folder and session in {"", self._connection.session}
+        if self._is_open and shown and is_same:
+            self._connection.agent = agent
             self._show_again()
             return
-        if not self._connection.folder or folder == self._connection.folder:
+        self._connection.agent, self._agent_name = agent, _name(agent)
+        if is_same and (not self._connection.folder or folder == self._connection.folder):
             session = session or self._connection.session
         self._connection.folder = folder
         self.begin(session)
@@ -210,6 +233,8 @@ class WindowChat:
 
     def configured(self, *, is_changed: bool) -> None:
         """The chat's settings were read. They apply at the next connection; a chat that is switched off ends now."""
+        if self._connection.agent:
+            return
         if not self._settings().enabled:
             if self._is_open:
                 self._connection.again()
@@ -238,6 +263,7 @@ class WindowChat:
         return {
             "folder": self._connection.folder,
             "session": self._connection.session,
+            "agent": self._agent_name,
             "clients": sorted(self._connection.own_clients),
             "here": sorted(self._connection.here),
             "daemon": self._connection.private.hand_over(),
@@ -247,6 +273,7 @@ class WindowChat:
     def inherit(self, left: Mapping[str, Any]) -> None:
         """Take what the instance before this one has left. The chat is shown once it is opened."""
         self._connection.folder, self._connection.session = left["folder"], left["session"]
+        self._agent_name = left.get("agent", "")
         self._connection.own_clients.update(left["clients"])
         self._connection.here.update(left["here"])
         self._connection.private.daemon = handed_over(left)
@@ -269,13 +296,13 @@ class WindowChat:
         """Answer a permission.
 
         Raises:
-            DaemonError: the daemon doesn't take the answer.
+            ChatError: the daemon doesn't take the answer.
         """
         client, session = self.connected
         self._answered.add(permission)
         try:
             await client.vote(session, permission, option, answers)
-        except DaemonError:
+        except ChatError:
             self._answered.discard(permission)
             raise
 
@@ -288,7 +315,7 @@ class WindowChat:
         try:
             client, session = self.connected
             page, has_more = await client.earlier(session, conversation.oldest)
-        except DaemonError as error:
+        except ChatError as error:
             self._editor.mention(str(error), self._window)
             return
         conversation.prepend(page, has_more=has_more)
@@ -304,6 +331,13 @@ class WindowChat:
     def has_answered(self, permission: str) -> bool:
         """See Approvals."""
         return permission in self._answered
+
+    async def edited(self, path: str, proposed: str, content: str) -> None:
+        """See Approvals."""
+        await self.connected[0].edited(path, proposed, content)
+
+    def _agent_client(self, agent: AgentCommand) -> AgentClient:
+        return AgentClient(agent, self._editor, self._window, self._environment, self._told)
 
     def _end(self) -> list[Draft]:
         """Stop reading, showing and sending. Returns what was not sent."""
@@ -386,6 +420,10 @@ class WindowChat:
             self._approvals.dismiss()
         else:
             self._approvals.update(snapshot)
+
+
+def _name(agent: AgentCommand | None) -> str:
+    return agent.name if agent else ""
 
 
 async def snapshots(conversation: Conversation, per_second: float = FRAMES_PER_SECOND) -> AsyncGenerator[Snapshot]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from ..daemon.errors import AlreadyAnsweredError, DaemonError, NotConnectedError
+from ..conversation.failures import AlreadyAnsweredError, ChatError, NotConnectedError
 from .port import ChatScreen
 from .window_chat import WindowChat
 
@@ -37,7 +37,7 @@ class Windows:
                 await act(chat)
             except AlreadyAnsweredError as error:
                 self._editor.mention(str(error), window)
-            except DaemonError as error:
+            except ChatError as error:
                 self._editor.say(str(error), window)
 
         chat.background(do())

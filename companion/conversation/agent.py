@@ -25,7 +25,8 @@ class Wire(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, frozen=True)
 
 
-def _object(value: object) -> dict[str, Any]:
+def as_object(value: object) -> dict[str, Any]:
+    """A value of the wire as an object; empty where it is anything else."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
@@ -50,10 +51,10 @@ def _parts(value: object) -> Iterable[object]:
 
 
 def _shallow_object(value: object) -> dict[str, Any]:
-    return {name: _shallow(each) for name, each in _object(value).items()}
+    return {name: _shallow(each) for name, each in as_object(value).items()}
 
 
-Object = Annotated[dict[str, Any], BeforeValidator(_object)]
+Object = Annotated[dict[str, Any], BeforeValidator(as_object)]
 """An object; empty where there is anything else."""
 Text = Annotated[str, BeforeValidator(_text)]
 """A text; empty where there is anything else."""
@@ -107,7 +108,7 @@ class OtherContent(Wire):
 
 
 def _content_kind(value: Any) -> str:
-    kind = _object(value).get("type")
+    kind = as_object(value).get("type")
     return kind if kind in {"text", "resource_link", "resource"} else "other"
 
 
@@ -145,7 +146,7 @@ class ToolOther(Wire):
 
 
 def _tool_content_kind(value: Any) -> str:
-    kind = _object(value).get("type")
+    kind = as_object(value).get("type")
     return kind if kind in {"content", "diff"} else "other"
 
 
@@ -181,7 +182,7 @@ class ToolUpdate(Wire):
     raw_input: Annotated[dict[str, Any], BeforeValidator(_shallow_object)] = {}
     """The arguments as the model gave them."""
     raw_output: Annotated[Any, BeforeValidator(_shallow)] = None
-    meta: Annotated[_ToolMeta, BeforeValidator(_object), Field(alias="_meta")] = _ToolMeta()
+    meta: Annotated[_ToolMeta, BeforeValidator(as_object), Field(alias="_meta")] = _ToolMeta()
 
 
 class ToolStart(ToolUpdate):
@@ -210,7 +211,7 @@ class Chunk(Wire):
     """A piece of somebody's message."""
 
     content: Content
-    meta: Annotated[ChunkMeta, BeforeValidator(_object), Field(alias="_meta")] = ChunkMeta()
+    meta: Annotated[ChunkMeta, BeforeValidator(as_object), Field(alias="_meta")] = ChunkMeta()
 
 
 class UserChunk(Chunk):
@@ -249,7 +250,7 @@ class SlashCommand(Wire):
 
     name: str
     description: Text = ""
-    input: Annotated[_CommandInput, BeforeValidator(_object)] = _CommandInput()
+    input: Annotated[_CommandInput, BeforeValidator(as_object)] = _CommandInput()
 
 
 class CommandsUpdate(Wire):
@@ -316,7 +317,7 @@ _UPDATES: Mapping[str, tuple[type[Wire], str]] = {
 
 def read_update(value: object) -> Update:
     """Read an `update` object."""
-    fields = _object(value)
+    fields = as_object(value)
     kind = fields.get("sessionUpdate")
     if not isinstance(kind, str) or kind not in _UPDATES:
         return Unknown(kind=f"update {kind}", keys=tuple(fields))
@@ -364,10 +365,10 @@ class PermissionRequest(Wire):
 def read_permission(request_id: str, tool_call: object, options: object) -> PermissionRequest | Unsupported:
     """Read a permission request. `request_id` is the transport's."""
     what = "a question that can't be read: answer it in another client"
-    call = _object(tool_call)
+    call = as_object(tool_call)
     fields: dict[str, Any] = {"requestId": request_id, "toolCall": call, "options": options}
     for place in ("_meta", "qwenQuestions"), ("rawInput", "questions"):
-        asked: object = _object(call.get(place[0])).get(place[1])
+        asked: object = as_object(call.get(place[0])).get(place[1])
         if asked:
             fields["questions"] = asked
             break

@@ -336,7 +336,7 @@ class Locality:
     folder: str = ""
     """As the daemon calls it."""
     version: str = ""
-    """Qwen Code's."""
+    """The agent's."""
     is_local: bool = True
     """Whether the daemon's files are known to be this machine's."""
     is_known: bool = True
@@ -345,3 +345,5 @@ class Locality:
     """Whether the daemon is one of our own, which ends with the window."""
     warning: str = ""
     """What the person should know before using it, a sentence."""
+    agent: str = "Qwen Code"
+    """What the agent calls itself."""

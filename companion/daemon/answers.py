@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Annotated, Any, Self, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
@@ -76,36 +76,6 @@ def capabilities(answer: Mapping[str, Any]) -> Capabilities | None:
         return Capabilities.model_validate(answer)
     except ValidationError:
         return None
-
-
-class Session(Wire):
-    """A session that this client takes part in, or wants to."""
-
-    id: str = Field(alias="sessionId")
-    folder: str = Field(default="", alias="workspaceCwd")
-    client_id: str = ""
-    """Our client id in it."""
-    attached: bool = False
-    """Whether it was there before."""
-
-    @classmethod
-    def known(cls, identifier: str, folder: str) -> Self:
-        """A session that is known by its id, for example from before a reload; its folder as the daemon calls it."""
-        return cls.model_validate({"sessionId": identifier, "workspaceCwd": folder})
-
-
-class SessionInfo(Session):
-    """A session in the list."""
-
-    title: Text = Field(default="", alias="displayName")
-    created_at: Text = ""
-    updated_at: Text = ""
-    client_count: int = 0
-    has_active_prompt: bool = False
-    is_waiting_for_permission: bool = False
-    is_waiting_for_user_question: bool = False
-    is_pinned: bool = False
-    is_archived: bool = False
 
 
 class _Model(Wire):

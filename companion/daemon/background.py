@@ -9,9 +9,9 @@ from urllib.parse import quote
 from pydantic import BeforeValidator, Field
 
 from ..conversation.agent import Object, Text, Wire
+from ..conversation.sessions import Session
 from ..conversation.snapshot import Task
 from . import answers
-from .answers import Session
 from .routes import Routes, path
 
 FEATURE = "session_tasks"

@@ -16,11 +16,11 @@ from urllib.parse import quote
 
 from ..conversation.agent import CommandsUpdate
 from ..conversation.conversation import Choices, Cursor, History
+from ..conversation.sessions import Session
 from ..conversation.snapshot import ContextWindow, Queued
 from ..libraries.loading import loading
 from . import answers
-from .answers import Session
-from .background import Background
+from .background import FEATURE, Background
 from .errors import (
     AlreadyAnsweredError,
     MissingFeatureError,
@@ -162,6 +162,11 @@ class Client(Background, Listing, Pages, Past, SignIn):
         with contextlib.suppress(SessionGoneError):
             await self._transport.json("POST", path(session, "detach"), {}, session)
 
+    def can(self, feature: Literal["choices", "tasks", "edits"]) -> bool:
+        """Whether the daemon has what a chat needs, whatever it calls that."""
+        name = {"choices": "session_context", "tasks": FEATURE}.get(feature)
+        return name is not None and self.has(name)
+
     # A conversation
 
     @contextlib.asynccontextmanager
@@ -247,6 +252,14 @@ class Client(Background, Listing, Pages, Past, SignIn):
         """Switch how long the model thinks, for this session."""
         body = {"configId": answers.EFFORT, "value": effort}
         await self._transport.json("POST", path(session, "config-option"), body, session)
+
+    async def edited(self, path: str, proposed: str, content: str) -> None:
+        """An edited proposal: the daemon takes no text with a vote.
+
+        Raises:
+            MissingFeatureError: always.
+        """
+        raise MissingFeatureError("edited proposals")
 
     async def choices(self, session: Session) -> Choices:
         """The models, the modes and the efforts that the session can switch to."""

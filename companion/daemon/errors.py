@@ -7,21 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..conversation import failures
+from ..conversation.failures import ChatError
 
-class DaemonError(Exception):
-    """A failure that has to do with the daemon. `str()` is the whole message, a sentence and a remedy."""
 
-    remedy = ""
-    """What the person can do, a sentence."""
-    final = True
-    """Whether trying again can't help until somebody changes something."""
-
-    def __init__(self, sentence: str, remedy: str | None = None) -> None:
-        self.sentence = sentence
-        """What is wrong, one sentence."""
-        if remedy is not None:
-            self.remedy = remedy
-        super().__init__(f"{sentence} {self.remedy}".rstrip())
+class DaemonError(ChatError):
+    """A failure that has to do with the daemon."""
 
 
 class InvalidAddressError(DaemonError):
@@ -40,10 +31,8 @@ class UnreachableError(DaemonError):
         super().__init__(f"No daemon answers at {url}.")
 
 
-class StreamLostError(DaemonError):
+class StreamLostError(DaemonError, failures.StreamLostError):
     """The connection ended in the middle of an answer or of the events."""
-
-    final = False
 
 
 class NotADaemonError(DaemonError):
@@ -99,14 +88,13 @@ class WorkspaceMismatchError(DaemonError):
         )
 
 
-class MissingFeatureError(DaemonError):
+class MissingFeatureError(DaemonError, failures.MissingFeatureError):
     """The daemon lacks something that is needed."""
 
     remedy = "Update Qwen Code: npm install -g @qwen-code/qwen-code@latest."
 
     def __init__(self, feature: str) -> None:
-        self.feature = feature
-        super().__init__(f"This Qwen Code can't do that: its daemon has no “{feature}”.")
+        super().__init__(feature, f"This Qwen Code can't do that: its daemon has no “{feature}”.")
 
 
 class QueueFullError(DaemonError):
@@ -141,20 +129,15 @@ class UpstreamError(DaemonError):
         super().__init__(f"The service that signs you in doesn't answer as it should: {reason}.")
 
 
-class SessionGoneError(DaemonError):
+class SessionGoneError(DaemonError, failures.SessionGoneError):
     """404 `session_not_found`."""
-
-    remedy = "Resume it from the list of sessions, or start a new chat."
 
     def __init__(self) -> None:
         super().__init__("The daemon doesn't run this session any more.")
 
 
-class AlreadyAnsweredError(DaemonError):
+class AlreadyAnsweredError(DaemonError, failures.AlreadyAnsweredError):
     """404 to a vote: somebody else was faster, or the turn is over."""
-
-    def __init__(self) -> None:
-        super().__init__("This question has been answered already.")
 
 
 class TroubleError(DaemonError):
@@ -248,16 +231,3 @@ class DisabledError(DaemonError):
 
     def __init__(self) -> None:
         super().__init__("The chat is off.")
-
-
-class NotConnectedError(DaemonError):
-    """The person has asked for something that needs a connected chat."""
-
-    remedy = "Wait until it is, or reconnect."
-
-    def __init__(self) -> None:
-        super().__init__("The chat isn't connected.")
-
-
-class UnsendableError(DaemonError):
-    """The draft can't be sent as it is."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, urlencode
 
+from ..conversation.sessions import FoundSession, Session, SessionInfo, SessionPage
 from . import answers
-from .answers import Session, SessionInfo
 from .errors import RefusedError, SessionGoneError
 from .routes import QUALIFIED, Routes, path
 
@@ -22,24 +21,6 @@ PAGE = 50
 MOST_WORDS = 200
 """Characters that can be searched for."""
 _ORGANIZED = "session_organization"
-
-
-@dataclass(frozen=True, slots=True)
-class SessionPage:
-    """A part of the list of sessions."""
-
-    sessions: tuple[SessionInfo, ...]
-    cursor: str = ""
-    """Where the next part begins; empty if this is the last one."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundSession:
-    """A session in which something was found."""
-
-    session: SessionInfo
-    snippet: str
-    """The words around it."""
 
 
 class Listing(Routes):

@@ -59,6 +59,19 @@ async def page(client: Client, locality: Locality) -> str:
     return text(locality, client.address.url, dict(zip(ROUTES, answers, strict=True)))
 
 
+def agent_page(locality: Locality) -> str:
+    """The page on an agent that runs for this chat alone."""
+    lines = [
+        f"# {locality.agent}",
+        "",
+        f"- Version: {locality.version or 'not told'}",
+        f"- Folder: {locality.folder}",
+        "- Files, commands and keys are those of this computer.",
+        "- It is a process of this chat, and ends with it.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def text(locality: Locality, url: str, told: Mapping[str, Mapping[str, Any]]) -> str:
     """The page, from each route's answer; an empty one stands for a route that the daemon doesn't have."""
     kind = "a private one of this window, which ends with it" if locality.is_private else "one that was there before"

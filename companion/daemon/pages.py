@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from ..conversation.conversation import Oldest
 from ..conversation.events import Envelope
+from ..conversation.sessions import Session
 from . import answers
-from .answers import Session
 from .errors import RefusedError
 from .routes import Routes, path
 

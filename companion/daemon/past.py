@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import Field
 
 from ..conversation.agent import Text, Wire
+from ..conversation.sessions import Session
 from . import answers
-from .answers import Session
 from .routes import Routes, path
 
 REWIND_LIMIT = 60.0

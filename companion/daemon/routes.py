@@ -9,7 +9,8 @@ from .address import Address
 from .errors import MissingFeatureError
 
 if TYPE_CHECKING:
-    from .answers import Capabilities, Session
+    from ..conversation.sessions import Session
+    from .answers import Capabilities
 
 QUALIFIED = "workspace_qualified_rest_core"
 """The feature of routes that name their folder."""

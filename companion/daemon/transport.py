@@ -16,9 +16,10 @@ from typing import Any, cast
 import httpx2
 
 from ..conversation.events import Envelope, read_envelope
+from ..conversation.failures import UnsendableError
+from ..conversation.sessions import Session
 from . import long
 from .address import Address
-from .answers import Session
 from .errors import (
     DaemonError,
     NotADaemonError,
@@ -26,7 +27,6 @@ from .errors import (
     StreamLostError,
     TroubleError,
     UnreachableError,
-    UnsendableError,
 )
 from .refusals import refusal
 from .sse import Decoder, EventTooLargeError

@@ -1,11 +1,13 @@
-"""A file on disk, as a diff shows it. Every function here reads from the disk, so none may run on an event loop."""
+"""A file on disk, as a diff shows it. Every function here uses the disk, so none may run on an event loop."""
 
 from __future__ import annotations
 
 import codecs
 import contextlib
 import os
+import shutil
 import stat
+import tempfile
 from dataclasses import dataclass, field
 
 from .source_text import SourceText
@@ -87,6 +89,45 @@ def codec_of(encoding: str) -> str | None:
         with contextlib.suppress(LookupError, ValueError):
             return codecs.lookup(spelling.replace(" ", "-")).name
     return None
+
+
+def encode_like(text: str, before: bytes, encodings: Encodings | None = None) -> bytes:
+    """A text as bytes in the encoding of a file whose bytes were `before`; `text` has no mark of UTF-16.
+
+    Raises:
+        UnicodeEncodeError: that encoding lacks one of the characters.
+    """
+    for mark, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if before.startswith(mark):
+            return mark + text.encode(codec)
+    encodings = encodings or Encodings()
+    for codec in (codec_of(encodings.own), "utf-8"):
+        if codec:
+            with contextlib.suppress(UnicodeDecodeError):
+                before.decode(codec)
+                return text.encode(codec)
+    return text.encode(codec_of(encodings.fallback) or "cp1252")
+
+
+def replace_file(path: str, content: bytes) -> None:
+    """Write a file atomically: a reader sees the old content or the new. Its permissions stay. Raises OSError."""
+    folder, name = os.path.split(path)
+    os.makedirs(folder, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{name[:50]}.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        try:
+            shutil.copymode(path, temporary)
+        except FileNotFoundError:
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def _open_at_once(path: str, flags: int) -> int:

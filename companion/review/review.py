@@ -17,15 +17,14 @@ COSTLY_LINES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A chat asks before it changes a file (companion-spec.md F3).
-
-    Only the person answers. The chat's daemon accepts a yes or a no, but no edited text.
-    """
+    """A chat asks before it changes a file (companion-spec.md F3). Only the person answers."""
 
     old: str
     """The current content of the file, according to the daemon."""
     is_here: bool = True
     """Whether the file is on this machine. If not, no file is read."""
+    is_editable: bool = False
+    """Whether an edited proposal is what is written. A daemon takes a yes or a no, but no text."""
 
 
 class Owner(Protocol):
@@ -79,7 +78,7 @@ class Review:
     @property
     def is_editable(self) -> bool:
         """Whether the person may change the proposal."""
-        return self.request is None
+        return self.request is None or self.request.is_editable
 
     @property
     def is_here(self) -> bool:

@@ -74,7 +74,8 @@ class Reviews:
             return
         if review.request:
             self._settle(review)
-            review.owner.notify(_accepted(review, review.proposed.source))
+            content = review.restored(text) if review.is_editable else review.proposed.source
+            review.owner.notify(_accepted(review, content))
             self._editor.dismiss_review(review)
             return
         if not text and review.shown:
@@ -124,11 +125,14 @@ class Reviews:
         return await self._close_views(review, "was answered in the terminal", keep=keep)
 
     def withdraw(self, owner: Owner) -> None:
-        """The owner no longer needs an answer: close its diffs without a notification."""
+        """The owner no longer needs an answer: close its diffs without a notification. Edits are kept in a tab."""
         for review in self:
             if review.owner is owner:
                 self._settle(review)
-                self._editor.dismiss_review(review)
+                if review.is_editable:
+                    self._background(self._close_views(review, "was answered elsewhere"))
+                else:
+                    self._editor.dismiss_review(review)
 
     def orphan(self, owner: Owner) -> None:
         """A session is gone for good."""
@@ -183,7 +187,7 @@ class Reviews:
         if self.find(review.number) is not review or review.orphaned:
             return
         review.seen = disk.stamp if disk else seen
-        if disk and review.is_editable and disk.exists and disk.source == review.proposed:
+        if disk and review.request is None and disk.exists and disk.source == review.proposed:
             await self._done_on_disk(review)
             return
         if disk and not _differs(disk, review):
@@ -219,11 +223,11 @@ class Reviews:
             review.disk = await self._before(review)
             if self.find(review.number) is not review:
                 return
-            if review.is_editable and review.disk.exists and review.disk.source == review.proposed:
+            if review.request is None and review.disk.exists and review.disk.source == review.proposed:
                 await self._done_on_disk(review)
                 return
             review.seen = review.disk.stamp
-            if review.disk.exists and review.disk.is_text and review.is_editable:
+            if review.disk.exists and review.disk.is_text and review.request is None:
                 review.endings = await asyncio.to_thread(endings_change, review.disk.source, review.proposed)
             found = await self._marks(review, review.shown)
             if self.find(review.number) is review:

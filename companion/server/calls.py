@@ -11,6 +11,7 @@ from typing import Any
 
 import pydantic_core
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Send
 
 from .tools import NAMES
@@ -55,7 +56,10 @@ def call_in(body: bytes) -> Call | None:
 
 
 async def read(receive: Receive, limit: int) -> tuple[bytes | None, Receive]:
-    """A request's body, and a `receive` that gives it again; None if it is longer than `limit` bytes or incomplete."""
+    """A request's body, None if it is longer than `limit` bytes, and a `receive` that gives it again.
+
+    Raises ClientDisconnect.
+    """
     messages: list[Message] = []
     size = 0
 
@@ -64,9 +68,11 @@ async def read(receive: Receive, limit: int) -> tuple[bytes | None, Receive]:
 
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
         messages.append(message)
         size += len(message.get("body", b""))
-        if message["type"] != "http.request" or size > limit:
+        if size > limit:
             return None, again
         if not message.get("more_body", False):
             return b"".join(one["body"] for one in messages), again

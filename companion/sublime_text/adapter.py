@@ -14,7 +14,8 @@ from ..review.disk import Encodings
 from ..server.port import OpenFile, Selection, ServedWindow, WindowState
 from ..thread import CompanionThread
 from .bridge import LIMIT, UiBridge
-from .chat import vim
+from .chat import files, vim
+from .chat.agents import Consent
 from .chat.chats import ChatViews
 from .chat.context import context_of
 from .check.run import EditorCheck
@@ -75,10 +76,11 @@ class Adapter:
             lambda call: self.thread.post(lambda companion: call(companion.reviews)),
             self.settings.layout,
         )
+        self.consent = Consent(lambda: self.settings.daemon().agents)
         self.chats = ChatViews(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.chats)),
-            lambda: self.settings.value("daemon.enabled"),
+            lambda agent: self.consent.allows(agent) if agent else self.settings.value("daemon.enabled"),
             self._chat_context,
         )
         self.chats.notify = lambda text: notify(text) if self.settings.value("chat_notifications") else None
@@ -190,11 +192,11 @@ class Adapter:
         identifier = window.id()
 
         async def put(companion: Companion) -> None:
-            from ..daemon.errors import DaemonError  # noqa: PLC0415 - its package is the companion thread's
+            from ..conversation.failures import ChatError  # noqa: PLC0415 - its package is the companion thread's
 
             try:
                 result = await question(companion)
-            except DaemonError as error:
+            except ChatError as error:
                 why, tell = str(error), failed or (lambda why: self.say(why, identifier))
                 self._bridge.post(lambda: tell(why))
             else:
@@ -320,6 +322,18 @@ class Adapter:
     def edit_review(self, review: Review, edits: Sequence[Edit], version: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: self.diffs.apply(review, edits, version))
+
+    async def buffer(self, path: str) -> str | None:
+        """See Editor."""
+        return await self._bridge.call(lambda: files.buffer(path))
+
+    async def replace_buffer(self, path: str, text: str) -> bool:
+        """See Editor."""
+        return await self._bridge.call(lambda: files.replace(path, text))
+
+    async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
+        """See Editor."""
+        return await self._bridge.call(lambda: files.may_touch(agent, path, writes=writes))
 
     async def encodings(self, path: str) -> Encodings:
         """See Editor."""

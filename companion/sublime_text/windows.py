@@ -13,6 +13,8 @@ DIFF_SETTING = "qwen_companion.diff"
 """On the views of a diff: "original" or "proposal"."""
 CHAT_SETTING = "qwen_companion.chat"
 """On the view of a chat."""
+CHAT_AGENT_SETTING = "qwen_companion.chat_agent"
+"""On a chat's view: the name of its agent in the settings; none for Qwen Code's daemon."""
 CHAT_FOLDER_SETTING = "qwen_companion.chat_folder"
 """On a chat's view, and on a window: the folder of its chat."""
 PANEL_DELAY = 100

@@ -17,9 +17,9 @@ from companion.chat import prompt
 from companion.chat.connection import Connection
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import Envelope, read_envelope
+from companion.conversation.sessions import Session
 from companion.conversation.snapshot import Message, Permission, Turn
 from companion.daemon.address import Address
-from companion.daemon.answers import Session
 from companion.daemon.client import Client, Scope
 from companion.daemon.process import launch
 from companion.settings import DaemonSettings

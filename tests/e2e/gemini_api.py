@@ -36,16 +36,27 @@ def answer(path: str, text: str, calls: Sequence[Call]) -> tuple[str, bytes]:
     if "countTokens" in path:
         return "application/json", b'{"totalTokens": 10}'
     parts: list[dict[str, Any]] = [{"functionCall": {"name": call.tool, "args": call.arguments}} for call in calls]
-    body = json.dumps(
-        {
-            "candidates": [
-                {"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": parts or [{"text": text}]}}
-            ],
-            "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15},
-            "modelVersion": "scripted",
-            "responseId": "scripted",
-        }
-    ).encode()
-    if "streamGenerateContent" in path:
+    body = _body(parts or [{"text": text}], is_last=True)
+    if is_streamed(path):
         return "text/event-stream", b"data: " + body + b"\n\n"
     return "application/json", body
+
+
+def is_streamed(path: str) -> bool:
+    """Whether a path is that of an answer in pieces."""
+    return "streamGenerateContent" in path
+
+
+def spoken(pieces: Sequence[str]) -> list[bytes]:
+    """The events of an answer in pieces."""
+    last = len(pieces) - 1
+    return [b"data: " + _body([{"text": piece}], is_last=at == last) + b"\n\n" for at, piece in enumerate(pieces)]
+
+
+def _body(parts: list[dict[str, Any]], *, is_last: bool) -> bytes:
+    candidate: dict[str, Any] = {"index": 0, "content": {"role": "model", "parts": parts}}
+    if is_last:
+        candidate["finishReason"] = "STOP"
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+    answer = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted", "responseId": "scripted"}
+    return json.dumps(answer).encode()

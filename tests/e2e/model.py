@@ -196,7 +196,7 @@ def _streamed(head: dict[str, Any], deltas: Sequence[dict[str, Any]], finish: st
 class _Answers(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def _speak(self, script: Script, head: dict[str, Any]) -> None:
+    def _speak(self, script: Script, events: Sequence[bytes]) -> None:
         if script.failure:
             self._send("application/json", json.dumps({"error": {"message": script.failure}}).encode(), 400)
             return
@@ -206,7 +206,7 @@ class _Answers(BaseHTTPRequestHandler):
             self.send_header("content-type", "text/event-stream")
             self.send_header("connection", "close")
             self.end_headers()
-            for event in _streamed(head, _spoken(script), "stop"):
+            for event in events:
                 time.sleep(script.pause)
                 self.wfile.write(event)
         except OSError:  # the CLI has cancelled
@@ -237,14 +237,19 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
             if gemini_api.is_for(self.path):
-                text, calls = model.answer(gemini_api.conversation(body))
-                self._send(*gemini_api.answer(self.path, text, calls))
+                translated = gemini_api.conversation(body)
+                text, calls = model.answer(translated)
+                speaking = model.speaking(translated)
+                if speaking and speaking.pieces and gemini_api.is_streamed(self.path):
+                    self._speak(speaking, gemini_api.spoken(speaking.pieces))
+                else:
+                    self._send(*gemini_api.answer(self.path, text, calls))
                 return
             text, calls = model.answer(body)
             name = f"chatcmpl-{len(model.requests)}"
             head = {"id": name, "created": int(time.time()), "model": body.get("model", "scripted")}
             if speaking := model.speaking(body):
-                self._speak(speaking, head)
+                self._speak(speaking, _streamed(head, _spoken(speaking), "stop"))
                 return
             tool_calls = [
                 {

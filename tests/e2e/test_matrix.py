@@ -100,7 +100,9 @@ class Results:
             seen = self.seen.get(row, {})
             cells = " | ".join(words[seen.get(column)] for column in columns)
             lines.append(f"| {FAMILIES[row.family][0]} {row.version} | {cells} |")
-        return "\n".join([*lines, "", *NOTES, ""])
+        # tests/e2e/test_acp.py writes the section on agents.
+        _, heading, agents = TABLE.read_text(encoding="utf-8").partition("## Agents in the chat")
+        return "\n".join([*lines, "", *NOTES, ""]) + (f"\n{heading}{agents}" if heading else "")
 
 
 NOTES = (

@@ -1,4 +1,4 @@
-"""Runs the mutants of `server.py`, `review.py` and `chat.py`, or those whose file or text has one of the arguments."""
+"""Runs all mutants of this folder, or those whose file or text contains one of the arguments."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import chat
 import review
 import server
+import told
 from mutant import Mutant
 
-MUTANTS = [*server.MUTANTS, *review.MUTANTS, *chat.MUTANTS]
+MUTANTS = [*server.MUTANTS, *review.MUTANTS, *chat.MUTANTS, *told.MUTANTS]
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("companion", "headless", "tests/unit", "tests/sublime", "tests/conftest.py", "tests/listening.py")
 LIMIT = 300

@@ -73,7 +73,7 @@ MUTANTS = [
         "return await receive()",
         CALLS_TESTS,
     ),
-    Mutant("a body of any size", CALLS, " or size > limit", "", CALLS_TESTS),
+    Mutant("a body of any size", CALLS, "        if size > limit:\n            return None, again\n", "", CALLS_TESTS),
     Mutant(
         "an answer without its session",
         CALLS,

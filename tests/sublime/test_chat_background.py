@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import patch
 
-import sublime
-
 from .chat_case import ChatCase, Steps, loaded
 from .companion_case import text_of
 
@@ -113,6 +111,6 @@ class TestBackground(ChatCase):
         yield 200
         self.assertLessEqual(len(self.chats.of("task")), asked + 1)  # one that was under way
 
-    def page(self) -> sublime.View | None:
+    def page(self) -> Any:
         """The tab of a task."""
         return next((view for view in self.window.views() if view.settings().get(TASK)), None)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import sublime
-
 from .chat_case import ChatCase, Steps, loaded
 from .companion_case import text_of
 
@@ -31,7 +29,7 @@ class TestChanges(ChatCase):
     def items(self) -> list[tuple[str, str]]:
         return [(item.trigger, item.annotation) for item in self.screen.panels[-1][0]]
 
-    def page(self) -> sublime.View | None:
+    def page(self) -> Any:
         setting = "qwen_companion.changes_of_turn"
         return next((view for view in self.window.views() if view.settings().get(setting)), None)
 

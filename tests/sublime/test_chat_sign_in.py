@@ -27,7 +27,7 @@ class TestSignIn(ChatCase):
         )
         self.chats.answers.update(sign_in_providers=["qwen-oauth"], begin_sign_in=self.begun, sign_in=self.begun)
 
-    def page(self) -> sublime.View | None:
+    def page(self) -> Any:
         return next((view for view in self.window.views() if view.settings().get(SETTING)), None)
 
     def begin(self) -> Steps:

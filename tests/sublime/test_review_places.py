@@ -18,12 +18,18 @@ class TestPlaces(CompanionCase):
     def test_two_groups_show_afterwards_what_they_showed_before(self) -> Steps:
         """Issue 3: the window's own layout; the sheets selected in other groups stay."""
         self.window.set_layout(TWO_GROUPS)
-        right: list[sublime.View] = []
+        right: list[sublime.View | None] = []
         for name in ("b.py", "c.py"):
             yield from self.open_view(name)
             right.append(self.opened)
             self.window.set_view_index(self.opened, 1, len(right) - 1)
-        self.select([self.view, *right])
+        # An editor may neither select in two groups at once nor leave the other group alone: then it shows one tab.
+        self.select([self.view])
+        self.select(right)
+        self.select([self.view])
+        if self.selected(1) != right:
+            self.select([self.view, *right])
+        right = self.selected(1)
         self.window.focus_view(self.view)
         yield from self.open_diff(PROPOSAL)
         self.assertEqual(self.window.layout(), TWO_GROUPS)

@@ -64,6 +64,10 @@ class MemoryEditor:
     """The errors that the next renders raise."""
     has_chat: bool = True
     """Whether the windows show their chats."""
+    buffers: dict[str, str] = field(default_factory=dict)
+    """The unsaved texts of open files, by path."""
+    allows_outside: bool = False
+    """Whether the person lets an agent touch files outside its folder."""
 
     def listed(self) -> list[ServedWindow]:
         return [self.window(window) for window in self.windows]
@@ -76,6 +80,17 @@ class MemoryEditor:
         """The diff of a path that is on the screen."""
         [found] = [diff for diff in list(self.diffs.values()) if diff.review.file_path == path]
         return found
+
+    async def buffer(self, path: str) -> str | None:
+        return self.buffers.get(path)
+
+    async def replace_buffer(self, path: str, text: str) -> bool:
+        if path in self.buffers:
+            self.buffers[path] = text
+        return path in self.buffers
+
+    async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
+        return self.allows_outside
 
     def listening(self, window: int, port: int) -> None:
         self.ports[window] = port

@@ -88,6 +88,9 @@ class TestChanges:
         small = [Change(23, 24, 21, 22), Change(25, 26, 23, 24)]
         assert compare(old, new, 70) == [Change(0, 22, 0, 20), *small]
 
+    def test_a_line_that_has_moved_over_many_is_the_only_one_that_is_marked(self):
+        assert changes("e\ne\na\n", "a\ne\ne\n") == [Change(0, 0, 0, 1), Change(2, 3, 3, 3)]
+
     def test_lines_that_occur_often_are_compared_as_well(self):
         assert changes("a\nx\nx\nb", "c\nx\nx\nd") == [Change(0, 1, 0, 1), Change(3, 4, 3, 4)]
 

@@ -18,8 +18,8 @@ from companion.chat import chats as chats_module
 from companion.chat import mentions, outbox, window_chat
 from companion.chat.prompt import Draft, Excerpt
 from companion.conversation.conversation import Conversation
+from companion.conversation.failures import ChatError
 from companion.daemon import transport
-from companion.daemon.errors import DaemonError
 
 from .chatting import Room, chatting, real
 from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, Stream, faked, until
@@ -1058,7 +1058,7 @@ def test_what_fails_is_said_with_what_to_do(project: Path):
         for method in (room.chats.begin, room.chats.reconnect):
             method(1)
         room.chats.resume(1, "s")
-        with pytest.raises(DaemonError):
+        with pytest.raises(ChatError):
             await room.chats.sessions(1)
         room.daemon.routes["GET /capabilities"] = 401, {"error": "Unauthorized"}
         room.chats.open(1, room.folder)
@@ -1066,7 +1066,7 @@ def test_what_fails_is_said_with_what_to_do(project: Path):
         room.chats.switch_mode(1, "plan")
         await until(lambda: len(room.editor.said) == 2)
         assert room.editor.said[1] == (not_connected, 1)
-        with pytest.raises(DaemonError):
+        with pytest.raises(ChatError):
             await room.chats.locality(1)
 
     attached(project, test)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from companion.chat import connection
+from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Task
-from companion.daemon.errors import DaemonError
 
 from .chatting import Room, chatting, real
 from .fake_daemon import FEATURES, FakeDaemon, Request, Stream, faked, until
@@ -42,7 +42,8 @@ def attached(
         async with chatting(daemon, str(project), is_here=is_here) as room:
             daemon.capabilities(real(project), features=[*FEATURES, *(features or ["session_tasks"])])
             for name, answer in routes.items():
-                daemon.routes[f"GET /session/s/{name}"] = answer if callable(answer) else (200, {"tasks": answer})
+                told: Any = answer if callable(answer) else (200, {"tasks": answer})
+                daemon.routes[f"GET /session/s/{name}"] = told
             room.chats.open(1, room.folder)
             await test(room, await room.live())
 
@@ -105,7 +106,7 @@ def test_a_tool_and_a_notice_of_a_task_are_looked_after(
 def test_a_daemon_without_tasks_is_not_asked_for_them(project: Path):
     async def test(room: Room, stream: Stream) -> None:
         stream.send("turn_complete", 1, "p", stopReason="end_turn")
-        with pytest.raises(DaemonError, match="This Qwen Code can't do that: its daemon has no “session_tasks”"):
+        with pytest.raises(ChatError, match="This Qwen Code can't do that: its daemon has no “session_tasks”"):
             await room.chats.tasks(1)
         assert room.daemon.asked(TASKS) == []
 
@@ -219,12 +220,12 @@ def test_the_output_of_a_task_elsewhere_is_not_looked_for_here(project: Path, tm
 
 def test_a_task_that_is_gone_is_said(project: Path):
     async def test(room: Room, stream: Stream) -> None:
-        with pytest.raises(DaemonError, match="doesn't know this task any more"):
+        with pytest.raises(ChatError, match="doesn't know this task any more"):
             await room.chats.task(1, "bg1")
 
     attached(project, test, tasks=[])
 
 
 def test_a_task_that_runs_has_been_running_until_now():
-    assert Task("t", "shell", "make", "running", time.time() - 3600).duration.startswith("60 min")
+    assert Task("t", "shell", "make", "running", time.time() - 3600).duration == "1 h 0 min"
     assert Task("t", "shell", "make", "running", time.time() + 3600).duration == "0 s"

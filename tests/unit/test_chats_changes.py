@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion.chat.changes import _changes
+from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Turn
-from companion.daemon.errors import DaemonError
 
 from .chatting import Room, chatting, real
 from .fake_daemon import FEATURES, FakeDaemon, Stream, faked, until
@@ -105,7 +105,7 @@ def test_git_applies_every_diff(tmp_path_factory: pytest.TempPathFactory, old: s
 
 def test_the_changes_of_a_conversation_are_told_with_how_many_files_the_last_turn_changed(project: Path):
     async def test(room: Room, stream: Stream) -> None:
-        with pytest.raises(DaemonError, match="No turn has changed a file"):
+        with pytest.raises(ChatError, match="No turn has changed a file"):
             await room.chats.changes(1)
         content = {"type": "text", "text": "Write"}
         stream.send("session_update", 1, "p", update={"sessionUpdate": "user_message_chunk", "content": content})

@@ -13,8 +13,8 @@ from companion.chat import past
 from companion.chat.past import Earlier, earlier
 from companion.chat.prompt import Draft
 from companion.conversation.changed import FileChange, changed_files
+from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Diff, Location, Message, Tool, Turn
-from companion.daemon.errors import DaemonError
 from companion.daemon.past import RewindPoint
 
 from .chatting import Room, chatting, real
@@ -154,11 +154,11 @@ def test_a_rewind_undoes_files_or_leaves_them_and_gives_the_prompt_back(project:
 def test_there_is_no_rewind_while_a_turn_runs_before_any_prompt_or_without_the_feature(project: Path):
     async def test(room: Room, stream: Stream) -> None:
         room.daemon.routes[POINTS] = 200, {"snapshots": []}
-        with pytest.raises(DaemonError, match="There is no prompt yet to go back to"):
+        with pytest.raises(ChatError, match="There is no prompt yet to go back to"):
             await room.chats.earlier(1)
         say(stream, 1, "Look")
         await until(lambda: room.render.status.running)
-        with pytest.raises(DaemonError, match="A turn runs: wait until it ends"):
+        with pytest.raises(ChatError, match="A turn runs: wait until it ends"):
             await room.chats.earlier(1)
 
     attached(project, test, "session_rewind")
@@ -177,7 +177,7 @@ def test_the_daemon_gets_a_moment_to_end_a_turn_but_no_more(project: Path, monke
         assert len(room.daemon.asked("POST /session/s/rewind")) == 3
         answers[:] = [busy]
         monkeypatch.setattr(past, "IDLE_LIMIT", 0.0)
-        with pytest.raises(DaemonError, match="Cannot rewind while a prompt is running"):
+        with pytest.raises(ChatError, match="Cannot rewind while a prompt is running"):
             await room.chats.rewind(1, Earlier("x", "p", "Look"), undo_files=True)
 
     attached(project, test, "session_rewind")
@@ -186,7 +186,7 @@ def test_the_daemon_gets_a_moment_to_end_a_turn_but_no_more(project: Path, monke
 def test_an_older_daemon_says_that_it_can_not_rewind_nor_fork(project: Path):
     async def test(room: Room, stream: Stream) -> None:
         for ask in (room.chats.earlier, room.chats.fork):
-            with pytest.raises(DaemonError, match="This Qwen Code can't do that: its daemon has no “session_"):
+            with pytest.raises(ChatError, match="This Qwen Code can't do that: its daemon has no “session_"):
                 await ask(1)
 
     attached(project, test)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from companion.daemon.errors import DaemonError
+from companion.conversation.failures import ChatError
 from companion.daemon.sign_in import SigningIn
 
 from .chatting import Room, chatting, real
@@ -90,7 +90,7 @@ def test_a_provider_that_does_not_answer_is_told_as_that(project: Path):
     async def test(room: Room) -> None:
         refused = {"error": "Qwen IdP device authorization request failed", "code": "upstream_error"}
         room.daemon.routes[f"POST {FLOW}"] = 502, refused
-        with pytest.raises(DaemonError, match="The service that signs you in doesn't answer as it should: Qwen IdP"):
+        with pytest.raises(ChatError, match="The service that signs you in doesn't answer as it should: Qwen IdP"):
             await room.chats.begin_sign_in(1, "qwen-oauth")
 
     attached(project, test, "auth_device_flow")
@@ -98,7 +98,7 @@ def test_a_provider_that_does_not_answer_is_told_as_that(project: Path):
 
 def test_a_daemon_without_the_device_flow_says_so(project: Path):
     async def test(room: Room) -> None:
-        with pytest.raises(DaemonError, match="This Qwen Code can't do that: its daemon has no “auth_device_flow”"):
+        with pytest.raises(ChatError, match="This Qwen Code can't do that: its daemon has no “auth_device_flow”"):
             await room.chats.sign_in_providers(1)
 
     attached(project, test)

@@ -11,14 +11,13 @@ import pytest
 
 from companion.chat import prompt
 from companion.conversation.conversation import Cursor
+from companion.conversation.sessions import Session, SessionPage
 from companion.conversation.snapshot import ContextWindow, Queued
 from companion.daemon import client as client_module
 from companion.daemon import errors, transport
 from companion.daemon.address import DEFAULT_URL, Address, Token, resolve, starts_own
-from companion.daemon.answers import Session
 from companion.daemon.client import Client
 from companion.daemon.errors import DaemonError
-from companion.daemon.listing import SessionPage
 
 from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import shutil
 import signal
@@ -9,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import psutil
@@ -20,11 +22,13 @@ from .wire import LIMIT, Cli
 
 Start = Callable[..., Alone]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets one set another process's limits")
+root = pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="File systems: only root mounts one")
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
 
 
 @posix
-def test_an_editor_that_is_suspended_goes_on_where_it_was(alone: Start, lock_folder: Path) -> None:
+@pytest.mark.parametrize("seconds", [1, pytest.param(180, marks=pytest.mark.long)])
+def test_an_editor_that_is_suspended_goes_on_where_it_was(alone: Start, lock_folder: Path, seconds: float) -> None:
     """A laptop that sleeps: requests wait, and sessions live on."""
     process = alone()
     process.wait_for("listening")
@@ -33,7 +37,7 @@ def test_an_editor_that_is_suspended_goes_on_where_it_was(alone: Start, lock_fol
         stream.take("ide/contextUpdate")
         os.kill(process.process.pid, signal.SIGSTOP)
         waiting = socket.create_connection(("127.0.0.1", cli.port), timeout=LIMIT)
-        time.sleep(1)
+        time.sleep(seconds)
         os.kill(process.process.pid, signal.SIGCONT)
         waiting.close()
         assert cli.tools() == {"openDiff", "closeDiff"}
@@ -80,6 +84,89 @@ def test_a_full_disk_is_said_and_the_server_runs(alone: Start, lock_folder: Path
         editor.rlimit(psutil.RLIMIT_FSIZE, limits)
         until(lambda: list(lock_folder.iterdir()))
     assert lock_in(lock_folder)["authToken"] == body["authToken"]
+    assert process.stop() == ""
+
+
+@contextlib.contextmanager
+def mounted(folder: Path, options: str) -> Generator[None]:
+    """A file system of its own in a folder."""
+    folder.mkdir(exist_ok=True)
+    command = ["mount", "-t", "tmpfs", "-o", options, "qwen-companion-test", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"File systems: this machine mounts none: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@root
+def test_a_file_system_without_room_is_said_and_used_when_there_is_room(
+    alone: Start, lock_folder: Path, home: Path, project: Path
+) -> None:
+    """B1: a quota. The CLIs that look elsewhere find the editor, and no file is left half written."""
+    with mounted(home / ".qwen", "size=64k"):
+        filler = home / ".qwen" / "filler"
+        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        process = alone()
+        assert "can't find this editor through" in process.wait_for("say")["message"]
+        [published] = until(lambda: list(home.parent.glob("tmp/qwen/ide/*.json")))
+        with Cli(json.loads(published.read_text("utf-8"))) as cli:
+            assert cli.connect().tools()
+            assert not lock_folder.exists() or list(lock_folder.iterdir()) == []
+            filler.unlink()
+            assert until(lambda: list(lock_folder.glob("*.lock")))
+            assert lock_in(lock_folder)["authToken"] == cli.token
+        assert process.stop() == ""
+
+
+@root
+def test_a_home_that_is_read_only_is_said_once_and_the_server_runs(alone: Start, home: Path) -> None:
+    """B1."""
+    with mounted(home, "ro,size=64k"):
+        process = alone()
+        assert "can't find this editor through" in process.wait_for("say")["message"]
+        [published] = until(lambda: list(home.parent.glob("tmp/qwen/ide/*.json")))
+        with Cli(json.loads(published.read_text("utf-8"))) as cli:
+            assert cli.connect().tools()
+        assert process.stop() == ""
+
+
+def test_a_body_that_comes_slowly_holds_nobody_up_and_is_answered(alone: Start, lock_folder: Path) -> None:
+    """A1: a slow writer."""
+    process = alone()
+    process.wait_for("listening")
+    with Cli(lock_in(lock_folder)) as cli:
+        cli.connect()
+        body = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {}}).encode().ljust(100_000)
+        head = "".join(f"{name}: {value}\r\n" for name, value in cli.headers(host=f"127.0.0.1:{cli.port}").items())
+        slow = socket.create_connection(("127.0.0.1", cli.port), timeout=LIMIT)
+        slow.sendall(f"POST /mcp HTTP/1.1\r\n{head}content-length: {len(body)}\r\n\r\n".encode())
+        for start in range(0, len(body), 10_000):
+            slow.sendall(body[start : start + 10_000])
+            assert cli.tools() == {"openDiff", "closeDiff"}
+        assert slow.recv(15) == b"HTTP/1.1 200 OK"
+        slow.close()
+    assert process.stop() == ""
+
+
+def test_half_open_connections_are_closed(alone: Start, lock_folder: Path) -> None:
+    """A1: a client that sends no more, in the middle of a request, of a stream, or before it has said anything."""
+    process = alone()
+    process.wait_for("listening")
+    with Cli(lock_in(lock_folder)) as cli:
+        cli.connect().listen().take("ide/contextUpdate")
+        head = "".join(f"{name}: {value}\r\n" for name, value in cli.headers(host=f"127.0.0.1:{cli.port}").items())
+        for request in (b"", b"POST /mcp", f"POST /mcp HTTP/1.1\r\n{head}content-length: 9\r\n\r\n{{".encode()):
+            with socket.create_connection(("127.0.0.1", cli.port), timeout=LIMIT) as half:
+                half.sendall(request)
+                half.shutdown(socket.SHUT_WR)
+                while half.recv(1000):
+                    pass
+        assert cli.tools() == {"openDiff", "closeDiff"}
     assert process.stop() == ""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from companion.agents import PRESETS
 from companion.settings import FILE, PROJECT_KEY, TABLE, DaemonSettings, Setting, Settings, overridden, read
 from headless import jsonc
 
@@ -46,7 +47,7 @@ def test_the_schema_says_the_same(root: Path):
         told = found["properties"][setting.name]
         assert told["default"] == setting.default, setting.name
         assert told["markdownDescription"].endswith("."), setting.name
-        kinds = {bool: "boolean", int: "integer", str: "string", list: "array"}
+        kinds = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
         if setting.choices:
             assert told["enum"] == [*setting.choices, *([None] if setting.optional else [])], setting.name
         else:
@@ -186,3 +187,47 @@ def test_a_problem_in_a_project_is_reported_with_its_file(project: object, why: 
     values = overridden(base, project, "a.sublime-project")
     assert [str(problem) for problem in values.problems] == [f"a.sublime-project: {why}"]
     assert values.by_name == base.by_name
+
+
+# Agents
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ([], "“agents” must be settings in braces"),
+        ({"A": "qwen"}, "“A” must be settings in braces, or null"),
+        ({"A": {}}, "“A” needs a “command”"),
+        ({"A": {"command": "qwen --acp"}}, "“A” needs a “command”"),
+        ({"A": {"command": ["a", 1]}}, "“A” needs a “command”"),
+        ({"A": {"command": ["a"], "environment": {"K": 1}}}, "“A” has an “environment”"),
+        ({"A": {"command": ["a"], "letter": "AB"}}, "“A” has a “letter”"),
+        ({"A": {"command": ["a"], "cwd": "/"}}, "“A” has the unknown key “cwd”"),
+    ],
+)
+def test_a_wrong_agent_is_reported_without_its_value_and_the_others_stay(value: object, why: str):
+    values = read({"agents": value}.get)
+    [problem] = values.problems
+    assert why in str(problem)
+    assert [agent.name for agent in values.daemon.agents] == [agent.name for agent in PRESETS]
+
+
+def test_an_agent_adds_to_the_presets_replaces_one_or_removes_one():
+    own = {"command": ["own", "--acp"], "environment": {"OWN_KEY": "secret-value"}, "letter": "O"}
+    value = {"Own": own, "Codex": None, "Gemini CLI": {"command": ["gemini", "--acp", "-m", "x"]}}
+    values = read({"agents": value}.get)
+    agents = {agent.name: agent for agent in values.daemon.agents}
+    assert values.problems == ()
+    assert "Codex" not in agents
+    assert agents["Gemini CLI"].command == ("gemini", "--acp", "-m", "x")
+    assert agents["Gemini CLI"].install == "npm install -g @google/gemini-cli"
+    assert (agents["Own"].command, agents["Own"].icon) == (("own", "--acp"), "O")
+    assert agents["Own"].environment == {"OWN_KEY": "secret-value"}
+    assert "secret-value" not in repr(values)
+    assert "secret-value" not in repr(values.daemon)
+
+
+def test_a_project_can_not_set_an_agent():
+    values = overridden(DEFAULTS, {"agents": {"Own": {"command": ["rm"]}}}, "p")
+    assert [problem.name for problem in values.problems] == ["agents"]
+    assert values.daemon.agents == PRESETS

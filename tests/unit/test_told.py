@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import unicodedata
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -142,11 +141,9 @@ def test_a_refusal_names_the_file_and_the_setting():
 
 
 def test_a_hostile_glob_takes_no_time():
-    """A project that somebody else has made has globs too."""
-    begin = perf_counter()
+    """A project that somebody else has made has globs too. Exponential time would never end."""
     assert not excluded("*a" * 40 + "b", "/" + "a" * 200)
     assert not excluded("**/a/" * 40 + "b", "/a" * 400)
-    assert perf_counter() - begin < 10
 
 
 @given(st.lists(st.text(max_size=12), max_size=4), st.text(st.characters(exclude_characters="\0"), max_size=20))

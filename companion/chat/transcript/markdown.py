@@ -37,7 +37,7 @@ _QUOTE = re.compile(r"(?: {0,3}> ?)+")
 _LONGEST = 2_000
 """Characters. Nobody reads a longer line."""
 _OURS = re.compile(
-    r"[ \t]*(?:❯\s(?:You|Shell)\s*$|◆\sQwen Code\s*$|\?\sQwen Code asks:"
+    r"[ \t]*(?:❯\s(?:You|Shell)\s*$|◆\s\S.{0,60}$|\?\s\S.{0,60} asks:"
     r"|[✓✗]\s(?:Allowed|Answered|Cancelled|Not answered|Rejected)\b"
     r"|—\s(?:Cancelled|Cancelling|Failed|Interrupted|Stopped|\d+ (?:s|min|h)|\S+ tokens in)\b.* —\s*$)"
 )

@@ -81,7 +81,7 @@ class Transcript:
     def _change(self, snapshot: Snapshot, locality: Locality, unsent: tuple[Unsent, ...]) -> tuple[int, list[Edit]]:
         """Change the text. Returns from which turn on something may have changed or moved, and the edits."""
         changed = {turn.key: turn for turn in snapshot.changed}
-        context = wording.Context(locality.folder, frozenset(self.own_clients), self.shows_diffs)
+        context = wording.Context(locality.folder, frozenset(self.own_clients), locality.agent, self.shows_diffs)
         is_other = context != self._context
         if is_other:
             self._context = context

@@ -15,7 +15,7 @@ from .plain import GAP, flat
 from .render import Said
 from .writer import TranscriptMarks, Writer
 
-_SHELL, _AGENT = f"❯{GAP}Shell\n", f"◆{GAP}Qwen Code\n"
+_SHELL = f"❯{GAP}Shell\n"
 _NOTHING = Writer("")
 
 
@@ -67,7 +67,7 @@ class TurnText:
         if turn is None:
             return
         self.shown, self._is_stale = turn, False
-        at, flow = self.start, _Flow()
+        at, flow = self.start, _Flow(f"◆{GAP}{flat(context.agent)}\n")
         growing = len(turn.items) - 1
         while growing > 0 and _is_aside(turn.items[growing]):
             growing -= 1
@@ -102,7 +102,9 @@ class TurnText:
 class _Flow:
     """Remembers the last item of a turn, which decides what separates the next one from it."""
 
-    def __init__(self) -> None:
+    def __init__(self, heading: str) -> None:
+        """`heading` is the line above what the agent says."""
+        self._heading = heading
         self._side: Literal["", "user", "agent"] = ""
         self._is_line = False
 
@@ -134,7 +136,7 @@ class _Flow:
         return "", _NOTHING
 
     def _next(self, side: Literal["", "user", "agent"], *, is_line: bool) -> str:
-        heading = _AGENT if side == "agent" != self._side else ""
+        heading = self._heading if side == "agent" != self._side else ""
         gap = "\n" if is_line and self._is_line and not heading else "\n\n"
         self._side, self._is_line = side, is_line
         return gap + heading

@@ -58,6 +58,8 @@ class Context:
     folder: str
     """The chat's, as the daemon calls it."""
     own_clients: Container[str]
+    agent: str = "Qwen Code"
+    """What the agent calls itself."""
     shows_diffs: bool = True
     """Whether what would be changed opens as a diff."""
 
@@ -192,7 +194,7 @@ def _changed(before: str, after: str) -> tuple[Tally, list[str]]:
 
 def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
     """What is asked, and what would be done, indented. The buttons come below."""
-    writer.write(f"?{GAP}Qwen Code asks: {_asked(permission, context)}")
+    writer.write(f"?{GAP}{flat(context.agent)} asks: {_asked(permission, context)}")
     for line in _proposal(permission, context):
         writer.write(f"\n{INDENT}{line}")
     writer.marks.asks.append(Ask(permission, writer.length))
@@ -331,7 +333,7 @@ def _how_ended(turn: Turn) -> str:
         case "failed":
             return f"—{GAP}Failed: {sentence(turn.error or 'it is not said why')} —"
         case "interrupted":
-            return f"—{GAP}Interrupted: Qwen Code ended before this was through. —"
+            return f"—{GAP}Interrupted: the agent ended before this was through. —"
         case "done":
             return _stopped(turn.stop_reason)
 
@@ -352,7 +354,7 @@ def _stopped(reason: str) -> str:
 
 def header(locality: Locality) -> str:
     """Where the chat runs. Says only what is known."""
-    program = f"Qwen Code {flat(locality.version)}".rstrip()
+    program = f"{flat(locality.agent)} {flat(locality.version)}".rstrip()
     host = f" {'on' if locality.is_known else 'at'} {flat(locality.host)}" if locality.host else ""
     folder = f", in {flat(locality.folder)}" if locality.folder else ""
     lines = [program + host + folder]

@@ -29,7 +29,7 @@ from ..errors import (
     QwenTooOldError,
     StartFailedError,
 )
-from . import records
+from . import records, tree
 
 logger = logging.getLogger(__name__)
 
@@ -37,10 +37,6 @@ LISTEN_LIMIT = 30.0
 """Seconds until it must listen; 0.4 to 0.6 on an idle machine."""
 STOP_LIMIT = 6.0
 """Seconds that it has to end by itself: 5 with listeners, 0.1 without (qwen-serve.md §2)."""
-CHILDREN_LIMIT = 0.5
-"""Seconds that what it has started has to end after it."""
-KILLED_LIMIT = 0.2
-"""Seconds to wait for the end of what was killed."""
 VERSION_LIMIT = 10.0
 """Seconds for `node --version` and `qwen --version`."""
 SHORT_VERSION_LIMIT = 3.0
@@ -136,7 +132,7 @@ async def start(
 
 def is_running(daemon: Daemon) -> bool:
     """Whether a daemon that was started before is still there, and is not another process with its number."""
-    return _process(daemon.pid, daemon.started) is not None
+    return tree.find(daemon.pid, daemon.started) is not None
 
 
 def serves(daemon: Daemon, folder: str) -> bool:
@@ -158,7 +154,7 @@ def end_leftovers() -> list[int]:
     """End the daemons whose editor is gone, for example because it was killed. Returns their pids. Blocks."""
     ended: list[int] = []
     for pid, started in records.orphans():
-        process = _process(pid, started)
+        process = tree.find(pid, started)
         words: list[str] = []
         with contextlib.suppress(psutil.Error):
             words = process.cmdline() if process else []
@@ -276,33 +272,6 @@ async def _printed(command: Sequence[str], environment: Mapping[str, str], limit
     return asked.stdout
 
 
-def _process(pid: int, started: float | None) -> psutil.Process | None:
-    try:
-        process = psutil.Process(pid)
-        if started is not None and abs(process.create_time() - started) > 1:
-            return None
-        return process if process.status() != psutil.STATUS_ZOMBIE else None
-    except psutil.Error:
-        return None
-
-
 def _end(pid: int, started: float | None, limit: float) -> None:
-    """End a process and its descendants; blocks for `limit` seconds and a moment."""
     records.remove(pid)
-    process = _process(pid, started)
-    if process is None:
-        return
-    children: list[psutil.Process] = []
-    with contextlib.suppress(psutil.Error):
-        children = process.children(recursive=True)
-    # On Windows a process can't be asked to end.
-    if limit and sys.platform != "win32":
-        with contextlib.suppress(psutil.Error):
-            process.terminate()
-        psutil.wait_procs([process], timeout=limit)
-        psutil.wait_procs(children, timeout=CHILDREN_LIMIT)
-    tree = [process, *children]
-    for left in tree:
-        with contextlib.suppress(psutil.Error):
-            left.kill()
-    psutil.wait_procs(tree, timeout=KILLED_LIMIT)
+    tree.end(pid, started, limit)

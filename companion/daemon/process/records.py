@@ -1,6 +1,6 @@
-"""A list on disk of the private daemons and of who started them, for editors that were killed.
+"""A list on disk of the daemons and agents that we have started, for editors that were killed.
 
-A record holds numbers alone: the process of the daemon and that of the editor, each with when it was made. Never the
+A record holds numbers alone: the process that was started and that of the editor, each with when it was made. Never a
 token. Blocks for a moment.
 """
 
@@ -11,7 +11,7 @@ import json
 import logging
 import os
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import psutil
 
@@ -20,45 +20,50 @@ from ...clis.families import DiscoveryFolder, temporary_folder
 
 logger = logging.getLogger(__name__)
 
+Kind = Literal["daemon", "agent"]
+"""What a recorded process is."""
+_PREFIXES: dict[Kind, str] = {"daemon": "", "agent": "agent-"}
+_PATTERNS: dict[Kind, str] = {"daemon": "[0-9]*.json", "agent": "agent-*.json"}
 
-def write(pid: int, started: float) -> None:
-    """Write down a daemon of this process. Without the record it works as well."""
+
+def write(pid: int, started: float, kind: Kind = "daemon") -> None:
+    """Write down a process that this one has started. Without the record it works as well."""
     own = os.getpid()
-    record = {"daemon": [pid, started], "editor": [own, psutil.Process(own).create_time()]}
+    record = {kind: [pid, started], "editor": [own, psutil.Process(own).create_time()]}
     try:
-        write_file(prepare_folder(_folder()) / _name(pid), json.dumps(record))
+        write_file(prepare_folder(_folder()) / _name(pid, kind), json.dumps(record))
     except OSError as error:
-        logger.debug("Can't write down the daemon %d: %s", pid, error)
+        logger.debug("Can't write down the %s %d: %s", kind, pid, error)
 
 
-def remove(pid: int) -> None:
-    """A daemon has ended. The folder goes with the last record."""
+def remove(pid: int, kind: Kind = "daemon") -> None:
+    """A process has ended. The folder goes with the last record."""
     folder = _folder().path
     with contextlib.suppress(OSError):
-        (folder / _name(pid)).unlink()
+        (folder / _name(pid, kind)).unlink()
     with contextlib.suppress(OSError):
         folder.rmdir()
 
 
-def orphans() -> list[tuple[int, float]]:
-    """The daemons whose editor is gone: the pid of each and when it was made."""
+def orphans(kind: Kind = "daemon") -> list[tuple[int, float]]:
+    """The processes whose editor is gone: the pid of each and when it was made."""
     found: list[tuple[int, float]] = []
     if not _folder().path.exists():
         return found
     try:
         # Never read another user's records: the folder must be ours.
-        paths = sorted(prepare_folder(_folder()).glob("*.json"))
+        paths = sorted(prepare_folder(_folder()).glob(_PATTERNS[kind]))
     except OSError:
         return []
     for path in paths:
-        record = _read(path)
+        record = _read(path, kind)
         if record is None:
             with contextlib.suppress(OSError):
                 path.unlink()
             continue
-        daemon, editor = record
+        process, editor = record
         if not _lives(*editor):
-            found.append(daemon)
+            found.append(process)
     return found
 
 
@@ -67,15 +72,15 @@ def _folder() -> DiscoveryFolder:
     return DiscoveryFolder(temporary_folder(), (f"qwen-companion{user}",))
 
 
-def _name(pid: int) -> str:
-    return f"{pid}.json"
+def _name(pid: int, kind: Kind) -> str:
+    return f"{_PREFIXES[kind]}{pid}.json"
 
 
-def _read(path: Path) -> tuple[tuple[int, float], tuple[int, float]] | None:
+def _read(path: Path, kind: Kind) -> tuple[tuple[int, float], tuple[int, float]] | None:
     try:
         record = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
-        daemon, editor = record["daemon"], record["editor"]
-        return (int(daemon[0]), float(daemon[1])), (int(editor[0]), float(editor[1]))
+        process, editor = record[kind], record["editor"]
+        return (int(process[0]), float(process[1])), (int(editor[0]), float(editor[1]))
     except (OSError, ValueError, TypeError, LookupError):
         return None
 

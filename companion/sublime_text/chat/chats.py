@@ -14,11 +14,11 @@ from ...chat.mentions import mentions
 from ...chat.prompt import Draft, Excerpt
 from ...chat.slash import Instead, translated
 from ..panels import NO_ANSWER, STARTING, say
-from ..windows import CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
+from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from . import html
 from .asks import QuestionForm, pick_option
 from .prompt import give_back
-from .view import ChatView
+from .view import SESSION_SETTING, ChatView
 
 if TYPE_CHECKING:
     from ...chat.chats import Chats
@@ -46,14 +46,17 @@ class ChatViews:
         self,
         focus: Focus,
         tell: Tell,
-        is_enabled: Callable[[], bool],
+        may_begin: Callable[[str], bool],
         context: Callable[[sublime.Window], Excerpt | None],
     ) -> None:
-        """`context` gives what goes with a prompt of a window by itself."""
+        """`may_begin`: whether the person has allowed the chat with an agent, or with the daemon if none is named.
+
+        `context` gives what goes with a prompt of a window by itself.
+        """
         self._focus = focus
         self._context = context
         self._tell = tell
-        self._is_enabled = is_enabled
+        self._may_begin = may_begin
         self._chats: dict[int, ChatView] = {}
         self._looking: set[int] = set()
         """The windows in which the active file is looked at soon."""
@@ -78,7 +81,7 @@ class ChatViews:
         if fresh and not self.is_seen(chat):
             # What is asked may be private: a notification doesn't tell.
             self.notify(f"{chat.agent} asks in the chat.")
-            say(chat.window, f"Qwen Code asks in the chat: {' '.join(fresh.title.split())}")
+            say(chat.window, f"{chat.agent} asks in the chat: {' '.join(fresh.title.split())}")
         return True
 
     def take_back(self, window: int, draft: Draft) -> bool:
@@ -97,25 +100,37 @@ class ChatViews:
         """The chat that is in a view."""
         return next((chat for chat in self._chats.values() if chat.view == view), None)
 
-    def open(self, window: sublime.Window, folder: str) -> ChatView:
-        """Open a window's chat, or go to it; `folder` is for a new one."""
+    def open(self, window: sublime.Window, folder: str, agent: str = "") -> ChatView:
+        """Open a window's chat, or go to it; `folder` and `agent` are for a new one."""
         chat = self.of(window) or self._adopt_any(window)
         if chat is None:
             window.settings().set(CHAT_FOLDER_SETTING, folder)
             view = window.new_file()
             view.settings().set(CHAT_FOLDER_SETTING, folder)
+            view.settings().set(CHAT_AGENT_SETTING, agent)
             chat = self._begin(view, window)
         window.focus_view(chat.view)
         chat.text.to_prompt()
         return chat
+
+    def switch(self, chat: ChatView, agent: str) -> None:
+        """Have a chat begin a new conversation with another agent, or with the same."""
+        window, folder, is_same = chat.window.id(), chat.folder, chat.agent_key == agent
+        chat.view.settings().set(CHAT_AGENT_SETTING, agent)
+        chat.view.settings().erase(SESSION_SETTING)
+        if is_same:
+            self._tell(lambda chats: chats.begin(window))
+        else:
+            self._tell(lambda chats: chats.open(window, folder, agent=agent))
+        self.open(chat.window, folder)
 
     def move(self, chat: ChatView, folder: str) -> None:
         """Have a chat work in another folder of its window."""
         if folder != chat.folder:
             chat.window.settings().set(CHAT_FOLDER_SETTING, folder)
             chat.view.settings().set(CHAT_FOLDER_SETTING, folder)
-            window = chat.window.id()
-            self._tell(lambda chats: chats.open(window, folder))
+            window, named = chat.window.id(), _named(chat)
+            self._tell(lambda chats: chats.open(window, folder, **named))
         self.open(chat.window, folder)
 
     def adopt_visible(self) -> None:
@@ -136,7 +151,7 @@ class ChatViews:
         if chat:
             chat.activated()
             self.look_at_context(window)
-        if chat is None and self.of(window) is None and self._is_enabled() and view.is_primary():
+        if chat is None and self.of(window) is None and self._may_begin(_agent_of(view)) and view.is_primary():
             self._begin(view, window)
 
     def closed(self, view: sublime.View) -> None:
@@ -157,8 +172,8 @@ class ChatViews:
 
     def redraw(self, chat: ChatView) -> None:
         """Have the whole text rendered again."""
-        window, folder, session = chat.window.id(), chat.folder, chat.session
-        self._tell(lambda chats: chats.open(window, folder, session))
+        window, folder, session, named = chat.window.id(), chat.folder, chat.session, _named(chat)
+        self._tell(lambda chats: chats.open(window, folder, session, **named))
 
     def send(self, chat: ChatView, text: str | None = None, *, mid_turn: bool = False) -> None:
         """Send a text, or what the person has written in the prompt."""
@@ -270,7 +285,7 @@ class ChatViews:
 
     def _adopt_any(self, window: sublime.Window) -> ChatView | None:
         for view in window.views():
-            if is_chat(view):
+            if is_chat(view) and self._may_begin(_agent_of(view)):
                 return self._begin(view, window)
         return None
 
@@ -363,6 +378,14 @@ class ChatViews:
         edits = [[region.begin(), region.end(), text] for region in regions]
         view.run_command("qwen_companion_chat_edit", {"edits": edits})
         chat.window.focus_view(view)
+
+
+def _agent_of(view: sublime.View) -> str:
+    return str(view.settings().get(CHAT_AGENT_SETTING) or "")
+
+
+def _named(chat: ChatView) -> dict[str, str]:
+    return {"agent": chat.agent_key} if chat.agent_key else {}
 
 
 def waiting(chat: ChatView) -> Permission | None:

@@ -17,6 +17,7 @@ from ...settings import FILE
 from .. import package
 from ..panels import PanelItem, choose, say
 from ..windows import CHAT_FOLDER_SETTING, is_chat
+from .agents import offer
 from .chats import waiting
 from .html import CONTINUED
 
@@ -104,10 +105,25 @@ def have_chat(window: sublime.Window, then: Callable[[Adapter, ChatView], object
         return
     if chat := adapter.chats.of(window):
         then(adapter, chat)
-    elif _is_wanted(adapter, window):
-        begin = lambda folder: then(adapter, adapter.chats.open(window, folder))  # noqa: E731
-        # After the companion has got the settings.
-        sublime.set_timeout(lambda: _pick_folder(window, begin))
+        return
+
+    def begin(agent: str) -> None:
+        if agent or _is_wanted(adapter, window):
+            opened = lambda folder: then(adapter, adapter.chats.open(window, folder, agent))  # noqa: E731
+            # After the companion has got the settings.
+            sublime.set_timeout(lambda: _pick_folder(window, opened))
+
+    def ask(found: list[str] | None) -> None:
+        if found:
+            offer(adapter, window, found, begin)
+        else:
+            begin("")
+
+    if (last := adapter.consent.last) or adapter.settings.value("daemon.enabled"):
+        begin(last)
+    else:
+        # Nothing was picked or turned on yet.
+        adapter.ask_later(window, lambda companion: companion.chats.programs(), ask)
 
 
 def _is_wanted(adapter: Adapter, window: sublime.Window) -> bool:
@@ -163,6 +179,32 @@ class QwenCompanionChatCommand(sublime_plugin.WindowCommand):
     def run(self) -> None:
         """The focus goes to its prompt."""
         have_chat(self.window, lambda adapter, chat: adapter.chats.open(self.window, chat.folder))
+
+
+class QwenCompanionChatWithCommand(sublime_plugin.WindowCommand):
+    """Begin a new conversation with an agent that the person picks."""
+
+    def run(self) -> None:
+        """Ask which."""
+        adapter = package.adapter()
+        if adapter is None:
+            return
+        chat = adapter.chats.of(self.window)
+
+        def picked(agent: str) -> None:
+            if not agent and not _is_wanted(adapter, self.window):
+                return
+            if chat := adapter.chats.of(self.window):
+                adapter.chats.switch(chat, agent)
+            else:
+                sublime.set_timeout(
+                    lambda: _pick_folder(self.window, lambda folder: adapter.chats.open(self.window, folder, agent))
+                )
+
+        def ask(found: list[str] | None) -> None:
+            offer(adapter, self.window, found or [], picked, chat.agent_key if chat else "-")
+
+        adapter.ask_later(self.window, lambda companion: companion.chats.programs(), ask)
 
 
 class QwenCompanionChatSendCommand(sublime_plugin.WindowCommand):

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...chat.chats import Chats
-    from ...daemon.answers import SessionInfo
-    from ...daemon.listing import FoundSession, SessionPage
+    from ...conversation.sessions import FoundSession, SessionInfo, SessionPage
     from ..adapter import Adapter
     from .view import ChatView
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import sublime
 
 from ...chat.prompt import Draft, Excerpt
-from ..windows import CHAT_FOLDER_SETTING, CHAT_SETTING
+from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING
 from . import html
 from .asks import Attention
 from .marks import ChatMarks
@@ -101,6 +101,11 @@ class ChatView:
     def folder(self) -> str:
         """The folder that the chat was opened for."""
         return str(self.view.settings().get(CHAT_FOLDER_SETTING) or "")
+
+    @property
+    def agent_key(self) -> str:
+        """The name of the agent in the settings; empty for Qwen Code's daemon."""
+        return str(self.view.settings().get(CHAT_AGENT_SETTING) or "")
 
     @property
     def session(self) -> str:
@@ -241,7 +246,7 @@ class ChatView:
     @property
     def agent(self) -> str:
         """What the agent is called."""
-        return TITLE
+        return (self.render.locality.agent if self.render else self.agent_key) or TITLE
 
     def take_ended(self) -> str:
         """A sentence about the long turn that has just ended while the person looked elsewhere; empty if none has."""
@@ -267,7 +272,7 @@ class ChatView:
         settings = self.view.settings()
         if self.session != render.session:
             settings.set(SESSION_SETTING, render.session)
-        title = " ".join(render.status.title.split())[:TITLE_LENGTH] or TITLE
+        title = " ".join(render.status.title.split())[:TITLE_LENGTH] or self.agent
         title = f"{ASKS_MARK if render.asks else NEWS_MARK if self.has_news else ''}{title}"
         if self.view.name() != title:
             self.view.set_name(title)

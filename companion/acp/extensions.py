@@ -1,0 +1,51 @@
+"""What single agents do beyond the protocol, with their own names. No other module of this room knows them.
+
+Seen in Qwen Code 0.24.4 (`chunks/acpAgent-*.js`) and Gemini CLI 0.61.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from ..conversation.agent import as_object
+from .wire import AuthMethod
+
+DRAIN = "craft/drainMidTurnQueue"
+"""Qwen Code asks between two steps of a turn for messages that the person has sent into it."""
+_CONTEXT = ("<session_context>", "</session_context>")
+
+
+def drained(messages: Sequence[str]) -> Mapping[str, Any]:
+    """The answer to `DRAIN`."""
+    return {"messages": list(messages), "hasQueuedPrompt": False}
+
+
+def written(params: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Whether a new file should begin with a byte order mark, and whether its lines should end as on Windows."""
+    meta = _meta(params)
+    return meta.get("bom") is True, meta.get("lineEnding") == "crlf"
+
+
+def sign_in_arguments(method: AuthMethod, raw: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """What the agent's command gets for a sign-in in a terminal; None if it isn't one.
+
+    Qwen Code has the kind and the arguments of a method in its `_meta`.
+    """
+    if method.type == "terminal":
+        return method.args
+    meta = _meta(raw)
+    arguments = meta.get("args")
+    if meta.get("type") != "terminal" or not isinstance(arguments, list):
+        return None
+    return tuple(each for each in cast("list[object]", arguments) if isinstance(each, str))
+
+
+def is_own_context(update: Mapping[str, Any]) -> bool:
+    """Whether a prompt of a history is what Gemini CLI has told its model, not the person's words."""
+    text = as_object(update.get("content")).get("text")
+    return isinstance(text, str) and text.startswith(_CONTEXT[0]) and text.rstrip().endswith(_CONTEXT[1])
+
+
+def _meta(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    return as_object(fields.get("_meta"))

@@ -1,0 +1,229 @@
+"""An agent's files: `fs/read_text_file` and `fs/write_text_file`, through the editor.
+
+An unsaved text is what the agent reads. What it writes goes into an open file as one step of undo, else to the disk,
+with the line endings, the byte order mark and the encoding that the file has. A file outside the chat's folder is
+touched only after a question. A proposal that the person has edited is written as they have made it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..review.disk import Encodings, encode_like, read_file, replace_file
+from ..review.source_text import BOM, SourceText
+from ..told import Told
+from . import extensions
+from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
+from .port import AgentFiles
+
+MAX_REFUSALS = 3
+"""After so many refusals of files outside, no more questions are asked in a chat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A proposal that the person has edited before they allowed it."""
+
+    path: str
+    proposed: str
+    """What the agent is going to write."""
+    content: str
+    """What is written instead."""
+
+
+class Files:
+    """The files of one chat.
+
+    Args:
+        editor: the editor's side.
+        window: the chat's window.
+        agent: the agent's name, for a question.
+        folder: the chat's folder.
+        on_replaced: called with an edited proposal once it is written instead of the agent's text.
+        told: what may be told of the window's files.
+    """
+
+    def __init__(
+        self,
+        editor: AgentFiles,
+        window: int,
+        agent: Callable[[], str],
+        folder: str,
+        on_replaced: Callable[[Edited], object],
+        told: Callable[[], Told] = Told,
+    ) -> None:
+        self._editor = editor
+        self._window = window
+        self._agent = agent
+        self._folder = folder
+        self._on_replaced = on_replaced
+        self._told = told
+        self._answers: dict[tuple[str, bool], bool] = {}
+        """The person's answers by the folder of the file and whether it was to be written."""
+        self._refusals = 0
+        self._asking = asyncio.Lock()
+        self._writing = asyncio.Lock()
+        self._edited: dict[str, Edited] = {}
+
+    async def read(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer `fs/read_text_file`.
+
+        Raises:
+            RequestError: there is no such file, it can't be read, it is excluded, or the person refuses.
+        """
+        path = await self._allowed(params, writes=False)
+        if why := await asyncio.to_thread(self._told().refusal, [path, str(params.get("path"))], [self._folder]):
+            raise RequestError(INTERNAL_ERROR, why)
+        text = await self._editor.buffer(path)
+        if text is None:
+            try:
+                found = await asyncio.to_thread(read_file, path, await self._editor.encodings(path))
+            except OSError as error:
+                raise RequestError(INTERNAL_ERROR, _why(error, path)) from None
+            if not found.exists:
+                raise RequestError(NOT_FOUND, f"there is no file {path}")
+            if not found.is_text:
+                raise RequestError(INTERNAL_ERROR, f"{path} is no text")
+            text = found.source.source.removeprefix(BOM)
+        return {"content": _part(text, _number(params, "line"), _number(params, "limit"))}
+
+    async def write(self, params: Mapping[str, Any]) -> None:
+        """Answer `fs/write_text_file`.
+
+        Raises:
+            RequestError: it can't be written, or the person refuses.
+        """
+        content = params.get("content")
+        if not isinstance(content, str):
+            raise RequestError(INVALID_PARAMS, "there is no content")
+        path = await self._allowed(params, writes=True)
+        async with self._writing:
+            edited = self._edited.get(os.path.normcase(path))
+            is_edited = edited is not None and _is_same(edited.proposed, content)
+            if edited and is_edited:
+                content = edited.content
+            await self._write(path, content, params)
+        if edited and is_edited:
+            del self._edited[os.path.normcase(path)]
+            self._on_replaced(edited)
+
+    async def allowed(self, edited: Edited) -> None:
+        """The person has allowed a proposal as they have made it, which is written instead of the agent's text."""
+        real = await asyncio.to_thread(os.path.realpath, edited.path)
+        self._edited[os.path.normcase(real)] = edited
+
+    async def settle(self) -> list[Edited]:
+        """A turn is over. Write the edited proposals that the agent has written by itself, as it proposed them.
+
+        Returns those that could not be written, because the file is not what was proposed.
+        """
+        left, self._edited = list(self._edited.values()), {}
+        lost: list[Edited] = []
+        for edited in left:
+            async with self._writing:
+                try:
+                    path = await asyncio.to_thread(os.path.realpath, edited.path)
+                    found = await asyncio.to_thread(read_file, path, await self._editor.encodings(path))
+                    if not _is_same(found.source.source, edited.proposed):
+                        lost.append(edited)
+                        continue
+                    await self._write(path, edited.content, {})
+                except (OSError, RequestError):
+                    lost.append(edited)
+                else:
+                    self._on_replaced(edited)
+        return lost
+
+    async def _allowed(self, params: Mapping[str, Any], *, writes: bool) -> str:
+        """The real path of a file that may be touched.
+
+        Raises:
+            RequestError: it may not, or it is no absolute path.
+        """
+        path = params.get("path")
+        if not isinstance(path, str) or not os.path.isabs(path) or "\0" in path:
+            raise RequestError(INVALID_PARAMS, "the path of a file must be absolute")
+        real, folder = await asyncio.to_thread(lambda: (os.path.realpath(path), os.path.realpath(self._folder)))
+        if _is_below(real, folder):
+            return real
+        async with self._asking:
+            key = os.path.dirname(real), writes
+            if key not in self._answers:
+                if self._refusals >= MAX_REFUSALS:
+                    raise RequestError(INTERNAL_ERROR, "the person allows no files outside the chat's folder")
+                self._answers[key] = await self._editor.may_touch(self._window, self._agent(), real, writes=writes)
+                self._refusals += not self._answers[key]
+        if not self._answers[key]:
+            raise RequestError(INTERNAL_ERROR, f"the person doesn't allow {real}, which is outside the chat's folder")
+        return real
+
+    async def _write(self, path: str, content: str, params: Mapping[str, Any]) -> None:
+        text = SourceText(content)
+        mark, windows = extensions.written(params)
+        try:
+            if await self._editor.replace_buffer(path, text.shown):
+                return
+            await asyncio.to_thread(_to_disk, path, text, await self._editor.encodings(path), mark, windows)
+        except UnicodeEncodeError as error:
+            lacking = error.object[error.start : error.start + 1]
+            raise RequestError(INTERNAL_ERROR, f"the encoding of {path} has no {lacking!r}") from None
+        except OSError as error:
+            raise RequestError(INTERNAL_ERROR, _why(error, path)) from None
+
+
+def _to_disk(path: str, text: SourceText, encodings: Encodings, mark: bool, windows: bool) -> None:
+    before = read_file(path, encodings)
+    if before.exists and not before.is_text:
+        raise OSError(f"{path} is no text")
+    if before.exists:
+        with open(path, "rb") as file:
+            data = file.read()
+        content = before.source.restore(text.shown) if before.source.endings else _marked(text, before.source)
+    else:
+        data = b""
+        content = text.source
+        if windows and "\r" not in content:
+            content = content.replace("\n", "\r\n")
+        if mark and not text.has_mark:
+            content = BOM + content
+    replace_file(path, encode_like(content, data, encodings))
+
+
+def _marked(text: SourceText, before: SourceText) -> str:
+    """A text for a file that has one line, and so no endings of its own."""
+    content = text.source.removeprefix(BOM)
+    return BOM + content if before.has_mark else content
+
+
+def _is_below(path: str, folder: str) -> bool:
+    path, folder = os.path.normcase(path), os.path.normcase(folder)
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two texts differ in nothing but line endings and a byte order mark."""
+    return SourceText(one).shown == SourceText(other).shown
+
+
+def _part(text: str, line: int | None, limit: int | None) -> str:
+    """Some lines of a text: `limit` of them, from a line that counts from 1."""
+    if line is None and limit is None:
+        return text
+    lines = text.splitlines(keepends=True) if "\r" in text else text.split("\n")
+    start = max((line or 1) - 1, 0)
+    if "\r" in text:
+        return "".join(lines[start : None if limit is None else start + limit])
+    return "\n".join(lines[start : None if limit is None else start + limit])
+
+
+def _number(params: Mapping[str, Any], name: str) -> int | None:
+    value = params.get(name)
+    return value if type(value) is int and value >= 0 else None
+
+
+def _why(error: OSError, path: str) -> str:
+    return f"{path}: {error.strerror}" if error.strerror else str(error)

@@ -1,0 +1,247 @@
+"""An agent's process: started, read, written to, and ended with all that it has started.
+
+Its standard error is kept for the log, and for the message if it ends at once. Secrets of its environment are hidden.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
+
+import psutil
+
+from ..daemon.process import records, tree
+from .errors import EndedError, NoProgramError, StartFailedError
+from .lines import Lines
+
+logger = logging.getLogger(__name__)
+
+MARK = "QWEN_COMPANION_AGENT"
+"""A variable by which a later start knows that a process is an agent of ours."""
+STOP_LIMIT = 2.0
+"""Seconds that an agent has to end by itself."""
+CLOSE_LIMIT = 0.5
+"""Seconds that it has once its standard input is closed."""
+KEPT_LINES = 20
+"""Lines of the standard error that are kept."""
+MAX_LINE = 300
+"""Characters of such a line in a message or in the log."""
+MAX_UNSENT = 128 * 1024 * 1024
+"""Bytes for an agent that reads nothing."""
+_PIECE = 256 * 1024
+_TURN = 0.01
+"""Seconds that reading may keep the loop from everything else."""
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]")
+_SECRETS = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SHORTEST_SECRET = 6
+
+
+class AgentProcess:
+    """An agent at work. Make one with `start`."""
+
+    def __init__(self, agent: str, process: asyncio.subprocess.Process, secrets: Sequence[str]) -> None:
+        self.agent = agent
+        self._process = process
+        self._secrets = secrets
+        self._errors: deque[str] = deque(maxlen=KEPT_LINES)
+        self.started: float | None = None
+        """When it was made, as a Unix time in seconds; None if it has ended already."""
+        with contextlib.suppress(psutil.Error):
+            self.started = psutil.Process(process.pid).create_time()
+        self._listening = asyncio.create_task(self._listen())
+        self._has_answered = False
+
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it runs, as far as is known."""
+        return self._process.returncode is None
+
+    async def lines(self) -> AsyncGenerator[bytes]:
+        """What it prints, line by line, until it ends. Lets the loop do other things, however much there is."""
+        lines, reader = Lines(), self._process.stdout
+        assert reader  # noqa: S101 - it was asked for
+        clock = asyncio.get_running_loop().time
+        since = clock()
+        while data := await reader.read(_PIECE):
+            for line in lines.feed(data):
+                self._has_answered = True
+                yield line
+                if clock() - since > _TURN:
+                    await asyncio.sleep(0)
+                    since = clock()
+        if rest := lines.rest:
+            yield rest
+
+    def write(self, line: bytes) -> None:
+        """Send a line. An agent that has ended, or that reads nothing, gets none."""
+        writer = self._process.stdin
+        assert writer  # noqa: S101 - it was asked for
+        if writer.is_closing():
+            return
+        if writer.transport.get_write_buffer_size() > MAX_UNSENT:
+            logger.warning("%s doesn't read what it is sent, and is ended", self.agent)
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            return
+        writer.write(line)
+
+    async def ended(self) -> EndedError | StartFailedError:
+        """Wait for its end. Returns what to tell the person."""
+        code = await self._process.wait()
+        with contextlib.suppress(TimeoutError):
+            # What it has started may keep the pipe open.
+            async with asyncio.timeout(CLOSE_LIMIT):
+                await asyncio.shield(self._listening)
+        last = next((line for line in reversed(self._errors) if line), "")
+        how = last.rstrip(".") or _exit(code)
+        return EndedError(self.agent, how) if self._has_answered else StartFailedError(self.agent, how)
+
+    async def stop(self, limit: float = STOP_LIMIT) -> None:
+        """End it and all that it has started; after `limit` seconds without asking."""
+        if self._process.stdin:
+            self._process.stdin.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(CLOSE_LIMIT, limit)):
+                await self._process.wait()
+        await asyncio.to_thread(_end, self.pid, self.started, limit)
+        await self._process.wait()
+        self._listening.cancel()
+        await asyncio.wait([self._listening])
+        # A pipe that something else still holds would keep its transport open.
+        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no other way
+
+    async def _listen(self) -> None:
+        lines, reader = Lines(limit=64 * 1024), self._process.stderr
+        assert reader  # noqa: S101 - it was asked for
+        while data := await reader.read(_PIECE):
+            for line in lines.feed(data):
+                self._note(line)
+        self._note(lines.rest)
+
+    def _note(self, line: bytes) -> None:
+        words = _ESCAPES.sub("", line.decode("utf-8", "replace")).strip()
+        for secret in self._secrets:
+            words = words.replace(secret, "…")
+        self._errors.append(words[:MAX_LINE])
+        if words:
+            logger.debug("%s: %s", self.agent, words[:MAX_LINE])
+
+
+async def start(
+    agent: str, command: Sequence[str], folder: str, environment: Mapping[str, str], install: str = ""
+) -> AgentProcess:
+    """Start an agent in a folder.
+
+    Args:
+        agent: its name, for messages.
+        command: the program and its arguments.
+        folder: an absolute path.
+        environment: all that it gets.
+        install: the command that installs it, for the message if it is missing.
+
+    Raises:
+        NoProgramError: there is no such program.
+        StartFailedError: it can't be run.
+    """
+    program, has_folder = await asyncio.to_thread(_found, command[0], folder, environment)
+    if program is None:
+        raise NoProgramError(agent, command[0], install)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *command[1:],
+            cwd=folder,
+            env={**environment, MARK: str(os.getpid())},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            limit=_PIECE,
+            **in_group(),
+        )
+    except OSError as error:
+        why = f"there is no folder {folder}" if not has_folder else error.strerror or "it can't be run"
+        raise StartFailedError(agent, why) from None
+    secrets = [value for name, value in environment.items() if _SECRETS.search(name) and len(value) >= _SHORTEST_SECRET]
+    started = AgentProcess(agent, process, secrets)
+    try:
+        if started.started is not None:
+            await asyncio.to_thread(records.write, process.pid, started.started, "agent")
+    except BaseException:
+        await asyncio.shield(started.stop(0))
+        raise
+    return started
+
+
+def has_program(program: str, environment: Mapping[str, str]) -> bool:
+    """Whether a program is there. Looks at the disk."""
+    return _where(program, environment) is not None
+
+
+def _where(program: str, environment: Mapping[str, str]) -> str | None:
+    found = shutil.which(os.path.expanduser(program), path=environment.get("PATH"))
+    return os.path.abspath(found) if found else None
+
+
+def _found(program: str, folder: str, environment: Mapping[str, str]) -> tuple[str | None, bool]:
+    """Where a program is, and whether there is a folder."""
+    return _where(program, environment), os.path.isdir(folder)
+
+
+def in_group() -> dict[str, Any]:
+    """The arguments that give a process a group of its own, so that keys for a terminal don't reach it."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
+
+
+def end_leftovers() -> list[int]:
+    """End the agents whose editor is gone, for example because it was killed. Returns their pids. Blocks."""
+    ended: list[int] = []
+    for pid, started in records.orphans("agent"):
+        process = tree.find(pid, started)
+        marks: dict[str, str] = {}
+        with contextlib.suppress(psutil.Error, OSError):
+            marks = process.environ() if process else {}
+        # Whatever a record says, nothing else is ended.
+        if MARK in marks:
+            _end(pid, started, 0)
+            ended.append(pid)
+        records.remove(pid, "agent")
+    return ended
+
+
+def without_colours(text: str) -> str:
+    """A text without the codes for colours and for the cursor."""
+    return _ESCAPES.sub("", text)
+
+
+def _end(pid: int, started: float | None, limit: float) -> None:
+    records.remove(pid, "agent")
+    tree.end(pid, started, limit)
+    if sys.platform != "win32":
+        # What its children have left behind is in its group.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def _exit(code: int) -> str:
+    if code >= 0:
+        return f"it has returned {code}"
+    with contextlib.suppress(ValueError):
+        return f"it was ended by {signal.Signals(-code).name}"
+    return f"it was ended by signal {-code}"

@@ -1,0 +1,202 @@
+"""An agent's terminals: commands that it has the editor run, each in a process group of its own.
+
+Output is kept up to a limit, from its end, without colours. A cancel kills what runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import itertools
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import psutil
+
+from ..daemon.process import tree
+from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
+from .process import in_group, without_colours
+
+MAX_OUTPUT = 1024 * 1024
+"""Bytes of output that are kept at most, whatever an agent asks for."""
+MAX_TERMINALS = 32
+"""Terminals at once."""
+_PIECE = 64 * 1024
+
+
+class Terminal:
+    """A command that runs or has run. `on_output` is called when it has printed something or has ended."""
+
+    def __init__(self, process: asyncio.subprocess.Process, limit: int, on_output: Callable[[], object]) -> None:
+        self.truncated = False
+        """Whether the beginning of the output is left out."""
+        self._process = process
+        self._limit = limit
+        self._on_output = on_output
+        self._output = ""
+        self._size = 0
+        self._started: float | None = None
+        with contextlib.suppress(psutil.Error):
+            self._started = psutil.Process(process.pid).create_time()
+        self._reading = asyncio.create_task(self._read())
+
+    @property
+    def output(self) -> str:
+        """What it has printed."""
+        return self._output
+
+    @property
+    def status(self) -> dict[str, Any] | None:
+        """How it has ended, as the protocol has it; None while it runs."""
+        code = self._process.returncode
+        if code is None:
+            return None
+        if code >= 0:
+            return {"exitCode": code, "signal": None}
+        name = str(-code)
+        with contextlib.suppress(ValueError):
+            name = signal.Signals(-code).name
+        return {"exitCode": None, "signal": name}
+
+    async def wait(self) -> dict[str, Any]:
+        """Wait until it has ended, and all its output is there."""
+        await asyncio.shield(self._reading)
+        await self._process.wait()
+        return self.status or {"exitCode": None, "signal": None}
+
+    async def kill(self) -> None:
+        """End it and what it has started."""
+        await asyncio.to_thread(tree.end, self._process.pid, self._started, 0)
+        await self._process.wait()
+
+    async def close(self) -> None:
+        """End it, and read no more."""
+        await self.kill()
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
+        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no other way
+
+    async def _read(self) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        reader = self._process.stdout
+        assert reader  # noqa: S101 - it was asked for
+        while data := await reader.read(_PIECE):
+            self._add(decoder.decode(data))
+        self._add(decoder.decode(b"", final=True))
+        await self._process.wait()
+        self._on_output()
+
+    def _add(self, text: str) -> None:
+        self._output += without_colours(text.replace("\r\n", "\n"))
+        encoded = self._output.encode("utf-8", "replace")
+        if len(encoded) > self._limit:
+            self.truncated = True
+            self._output = encoded[-self._limit :].decode("utf-8", "ignore") if self._limit else ""
+        self._on_output()
+
+
+class Terminals:
+    """The terminals of one chat. `on_output` is called with the id of one that has news."""
+
+    def __init__(self, folder: str, environment: Mapping[str, str], on_output: Callable[[str], object]) -> None:
+        self._folder = folder
+        self._environment = environment
+        self._on_output = on_output
+        self._numbers = itertools.count(1)
+        self._open: dict[str, Terminal] = {}
+
+    async def create(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer `terminal/create`.
+
+        Raises:
+            RequestError: it can't be run.
+        """
+        command, folder = params.get("command"), params.get("cwd") or self._folder
+        if not isinstance(command, str) or not command or not isinstance(folder, str):
+            raise RequestError(INVALID_PARAMS, "there is no command")
+        if len(self._open) >= MAX_TERMINALS:
+            raise RequestError(INTERNAL_ERROR, "there are too many terminals")
+        arguments = [each for each in _list(params.get("args")) if isinstance(each, str)]
+        limit = params.get("outputByteLimit")
+        kept = min(limit, MAX_OUTPUT) if type(limit) is int and limit >= 0 else MAX_OUTPUT
+        name = f"terminal-{next(self._numbers)}"
+        environment = {**self._environment, **_variables(params.get("env"))}
+        try:
+            process = await self._run(command, arguments, folder, environment, is_line="args" not in params)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise RequestError(INTERNAL_ERROR, f"{command[:200]} can't be run: {why}") from None
+        self._open[name] = Terminal(process, kept, lambda: self._on_output(name))
+        return {"terminalId": name}
+
+    def find(self, name: object) -> Terminal | None:
+        """A terminal that isn't released."""
+        return self._open.get(name) if isinstance(name, str) else None
+
+    async def answer(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Answer the other requests: `terminal/output`, `wait_for_exit`, `kill` and `release`.
+
+        Raises:
+            RequestError: there is no such terminal.
+        """
+        name = params.get("terminalId")
+        terminal = self.find(name)
+        if terminal is None:
+            raise RequestError(INVALID_PARAMS, "there is no such terminal")
+        match method:
+            case "terminal/output":
+                return {"output": terminal.output, "truncated": terminal.truncated, "exitStatus": terminal.status}
+            case "terminal/wait_for_exit":
+                return await terminal.wait()
+            case "terminal/kill":
+                await terminal.kill()
+            case _:
+                del self._open[str(name)]
+                await terminal.close()
+        return {}
+
+    async def kill_all(self) -> None:
+        """End what runs; the output stays."""
+        await asyncio.gather(*(terminal.kill() for terminal in self._open.values()))
+
+    async def close(self) -> None:
+        """End everything."""
+        terminals, self._open = list(self._open.values()), {}
+        await asyncio.gather(*(terminal.close() for terminal in terminals))
+
+    @staticmethod
+    async def _run(
+        command: str, arguments: list[str], folder: str, environment: Mapping[str, str], *, is_line: bool
+    ) -> asyncio.subprocess.Process:
+        pipes: dict[str, Any] = {
+            "cwd": folder,
+            "env": dict(environment),
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT,
+            **in_group(),
+        }
+        found = shutil.which(command, path=environment.get("PATH"))
+        if found is None and is_line and not arguments:
+            # Some agents give a line for a shell where the protocol has a program and its arguments.
+            return await asyncio.create_subprocess_shell(command, **pipes)
+        return await asyncio.create_subprocess_exec(found or command, *arguments, **pipes)
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _variables(value: object) -> dict[str, str]:
+    """The variables of a request: objects with a name and a value."""
+    found: dict[str, str] = {}
+    for each in _list(value):
+        if isinstance(each, dict):
+            name, content = cast("dict[str, object]", each).get("name"), cast("dict[str, object]", each).get("value")
+            if isinstance(name, str) and isinstance(content, str) and name and "=" not in name:
+                found[name] = content
+    return found

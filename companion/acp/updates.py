@@ -1,0 +1,65 @@
+"""What an agent says in `session/update`, as events. What is newer than this version becomes a notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from ..conversation import agent, events
+
+MAX_SHOWN = 20_000
+"""Characters of a terminal's output that the chat shows, from its end."""
+
+Output = Callable[[str], tuple[str, bool] | None]
+"""The output of a terminal, and whether its beginning is left out; None if there is no such terminal."""
+
+
+def read(update: Mapping[str, Any], output: Output) -> events.Event:
+    """An update as an event."""
+    kind = str(update.get("sessionUpdate"))
+    if kind == "plan_update":
+        return _plan(update.get("plan", update.get("content", update)))
+    if kind == "plan_removed":
+        return agent.PlanUpdate(entries=())
+    if kind in {"tool_call", "tool_call_update"}:
+        update = with_terminals(update, output)
+    event = agent.read_update(update)
+    if isinstance(event, agent.Unknown) and not kind.startswith("_"):
+        return agent.Unsupported(what=f"news of the kind “{kind[:40]}”, which this version doesn't know")
+    return event
+
+
+def terminals(call: Mapping[str, Any]) -> list[str]:
+    """The ids of the terminals that a tool call shows."""
+    found = (part.get("terminalId") for part in _parts(call.get("content")) if part.get("type") == "terminal")
+    return [identifier for identifier in found if isinstance(identifier, str)]
+
+
+def with_terminals(call: Mapping[str, Any], output: Output) -> Mapping[str, Any]:
+    """A tool call whose terminals are replaced by the text of their output."""
+    content = call.get("content")
+    if not terminals(call):
+        return call
+    shown: list[Mapping[str, Any]] = []
+    for part in _parts(content):
+        if part.get("type") != "terminal":
+            shown.append(part)
+        elif found := output(str(part.get("terminalId"))):
+            text, is_cut = found
+            is_cut = is_cut or len(text) > MAX_SHOWN
+            words = f"…\n{text[-MAX_SHOWN:]}" if is_cut else text
+            shown.append({"type": "content", "content": {"type": "text", "text": words}})
+    return {**call, "content": shown}
+
+
+def _plan(plan: object) -> events.Event:
+    """A plan of the newer form; its entries are shown, whatever else it may be."""
+    fields = agent.as_object(plan)
+    if isinstance(fields.get("entries"), list):
+        return agent.read_update({"sessionUpdate": "plan", "entries": fields["entries"]})
+    return agent.Unsupported(what="a plan that is no list")
+
+
+def _parts(content: object) -> list[Mapping[str, Any]]:
+    items = cast("list[object]", content) if isinstance(content, list) else []
+    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]

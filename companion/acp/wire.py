@@ -1,0 +1,252 @@
+"""The protocol's answers as values: what an agent is and can do, its sessions, its modes, models and options.
+
+What is missing or unreadable counts as not there; a part that can't be read takes nothing else with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar, cast
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from ..conversation.agent import Object, Text, Wire
+from ..conversation.conversation import Choices
+from ..conversation.snapshot import Choice
+
+M = TypeVar("M", bound=Wire)
+
+VERSION = 1
+"""The version of the protocol that is spoken. The official SDK 0.12.1 knows no newer one."""
+
+
+def read(model: type[M], value: object) -> M | None:
+    """A value of the wire; None if it isn't one."""
+    fields = cast("Mapping[str, Any]", value) if isinstance(value, dict) else None
+    if fields is None:
+        return None
+    try:
+        return model.model_validate({name: each for name, each in fields.items() if each is not None})
+    except ValidationError:
+        return None
+
+
+def _several(model: type[M]) -> Callable[[object], tuple[M, ...]]:
+    """A validator for a list of values. Those that can't be read are left out."""
+
+    def several(value: object) -> tuple[M, ...]:
+        items = cast("list[object]", value) if isinstance(value, list | tuple) else []
+        found = (item if isinstance(item, model) else read(model, item) for item in items)
+        return tuple(item for item in found if item is not None)
+
+    return several
+
+
+def _is_there(value: object) -> bool:
+    """Whether a capability is there: an object, however empty, or true."""
+    return isinstance(value, dict) or value is True
+
+
+Able = Annotated[bool, BeforeValidator(_is_there)]
+
+
+class _Info(Wire):
+    name: Text = ""
+    title: Text = ""
+    version: Text = ""
+
+
+class _Prompts(Wire):
+    image: Able = False
+    audio: Able = False
+    embedded_context: Able = False
+
+
+class _Sessions(Wire):
+    list: Able = False
+    resume: Able = False
+    delete: Able = False
+    close: Able = False
+
+
+class _Servers(Wire):
+    http: Able = False
+    sse: Able = False
+
+
+class _Abilities(Wire):
+    load_session: Able = False
+    prompt_capabilities: Annotated[_Prompts, BeforeValidator(lambda value: read(_Prompts, value) or {})] = _Prompts()
+    session_capabilities: Annotated[_Sessions, BeforeValidator(lambda value: read(_Sessions, value) or {})] = (
+        _Sessions()
+    )
+    mcp_capabilities: Annotated[_Servers, BeforeValidator(lambda value: read(_Servers, value) or {})] = _Servers()
+
+
+class AuthMethod(Wire):
+    """A way to sign in."""
+
+    id: str
+    name: Text = ""
+    description: Text = ""
+    type: Text = ""
+    """terminal for a login in a terminal, env_var for a variable; empty for the agent's own."""
+    args: tuple[str, ...] = ()
+    """What the agent's command gets in addition, for a login in a terminal."""
+
+
+class Agent(Wire):
+    """The answer to `initialize`."""
+
+    protocol_version: Any = None
+    info: Annotated[_Info, BeforeValidator(lambda value: read(_Info, value) or {}), Field(alias="agentInfo")] = _Info()
+    abilities: Annotated[
+        _Abilities,
+        BeforeValidator(lambda value: read(_Abilities, value) or {}),
+        Field(alias="agentCapabilities"),
+    ] = _Abilities()
+    auth_methods: Annotated[tuple[AuthMethod, ...], BeforeValidator(_several(AuthMethod))] = ()
+
+
+class _Model(Wire):
+    id: str = Field(alias="modelId")
+    name: Text = ""
+    description: Text = ""
+
+
+class _Models(Wire):
+    current: Text = Field(default="", alias="currentModelId")
+    available: Annotated[tuple[_Model, ...], BeforeValidator(_several(_Model)), Field(alias="availableModels")] = ()
+
+
+class _Mode(Wire):
+    id: str
+    name: Text = ""
+    description: Text = ""
+
+
+class _Modes(Wire):
+    current: Text = Field(default="", alias="currentModeId")
+    available: Annotated[tuple[_Mode, ...], BeforeValidator(_several(_Mode)), Field(alias="availableModes")] = ()
+
+
+class _Value(Wire):
+    value: str
+    name: Text = ""
+    description: Text = ""
+
+
+def _values(options: object) -> tuple[_Value, ...]:
+    """The values of an option, which may be in groups."""
+    items = cast("list[object]", options) if isinstance(options, list | tuple) else []
+    found: list[_Value] = []
+    for item in items:
+        group = cast("dict[str, object]", item).get("options") if isinstance(item, dict) else None
+        found += _several(_Value)(cast("object", group) if isinstance(group, list) else [cast("object", item)])
+    return tuple(found)
+
+
+class Option(Wire):
+    """A thing of the session that can be set."""
+
+    id: str
+    name: Text = ""
+    description: Text = ""
+    category: Text = ""
+    """mode, model, thought_level, or something newer."""
+    type: Text = "select"
+    current: str | bool = Field(default="", alias="currentValue")
+    values: Annotated[tuple[_Value, ...], BeforeValidator(_values), Field(alias="options")] = ()
+
+
+Options = Annotated[tuple[Option, ...], BeforeValidator(_several(Option))]
+
+
+class Opened(Wire):
+    """The answer to `session/new`, `session/load` and `session/resume`."""
+
+    session_id: Text = ""
+    models: Annotated[_Models, BeforeValidator(lambda value: read(_Models, value) or {})] = _Models()
+    modes: Annotated[_Modes, BeforeValidator(lambda value: read(_Modes, value) or {})] = _Modes()
+    options: Options = Field(default=(), alias="configOptions")
+
+
+class OptionsUpdate(Wire):
+    """All options, in an update and in the answer to a change of one."""
+
+    options: Options = Field(default=(), alias="configOptions")
+
+
+class ListedSession(Wire):
+    """A session of a list."""
+
+    id: str = Field(alias="sessionId")
+    cwd: Text = ""
+    title: Text = ""
+    updated_at: Text = ""
+
+
+class Sessions(Wire):
+    """A page of a list of sessions."""
+
+    sessions: Annotated[tuple[ListedSession, ...], BeforeValidator(_several(ListedSession))] = ()
+    next_cursor: Text = ""
+
+
+class Ended(Wire):
+    """The answer to `session/prompt`."""
+
+    stop_reason: Text = ""
+    meta: Object = Field(default_factory=dict, alias="_meta")
+
+
+@dataclass(slots=True)
+class Settings:
+    """The modes, models and other options of a session, as they are now.
+
+    An agent may tell of them twice: as modes and models, and as options of these categories. An option counts then,
+    since it is the newer way, but for a mode, which all agents take by its own method.
+    """
+
+    opened: Opened
+    options: tuple[Option, ...] = ()
+    model: str = ""
+    mode: str = ""
+
+    @classmethod
+    def of(cls, opened: Opened) -> Settings:
+        """Those that a session begins with."""
+        settings = cls(opened, model=opened.models.current, mode=opened.modes.current)
+        settings.update(opened.options)
+        return settings
+
+    def update(self, options: tuple[Option, ...]) -> None:
+        """The agent tells all its options anew."""
+        self.options = options
+        if (option := self.option("model")) and isinstance(option.current, str):
+            self.model = option.current or self.model
+        if (option := self.option("mode")) and isinstance(option.current, str):
+            self.mode = option.current or self.mode
+
+    def option(self, category: str) -> Option | None:
+        """The option of a category that has values to choose from."""
+        return next((each for each in self.options if each.category == category and each.values), None)
+
+    @property
+    def choices(self) -> Choices:
+        """The models, the modes, and how long the model may think."""
+        models = [(each.id, each.name, each.description) for each in self.opened.models.available]
+        modes = [(each.id, each.name, each.description) for each in self.opened.modes.available]
+        if option := self.option("model"):
+            models = [(each.value, each.name, each.description) for each in option.values]
+        if not modes and (option := self.option("mode")):
+            modes = [(each.value, each.name, each.description) for each in option.values]
+        thinking = self.option("thought_level")
+        efforts = [(each.value, each.name, each.description) for each in thinking.values] if thinking else []
+        effort = thinking.current if thinking and isinstance(thinking.current, str) else ""
+        return Choices(self.model, self.mode, _choices(models), _choices(modes), effort, _choices(efforts))
+
+
+def _choices(found: list[tuple[str, str, str]]) -> tuple[Choice, ...]:
+    return tuple(Choice(identifier, name or identifier, description) for identifier, name, description in found)

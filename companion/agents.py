@@ -1,0 +1,106 @@
+"""The agents that a chat may start on their standard input and output: how each is started and installed.
+
+The person's setting `agents` adds to the presets. No project can set it. Standard library only: the UI thread imports
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCommand:
+    """How an agent is started."""
+
+    name: str
+    """What the person calls it. Once it runs, it says its own name."""
+    command: tuple[str, ...]
+    """The program and its arguments."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What it gets in addition to the person's login environment. It may hold a key."""
+    letter: str = ""
+    """Stands for it where there is little room; empty for the first one of its name."""
+    install: str = ""
+    """The command that installs it, from its own documents."""
+
+    @property
+    def icon(self) -> str:
+        """The letter that stands for it."""
+        return self.letter or self.name[:1].upper()
+
+
+PRESETS = (
+    # qwenlm.github.io/qwen-code-docs, “ACP”
+    AgentCommand("Qwen Code", ("qwen", "--acp"), install="npm install -g @qwen-code/qwen-code"),
+    # geminicli.com/docs, “ACP mode”
+    AgentCommand("Gemini CLI", ("gemini", "--acp"), install="npm install -g @google/gemini-cli"),
+    # github.com/agentclientprotocol/claude-agent-acp
+    AgentCommand("Claude Agent", ("claude-agent-acp",), install="npm install -g @agentclientprotocol/claude-agent-acp"),
+    # github.com/zed-industries/codex-acp
+    AgentCommand("Codex", ("codex-acp",), letter="X", install="npm install -g @zed-industries/codex-acp"),
+    # docs.github.com/copilot, “ACP server”
+    AgentCommand("Copilot CLI", ("copilot", "--acp", "--stdio"), install="npm install -g @github/copilot"),
+    # opencode.ai/docs/acp
+    AgentCommand("OpenCode", ("opencode", "acp"), install="npm install -g opencode-ai"),
+    # moonshotai.github.io/kimi-cli, “kimi acp”
+    AgentCommand("Kimi CLI", ("kimi", "acp"), install="uv tool install kimi-cli"),
+)
+"""Those of the protocol's own list whose start is documented, each with the place of that document."""
+
+_KEYS = {"command", "environment", "letter"}
+
+
+def read_agents(value: object) -> tuple[tuple[AgentCommand, ...], list[str]]:
+    """The agents of a setting's value with the presets, and a sentence on each entry that is wrong.
+
+    An entry is a name with a command, or with null, which removes a preset.
+    """
+    found = {agent.name: agent for agent in PRESETS}
+    if not isinstance(value, dict):
+        return tuple(found.values()), ["“agents” must be settings in braces; only the presets are used."]
+    wrong: list[str] = []
+    for name, entry in cast("dict[str, Any]", value).items():
+        if entry is None:
+            found.pop(name, None)
+            continue
+        before = found.pop(name, None)
+        if why := _wrong(entry):
+            wrong.append(f"“agents”: “{name}” {why}.")
+            continue
+        found[name] = AgentCommand(
+            name,
+            tuple(entry["command"]),
+            dict(entry.get("environment", {})),
+            str(entry.get("letter", "")),
+            before.install if before and before.command[:1] == tuple(entry["command"][:1]) else "",
+        )
+    return tuple(found.values()), wrong
+
+
+def _wrong(entry: object) -> str:
+    """Why an entry can't be used, in words that follow its name; empty if it can."""
+    if not isinstance(entry, dict):
+        return "must be settings in braces, or null"
+    fields = cast("dict[str, Any]", entry)
+    command: object = fields.get("command")
+    if not isinstance(command, list) or not command or not all(map(_is_text, cast("list[object]", command))):
+        return "needs a “command”: a list of a program and its arguments"
+    environment: object = fields.get("environment", {})
+    if not isinstance(environment, dict) or not all(map(_is_plain, cast("dict[str, object]", environment).values())):
+        return "has an “environment” that is not texts by their names"
+    letter: object = fields.get("letter", "")
+    if not isinstance(letter, str) or len(letter) > 1:
+        return "has a “letter” that is not one letter"
+    unknown = sorted(set(fields) - _KEYS)
+    return f"has the unknown key “{unknown[0]}”" if unknown else ""
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and "\0" not in value
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str) and "\0" not in value

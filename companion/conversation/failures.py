@@ -1,0 +1,66 @@
+"""What can go wrong with a chat, whatever carries it. Each back end has more classes, for its own cases."""
+
+from __future__ import annotations
+
+
+class ChatError(Exception):
+    """A failure of a chat. `str()` is the whole message, a sentence and a remedy."""
+
+    remedy = ""
+    """What the person can do, a sentence."""
+    final = True
+    """Whether trying again can't help until somebody changes something."""
+    retry_after: float | None = None
+    """Seconds that the agent asks to wait before the next try."""
+
+    def __init__(self, sentence: str, remedy: str | None = None) -> None:
+        self.sentence = sentence
+        """What is wrong, one sentence."""
+        if remedy is not None:
+            self.remedy = remedy
+        super().__init__(f"{sentence} {self.remedy}".rstrip())
+
+
+class StreamLostError(ChatError):
+    """The connection ended in the middle of an answer or of the events."""
+
+    final = False
+
+
+class MissingFeatureError(ChatError):
+    """The agent, or what it is reached through, lacks something that is needed."""
+
+    remedy = "Update it."
+
+    def __init__(self, feature: str, sentence: str = "", remedy: str | None = None) -> None:
+        self.feature = feature
+        super().__init__(sentence or f"This agent can't do that: it has no “{feature}”.", remedy)
+
+
+class SessionGoneError(ChatError):
+    """The session isn't at work any more."""
+
+    remedy = "Resume it from the list of sessions, or start a new chat."
+
+    def __init__(self, sentence: str = "The agent doesn't run this session any more.") -> None:
+        super().__init__(sentence)
+
+
+class AlreadyAnsweredError(ChatError):
+    """Somebody else was faster to answer a question, or its turn is over."""
+
+    def __init__(self) -> None:
+        super().__init__("This question has been answered already.")
+
+
+class NotConnectedError(ChatError):
+    """The person has asked for something that needs a connected chat."""
+
+    remedy = "Wait until it is, or reconnect."
+
+    def __init__(self) -> None:
+        super().__init__("The chat isn't connected.")
+
+
+class UnsendableError(ChatError):
+    """The draft can't be sent as it is."""

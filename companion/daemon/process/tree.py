@@ -1,0 +1,48 @@
+"""A process and all that it has started: found again, and ended together. Everything here blocks for a moment."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+import psutil
+
+CHILDREN_LIMIT = 0.5
+"""Seconds that what a process has started has to end after it."""
+KILLED_LIMIT = 0.2
+"""Seconds to wait for the end of what was killed."""
+
+
+def find(pid: int, started: float | None) -> psutil.Process | None:
+    """The running process with a pid; None if it has ended, or another one has its number now.
+
+    `started` is when it was made, as a Unix time in seconds; None if nothing else can have the number yet.
+    """
+    try:
+        process = psutil.Process(pid)
+        if started is not None and abs(process.create_time() - started) > 1:
+            return None
+        return process if process.status() != psutil.STATUS_ZOMBIE else None
+    except psutil.Error:
+        return None
+
+
+def end(pid: int, started: float | None, limit: float) -> None:
+    """End a process and its descendants. It has `limit` seconds to end by itself; 0 kills it at once."""
+    process = find(pid, started)
+    if process is None:
+        return
+    children: list[psutil.Process] = []
+    with contextlib.suppress(psutil.Error):
+        children = process.children(recursive=True)
+    # On Windows a process can't be asked to end.
+    if limit and sys.platform != "win32":
+        with contextlib.suppress(psutil.Error):
+            process.terminate()
+        psutil.wait_procs([process], timeout=limit)
+        psutil.wait_procs(children, timeout=CHILDREN_LIMIT)
+    tree = [process, *children]
+    for left in tree:
+        with contextlib.suppress(psutil.Error):
+            left.kill()
+    psutil.wait_procs(tree, timeout=KILLED_LIMIT)

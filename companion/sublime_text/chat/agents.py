@@ -1,0 +1,110 @@
+"""Which agent a chat is with: the person picks one, and says yes to its command once before it is ever started."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import sublime
+
+from ..panels import PanelItem, choose, say
+
+if TYPE_CHECKING:
+    from ...agents import AgentCommand
+    from ..adapter import Adapter
+
+FILE = "QwenCompanion Agents.sublime-settings"
+"""Keeps what the person has said yes to, in their own Packages/User."""
+DAEMON = "Qwen Code, by its daemon"
+DAEMON_DETAILS = "qwen serve · for everything that Qwen Code can do in a chat"
+
+
+class Consent:
+    """The agents that the person has allowed, each with its command. A new command is asked about again."""
+
+    def __init__(self, agents: Callable[[], tuple[AgentCommand, ...]]) -> None:
+        self._agents = agents
+
+    def find(self, name: str) -> AgentCommand | None:
+        """The agent of a name, as the settings have it now."""
+        return next((agent for agent in self._agents() if agent.name == name), None)
+
+    def allows(self, name: str) -> bool:
+        """Whether the person has said yes to an agent with its command of now."""
+        agent = self.find(name)
+        return agent is not None and self._allowed().get(name) == list(agent.command)
+
+    def ask(self, agent: AgentCommand) -> bool:
+        """Ask if that hasn't been done yet. Returns whether the agent may be started."""
+        if self.allows(agent.name):
+            return True
+        question = (
+            f"Start {agent.name} for this chat?\n\n    {shlex.join(agent.command)}\n\n"
+            "It runs on this computer with your rights, in the folder of the chat, and ends with the chat. "
+            "What you allow it to change is written by the editor."
+        )
+        if not sublime.ok_cancel_dialog(question, "Start", "Qwen Companion"):
+            return False
+        allowed = {**self._allowed(), agent.name: list(agent.command)}
+        sublime.load_settings(FILE).set("allowed", allowed)
+        sublime.save_settings(FILE)
+        return True
+
+    @property
+    def last(self) -> str:
+        """The agent that was picked last, if it may still be started; empty for none, or for the daemon."""
+        last = sublime.load_settings(FILE).get("last")
+        return last if isinstance(last, str) and self.allows(last) else ""
+
+    def picked(self, name: str) -> None:
+        """Remember what was picked."""
+        sublime.load_settings(FILE).set("last", name)
+        sublime.save_settings(FILE)
+
+    @staticmethod
+    def _allowed() -> dict[str, list[str]]:
+        value: Any = sublime.load_settings(FILE).get("allowed")
+        return cast("dict[str, list[str]]", value) if isinstance(value, dict) else {}
+
+
+def offer(
+    adapter: Adapter, window: sublime.Window, is_there: list[str], picked: Callable[[str], object], current: str = ""
+) -> None:
+    """Ask which agent a chat is to be with. `picked` gets its name, which is empty for the daemon.
+
+    `is_there` are the names of those whose program was found. The others tell how they are installed.
+    """
+    agents = adapter.settings.daemon().agents
+    there = [agent for agent in agents if agent.name in is_there]
+    missing = [agent for agent in agents if agent.name not in is_there]
+
+    def pick(agent: AgentCommand) -> None:
+        if adapter.consent.ask(agent):
+            adapter.consent.picked(agent.name)
+            picked(agent.name)
+
+    def daemon() -> None:
+        adapter.consent.picked("")
+        picked("")
+
+    choices: list[PanelItem] = [
+        (agent.name, shlex.join(agent.command), lambda agent=agent: pick(agent)) for agent in there
+    ]
+    choices.append((DAEMON, DAEMON_DETAILS, daemon))
+    names = [*(agent.name for agent in there), ""]
+    choices += [(agent.name, _how(agent), lambda agent=agent: _install(window, agent)) for agent in missing]
+    marks = ["current" if name == current else "" for name in names] + ["not found"] * len(missing)
+    choose(window, choices, "The agent to chat with", annotations=marks)
+
+
+def _how(agent: AgentCommand) -> str:
+    return f"Install it: {agent.install}" if agent.install else f"There is no program “{agent.command[0]}”"
+
+
+def _install(window: sublime.Window, agent: AgentCommand) -> None:
+    if agent.install:
+        sublime.set_clipboard(agent.install)
+        say(window, f"{agent.name} is not found. The command that installs it is in the clipboard: {agent.install}")
+    else:
+        say(window, f"{agent.name} is not found: there is no program “{agent.command[0]}”.")

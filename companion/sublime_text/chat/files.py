@@ -1,0 +1,55 @@
+"""The editor's side of an agent's files: what is open is read and written here (companion/acp/port.py)."""
+
+from __future__ import annotations
+
+import sublime
+
+from ..windows import views_of_file
+
+
+def buffer(path: str) -> str | None:
+    """The text of a file that is open with edits that aren't saved; None if there is none."""
+    view = next((view for view in views_of_file(path) if view.is_dirty()), None)
+    return view.substr(sublime.Region(0, view.size())) if view else None
+
+
+def replace(path: str, text: str) -> bool:
+    """Replace the text of an open file as one step of undo, and save it. Returns False if it isn't open.
+
+    Raises:
+        OSError: it can't be saved.
+    """
+    view = next((view for view in views_of_file(path) if not view.is_loading()), None)
+    if view is None:
+        return False
+    before = view.substr(sublime.Region(0, view.size()))
+    if before != text:
+        is_read_only = view.is_read_only()
+        view.set_read_only(False)
+        view.run_command("qwen_companion_chat_edit", {"edits": [_edit(before, text)]})
+        view.set_read_only(is_read_only)
+    view.run_command("save", {"quiet": True})
+    if view.is_dirty():
+        raise OSError(f"{path} could not be saved")
+    return True
+
+
+def may_touch(agent: str, path: str, *, writes: bool) -> bool:
+    """Ask whether an agent may touch a file outside its folder."""
+    verb = "write to" if writes else "read"
+    question = (
+        f"{agent} wants to {verb} a file outside the folder of the chat:\n\n    {path}\n\n"
+        "Your answer counts for the folder of that file, until the chat ends."
+    )
+    return sublime.ok_cancel_dialog(question, "Allow", "Qwen Companion")
+
+
+def _edit(before: str, after: str) -> list[int | str]:
+    """The smallest edit that makes one text of the other, so that carets and folds stay where they are."""
+    start, most = 0, min(len(before), len(after))
+    while start < most and before[start] == after[start]:
+        start += 1
+    end = 0
+    while end < most - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    return [start, len(before) - end, after[start : len(after) - end]]

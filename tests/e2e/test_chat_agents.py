@@ -1,0 +1,131 @@
+"""The chat with a real agent on its standard input and output, as a person uses it in the headless editor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from companion.acp.process import MARK
+
+from .chatting import Chatting, opened, write_settings
+from .editor import Editor
+from .test_acp import Agents, agent, done
+
+__all__ = ["agent", "done"]
+pytestmark = pytest.mark.usefixtures("programs")
+
+
+class Room:
+    """An editor whose person has said yes to an agent."""
+
+    def __init__(self, agent: Agents) -> None:
+        self.agent = agent
+        self.home, self.model = agent.place.home, agent.place.model
+        known = self.home.environment()
+        environment = {name: value for name, value in agent.environment.items() if known.get(name) != value}
+        settings = {"Mine": {"command": agent.command, "environment": environment}}
+        write_settings(self.home, agents=settings, debug=True)
+        consent = self.home.home / ".config" / "sublime-text" / "Packages" / "User"
+        allowed = {"allowed": {"Mine": agent.command}, "last": "Mine"}
+        (consent / "QwenCompanion Agents.sublime-settings").write_text(json.dumps(allowed), encoding="utf-8")
+        self.editor = Editor(self.home, [self.home.workspace])
+
+    def chat(self) -> Chatting:
+        chat = opened(self.editor, self.editor.state()["windows"][0]["id"])
+        self.wait_live(chat)
+        return chat
+
+    def wait_live(self, chat: Chatting) -> None:
+        title = {"qwen": "Qwen Code", "gemini": "Gemini CLI"}[self.agent.name]
+        chat.wait_text(f"{title} ", "on this computer")
+        self.editor.wait("connection", lambda: chat.bars and "Reconnect" not in chat.bars)
+
+    def processes(self) -> list[int]:
+        """The agents that this editor has started."""
+        found: list[int] = []
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get(MARK) == str(self.editor.pid) and process.ppid() == self.editor.pid:
+                    found.append(process.pid)
+            except (psutil.Error, OSError):
+                continue
+        return found
+
+    def close(self) -> None:
+        self.editor.kill()
+
+
+@pytest.fixture
+def room(agent: Agents) -> Iterator[Room]:
+    room = Room(agent)
+    yield room
+    room.close()
+
+
+def test_a_diff_that_is_edited_and_accepted_is_what_is_written(room: Room):
+    path = room.home.write("a.py", "x = 1\n")
+    chat = room.chat()
+    script = room.agent.changes(path, "x = 1", "x = 2")
+    chat.ask(script)
+    proposal = room.editor.wait_diff(path)
+    room.editor.set_text(proposal, "x = 3  # mine\n")
+    room.editor.accept(proposal)
+    chat.wait_text(script.done)
+    chat.wait_idle()
+    assert path.read_text() == "x = 3  # mine\n"
+    following = room.model.script()
+    chat.ask(following, "Next")
+    chat.wait_text(following.done)
+    assert "the user has edited your change" in json.dumps([each.body for each in room.model.requests])
+
+
+def test_a_rejected_diff_is_not_written_and_an_unsaved_text_is_read(room: Room):
+    path = room.home.write("a.py", "x = 0\n")
+    view = room.editor.open_file(path)
+    room.editor.do("set_text", view=view, text="x = 1\n")
+    chat = room.chat()
+    script = room.agent.changes(path, "x = 1", "x = 2")
+    chat.ask(script)
+    proposal = room.editor.wait_diff(path)
+    assert proposal["text"] == "x = 2\n"
+    room.editor.reject(proposal)
+    chat.wait_idle()
+    assert path.read_text() == "x = 0\n"
+    again = room.agent.changes(path, "x = 1", "x = 2")
+    chat.ask(again)
+    room.editor.accept(room.editor.wait_diff(path))
+    chat.wait_text(again.done)
+    assert path.read_text() == "x = 2\n"
+    assert room.editor.view(view)["text"] == "x = 2\n"
+
+
+# Gemini CLI 0.61 empties a conversation that is loaded within its first minute.
+@pytest.mark.parametrize("agent", ["qwen"], indirect=True)
+def test_a_reload_in_mid_turn_takes_the_conversation_up_again(room: Room):
+    chat = room.chat()
+    first = room.model.script()
+    chat.ask(first)
+    chat.wait_text(first.done)
+    slow = room.model.speech(*["word "] * 600, pause=0.1)
+    chat.ask(slow, "Talk")
+    chat.wait_text("word word")
+    before = room.processes()
+    assert len(before) == 1
+    room.editor.do("reload_package")
+    room.editor.wait("another agent", lambda: (now := room.processes()) and now != before)
+    room.wait_live(chat)
+    chat.wait_text(first.done, f"Talk {slow.tag}")
+    assert not any(map(psutil.pid_exists, before))
+    again = room.model.script()
+    chat.ask(again, "Again")
+    chat.wait_text(again.done)
+
+
+def test_the_agent_ends_with_its_window(room: Room):
+    chat = room.chat()
+    assert len(room.processes()) == 1
+    chat.close()
+    room.editor.wait("end of the agent", lambda: not room.processes())

@@ -1,0 +1,227 @@
+"""A chat with an agent on its standard input and output: which one, with whose consent, and its files (issue 15)."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .chat_case import ChatCase, Steps, loaded
+from .companion_case import CompanionCase, diff_views, text_of
+from .test_review_changes import CHANGES, FILE, PROPOSAL, ChangesCase
+
+OWN = {"Own": {"command": ["own-agent", "--acp", "a b"], "letter": "O"}}
+CONSENT = "QwenCompanion Agents.sublime-settings"
+
+
+class AgentCase(ChatCase):
+    """A window without a chat, the daemon turned off, and one agent whose program is there."""
+
+    enabled = False
+
+    def open_chat(self) -> Steps:
+        consent = sublime.load_settings(CONSENT)
+        for name in ("allowed", "last"):
+            self.addCleanup(consent.set, name, consent.get(name))
+            consent.erase(name)
+        self.saved: list[str] = []
+        saving = patch.object(sublime, "save_settings", self.saved.append)
+        saving.start()
+        self.addCleanup(saving.stop)
+        self.asked: list[str] = []
+        self.says_yes = True
+        dialog = patch.object(sublime, "ok_cancel_dialog", self._asked)
+        dialog.start()
+        self.addCleanup(dialog.stop)
+        self.set_setting("daemon.enabled", self.enabled)
+        self.set_setting("agents", OWN)
+        self.chats.answers["programs"] = ["Own"]
+        yield 1
+
+    def _asked(self, text: str, *_: Any) -> bool:
+        self.asked.append(text)
+        return self.says_yes
+
+    def panel(self, command: str = "qwen_companion_chat") -> Steps:
+        """Run a command, and wait until it asks which agent."""
+        before = len(self.screen.panels)
+        self.window.run_command(command)
+        yield lambda: len(self.screen.panels) > before
+        self.items = self.screen.panels[-1][0]
+
+    def opened(self) -> Any:
+        return self.adapter.chats.of(self.window)
+
+
+class TestPicking(AgentCase):
+    def test_which_one_is_asked_once(self) -> Steps:
+        yield from self.panel()
+        shown = {item.trigger: (html.unescape(str(item.details)), item.annotation) for item in self.items}
+        self.assertEqual(shown["Own"], ("own-agent --acp 'a b'", ""))
+        self.assertIn("Qwen Code, by its daemon", shown)
+        self.assertEqual(shown["Gemini CLI"], ("Install it: npm install -g @google/gemini-cli", "not found"))
+        self.screen.pick("Own")
+        yield self.opened
+        self.assertEqual(len(self.asked), 1)
+        self.assertIn("own-agent --acp 'a b'", self.asked[0])
+        self.assertIn("with your rights", self.asked[0])
+        yield from self.told("open")
+        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(self.folder), "", {"agent": "Own"}))
+        self.opened().view.close()
+        yield lambda: not self.opened()
+        self.window.run_command("qwen_companion_chat")
+        yield self.opened
+        self.assertEqual((len(self.screen.panels), len(self.asked)), (1, 1))
+        self.assertEqual(self.opened().agent_key, "Own")
+
+    def test_nothing_is_started_without_a_yes(self) -> Steps:
+        self.says_yes = False
+        yield from self.panel()
+        self.screen.pick("Own")
+        yield lambda: self.asked
+        yield from self.panel()
+        self.assertIsNone(self.opened())
+        self.assertEqual((self.chats.of("open"), self.saved), ([], []))
+
+    def test_another_command_is_asked_about_again(self) -> Steps:
+        yield from self.panel()
+        self.screen.pick("Own")
+        yield self.opened
+        self.opened().view.close()
+        yield lambda: not self.opened()
+        self.set_setting("agents", {"Own": {"command": ["another"]}})
+        yield from self.panel()
+        self.screen.pick("Own")
+        yield lambda: len(self.asked) == 2
+        self.assertIn("another", self.asked[1])
+
+    def test_a_missing_program_gives_its_install_command(self) -> Steps:
+        yield from self.panel()
+        self.screen.pick("Gemini CLI")
+        yield lambda: self.screen.said("npm install -g @google/gemini-cli")
+        self.assertEqual(sublime.get_clipboard(), "npm install -g @google/gemini-cli")
+        self.assertIsNone(self.opened())
+
+    def test_a_chat_is_begun_with_another_agent(self) -> Steps:
+        yield from self.panel()
+        self.screen.pick("Own")
+        yield self.opened
+        self.set_setting("agents", OWN | {"Other": {"command": ["other"]}})
+        self.chats.answers["programs"] = ["Own", "Other"]
+        yield from self.panel("qwen_companion_chat_with")
+        self.assertEqual([item.annotation for item in self.items][:2], ["current", ""])
+        self.screen.pick("Other")
+        yield lambda: len(self.chats.of("open")) == 2
+        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(self.folder), {"agent": "Other"}))
+        self.assertEqual(self.opened().agent_key, "Other")
+        yield from self.panel("qwen_companion_chat_with")
+        self.screen.pick("Other")
+        yield from self.told("begin")
+
+    def test_a_project_can_not_set_what_is_run(self) -> Steps:
+        self.window.set_project_data(
+            {"folders": [{"path": str(self.folder)}], "settings": {"QwenCompanion": {"agents": OWN}}}
+        )
+        yield lambda: self.screen.said("“agents” can't be set for a project")
+
+
+class TestNames(AgentCase):
+    enabled = True
+
+    def test_the_agent_says_its_name(self) -> Steps:
+        self.window.run_command("qwen_companion_chat")
+        yield self.opened
+        self.chat = self.opened()
+        snapshot = loaded("conversation.snapshot")
+        self.locality = lambda: snapshot.Locality("this computer", str(self.folder), "2", agent="My Agent")
+        self.show(self.message("Hi", "user"), self.message("Hello."))
+        self.assertIn("◆\u00a0My Agent\nHello.", text_of(self.chat.view))
+        self.assertNotIn("Qwen", text_of(self.chat.view))
+        self.assertEqual(self.chat.view.name(), "My Agent")
+
+
+class TestFiles(CompanionCase):
+    def ask(self, call: Callable[[Any], Any]) -> Any:
+        return call(loaded("sublime_text.chat.files"))
+
+    def test_only_an_unsaved_text_is_the_editors(self) -> Steps:
+        path = str(self.file)
+        self.assertIsNone(self.ask(lambda files: files.buffer(path)))
+        self.view.run_command("append", {"characters": "# mine\n"})
+        self.assertEqual(self.ask(lambda files: files.buffer(path)), text_of(self.view))
+        self.assertIsNone(self.ask(lambda files: files.buffer(path + "x")))
+        yield 0
+
+    def test_an_open_file_is_replaced_in_one_step_and_saved(self) -> Steps:
+        self.file.write_bytes(b"one\r\ntwo\r\nthree\r\n")
+        self.view.run_command("revert")
+        yield lambda: text_of(self.view) == "one\ntwo\nthree\n"
+        self.view.sel().clear()
+        self.view.sel().add(self.view.text_point(2, 2))
+        self.assertTrue(self.ask(lambda files: files.replace(str(self.file), "one\n2\n2b\nthree\n")))
+        self.assertEqual(self.file.read_bytes(), b"one\r\n2\r\n2b\r\nthree\r\n")
+        self.assertEqual(self.view.rowcol(self.view.sel()[0].b), (3, 2))
+        self.view.run_command("undo")
+        self.assertEqual(text_of(self.view), "one\ntwo\nthree\n")
+        self.assertFalse(self.ask(lambda files: files.replace(str(self.folder / "none"), "")))
+
+    def test_a_file_outside_is_asked_about(self) -> Steps:
+        asked: list[str] = []
+        with patch.object(sublime, "ok_cancel_dialog", lambda text, *_: asked.append(text) or False):
+            allowed = self.ask(lambda files: files.may_touch("Gemini CLI", "/etc/passwd", writes=False))
+        self.assertFalse(allowed)
+        self.assertIn("Gemini CLI wants to read a file outside the folder of the chat:\n\n    /etc/passwd", asked[0])
+        yield 0
+
+
+class Asking:
+    """Stands for the chat that asks."""
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self.cli = "My Agent"
+        self.contents: list[str | None] = []
+
+    def notify(self, notification: Any) -> None:
+        self.contents.append(getattr(notification.params, "content", None))
+
+
+class TestEditedProposal(ChangesCase):
+    """What the person has made of the diff is what the agent's file becomes."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.chat = Asking(self.window.id())
+        path, chat = str(self.file), self.chat
+        asked = loaded("review.review").Request("before\n" + FILE, is_editable=True)
+        post = loaded("sublime_text.package").adapter().thread.post
+        post(lambda companion: companion.reviews.open(chat, path, "before\n" + PROPOSAL, asked))
+        yield lambda: diff_views(self.window, "proposal")
+        [self.proposal] = diff_views(self.window, "proposal")
+        yield lambda: self.proposal.get_regions(CHANGES) and self.screen.header(self.proposal)
+
+    def test_the_edited_text_is_accepted(self) -> Steps:
+        self.assertFalse(self.proposal.is_read_only())
+        self.assertNotIn("read-only", self.screen.header(self.proposal))
+        self.edit(self.proposal, "mine\n")
+        edited = text_of(self.proposal)
+        self.assertIn("mine", edited)
+        self.command("accept_diff")
+        yield lambda: self.chat.contents
+        self.assertEqual(self.chat.contents, [edited])
+
+    def test_an_unedited_text_is_accepted_as_it_came(self) -> Steps:
+        self.command("accept_diff")
+        yield lambda: self.chat.contents
+        self.assertEqual(self.chat.contents, ["before\n" + PROPOSAL])
+
+    def test_one_change_is_reverted(self) -> Steps:
+        self.command("next_change")
+        self.command("revert_change")
+        yield lambda: text_of(self.proposal) != "before\n" + PROPOSAL
+        self.command("accept_diff")
+        yield lambda: self.chat.contents
+        self.assertNotEqual(self.chat.contents, ["before\n" + PROPOSAL])

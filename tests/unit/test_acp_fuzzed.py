@@ -1,0 +1,133 @@
+"""Whatever an agent prints, however it is cut: nothing is raised, and what follows is read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from companion.acp import updates, wire
+from companion.acp.client import AgentClient
+from companion.acp.errors import EndedError
+from companion.acp.lines import Lines, TooLong
+from companion.agents import AgentCommand
+from companion.conversation.conversation import Conversation
+from tests.agents import FixedEnvironment, MemoryFiles
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+KINDS = st.sampled_from([
+    "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan",
+    "plan_update", "plan_removed", "available_commands_update", "current_mode_update", "config_option_update",
+    "session_info_update", "usage_update", "something_newer", "_own",
+])  # fmt: skip
+CONTENT = st.one_of(
+    JSON,
+    st.fixed_dictionaries({"type": st.sampled_from(["text", "image", "resource", "resource_link", "x"]), "text": JSON}),
+    st.lists(st.fixed_dictionaries({"type": st.sampled_from(["content", "diff", "terminal"]), "terminalId": JSON})),
+)
+FIELDS = {
+    "content": CONTENT,
+    "toolCallId": st.sampled_from(["a", "b"]) | JSON,
+    "title": JSON,
+    "status": JSON,
+    "kind": JSON,
+    "entries": JSON,
+    "plan": JSON,
+    "configOptions": JSON,
+    "availableCommands": JSON,
+    "currentModeId": JSON,
+    "size": JSON,
+    "used": JSON,
+    "locations": JSON,
+    "rawInput": JSON,
+    "_meta": JSON,
+}
+UPDATES = st.builds(
+    lambda kind, fields: {"sessionUpdate": kind, **fields}, KINDS | JSON, st.fixed_dictionaries({}, optional=FIELDS)
+)
+METHODS = st.sampled_from([
+    "session/update", "session/request_permission", "fs/read_text_file", "fs/write_text_file", "terminal/output",
+    "terminal/kill", "terminal/release", "terminal/wait_for_exit", "craft/drainMidTurnQueue", "x",
+])  # fmt: skip
+PARAMS = st.one_of(
+    JSON,
+    st.fixed_dictionaries({"sessionId": st.just("s"), "update": UPDATES}),
+    st.fixed_dictionaries({"sessionId": st.just("s"), "toolCall": UPDATES, "options": JSON}),
+    st.fixed_dictionaries({"path": st.sampled_from(["/none/of/these", "a", "\0", ""]), "content": JSON, "line": JSON}),
+)
+MESSAGES = st.one_of(
+    JSON,
+    st.builds(lambda method, params: {"jsonrpc": "2.0", "method": method, "params": params}, METHODS, PARAMS),
+    st.builds(lambda number, method, params: {"id": number, "method": method, "params": params}, JSON, METHODS, PARAMS),
+    st.builds(lambda number, result: {"id": number, "result": result}, st.integers(0, 3) | JSON, JSON),
+    st.builds(lambda number, error: {"id": number, "error": error}, st.integers(0, 3) | JSON, JSON),
+)
+PRINTED = st.one_of(st.binary(max_size=30), MESSAGES.map(lambda message: json.dumps(message).encode()))
+
+
+LINES = st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line and line.strip()), max_size=10)
+
+
+@settings(max_examples=300, deadline=None)
+@given(LINES, st.integers(1, 25), st.data())
+def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], limit: int, data: st.DataObject):
+    whole = b"".join(line + b"\n" for line in lines)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
+    found = Lines(limit)
+    read = [line for start, end in zip([0, *cuts], [*cuts, None], strict=True) for line in found.feed(whole[start:end])]
+    assert [type(line) for line in read] == [TooLong if len(line) > limit else bytes for line in lines]
+    assert [line for line in read if type(line) is bytes] == [line for line in lines if len(line) <= limit]
+    assert found.rest == b""
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PRINTED, max_size=12))
+def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
+    async def test():
+        editor = MemoryFiles()
+        client = AgentClient(AgentCommand("Fuzzed", ("fuzzed",)), editor, 1, FixedEnvironment({}))
+        client._session = "s"
+        conversation = Conversation()
+        sent: list[bytes] = []
+        client._peer._write = sent.append
+        calls = [asyncio.create_task(client._peer.call("x", {}, None)) for _ in range(2)]
+        try:
+            await asyncio.sleep(0)
+            for line in printed:
+                client._peer.receive(line)
+            await asyncio.sleep(0)
+        finally:
+            client._peer.close(EndedError("Fuzzed", ""))
+            await asyncio.gather(*calls, return_exceptions=True)
+        client._notified(
+            "session/update",
+            {
+                "sessionId": "s",
+                "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The end."}},
+            },
+        )
+        conversation.begin(client._stream.epoch)
+        while client._stream._waiting:
+            assert conversation.apply(client._stream._waiting.popleft())
+        assert any("The end." in str(turn) for turn in conversation.turns)
+        assert all(json.loads(line)["jsonrpc"] == "2.0" for line in sent)
+        await client.close()
+
+    asyncio.run(test())
+
+
+@settings(max_examples=300, deadline=None)
+@given(JSON | st.fixed_dictionaries({}, optional=FIELDS), UPDATES)
+def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
+    for model in (wire.Agent, wire.Opened, wire.OptionsUpdate, wire.Sessions, wire.Ended):
+        wire.read(model, answer)
+    opened = wire.read(wire.Opened, answer) or wire.Opened()
+    wire.Settings.of(opened).choices  # noqa: B018 - it must not raise
+    updates.read(update, lambda _: ("out", True))
