@@ -160,7 +160,7 @@ MUTANTS = [
     Mutant(
         "the wait that a daemon asks for is ignored",
         CONNECTION,
-        "max(self.next(), min(asked or 0, MAX_ASKED))",
+        "max(self.next(), min(error.retry_after or 0, MAX_ASKED))",
         "self.next()",
         LIFE,
     ),
@@ -297,7 +297,7 @@ MUTANTS = [
     Mutant("marks stay where they were", WHOLE, "            turn.move(at)\n", "", (*TEXT, *EARLIER)),
     # Answers
     Mutant("an accepted diff takes any option", APPROVALS, "if accepted and option is None:", "if False:", VOTES),
-    Mutant("the first acceptance counts", APPROVALS, "if not accepted or not self._open:", "if True:", VOTES),
+    Mutant("the first acceptance counts", APPROVALS, "if content is None or not self._open:", "if True:", VOTES),
     Mutant(
         "a vote that failed isn't asked again",
         APPROVALS,
