@@ -49,7 +49,7 @@ def _kind(event: Raw) -> str:
     if event.get("type") != "session_update":
         return str(event.get("type"))
     data: object = event.get("data")
-    inner = cast("Raw", data if isinstance(data, dict) else {})
+    inner: Mapping[str, Any] = cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
     # The daemon's pages of history have the update itself for data.
-    update: object = inner.get("update", inner)
+    update: Any = inner.get("update", inner)
     return str(cast("Raw", update).get("sessionUpdate")) if isinstance(update, dict) else ""

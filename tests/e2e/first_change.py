@@ -160,7 +160,7 @@ class FirstChange:
         self._press("f7", proposal)
         self.show("F7 goes to the next change.", 3)
         self._press("ctrl+f7", proposal)
-        self.editor.wait("reverted change", lambda: ">restore<" in str(self.editor.view(proposal["id"])["annotations"]))
+        self.editor.wait("reverted change", lambda: "restore:" in str(self.editor.view(proposal["id"])["annotations"]))
         self.show("Ctrl+F7 reverts it. The link at the change does the same.", 5, "review-2")
         text = self.editor.view(proposal["id"])["text"]
         old, new = "Unknown book: ${title}", "We do not sell ${title}."

@@ -262,7 +262,7 @@ MUTANTS = [
         TARGET,
         "return new_at + min(at - old_at, length)",
         "return new_at + at - old_at",
-        (*TARGETS, f"{ON_SCREEN}::carets_of_the_left"),
+        TARGETS,
     ),
     Mutant(
         "carets on the left count as if on the right",
@@ -276,7 +276,7 @@ MUTANTS = [
         TARGET,
         'return f"{start}-{end}-{digest.hexdigest()}-{len(lines)}"',
         'return f"{start}-{end}"',
-        (f"{ON_SCREEN}::out_of_date", *TARGETS),
+        TARGETS,
     ),
     Mutant(
         "a selection of all leaves what is behind the last line",

@@ -33,7 +33,7 @@ class TestContext(ChatCase):
         self.adapter.chats.look_at_context(self.window)
         return view
 
-    def select(self, first: int, end: int) -> None:
+    def select_text(self, first: int, end: int) -> None:
         self.code.sel().clear()
         self.code.sel().add(sublime.Region(first, end))
 
@@ -59,7 +59,7 @@ class TestContext(ChatCase):
     def test_what_is_selected_goes_with_its_lines(self) -> Steps:
         self.window.focus_view(self.code)
         yield from self.settled()
-        self.select(4, 13)
+        self.select_text(4, 13)
         yield lambda: self.chat.context and self.chat.context.name == "app.py:2-3"
         self.assertIn("app.py:2-3 (active)", self.bar())
         [excerpt] = yield from self.sent()
@@ -83,7 +83,7 @@ class TestContext(ChatCase):
         self.view.run_command("left_delete")
         self.assertNotIn("app.py", self.bar())
         self.assertEqual((yield from self.sent()), ())
-        self.select(0, 3)
+        self.select_text(0, 3)
         self.adapter.chats.look_at_context(self.window)
         self.assertEqual((yield from self.sent()), ())
         self.code = yield from self.active("other.py", "x\n")
@@ -108,7 +108,7 @@ class TestContext(ChatCase):
     def test_an_excluded_file_never_goes(self) -> Steps:
         for name in (".env", "secrets/plan.md"):
             self.code = yield from self.active(name, "TOKEN=1\n")
-            self.select(0, 7)
+            self.select_text(0, 7)
             self.adapter.chats.look_at_context(self.window)
             self.assertNotIn("(active)", self.bar())
             self.assertEqual((yield from self.sent()), ())
@@ -131,7 +131,7 @@ class TestContext(ChatCase):
     def test_a_long_selection_is_cut(self) -> Steps:
         context = loaded("sublime_text.chat.context")
         self.code.run_command("append", {"characters": "x" * (context.MOST + 10)})
-        self.select(0, self.code.size())
+        self.select_text(0, self.code.size())
         self.adapter.chats.look_at_context(self.window)
         [excerpt] = yield from self.sent()
         self.assertTrue(excerpt.text.endswith("x\n(The rest of the selection is left out.)"))
@@ -184,8 +184,8 @@ class TestClipboard(ChatCase):
 class TestNotifications(ChatCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
-        self.told: list[str] = []
-        notify = patch.object(loaded("sublime_text.adapter"), "notify", self.told.append)
+        self.notices: list[str] = []
+        notify = patch.object(loaded("sublime_text.adapter"), "notify", self.notices.append)
         notify.start()
         self.addCleanup(notify.stop)
         clock = patch.object(loaded("sublime_text.chat.view"), "monotonic", lambda: self.now)
@@ -201,9 +201,9 @@ class TestNotifications(ChatCase):
         self.window.focus_view(self.code)
         yield lambda: not loaded("sublime_text.windows").is_visible(self.view)
         self.turn(19)
-        self.assertEqual(self.told, [])
+        self.assertEqual(self.notices, [])
         self.turn(21)
-        self.assertEqual(self.told, ["Qwen Code is done in the chat."])
+        self.assertEqual(self.notices, ["Qwen Code is done in the chat."])
         self.assertTrue(self.view.name().startswith("• "))
         self.assertIn("Qwen Code is done in the chat.", " ".join(self.screen.messages))
         self.window.focus_view(self.view)
@@ -213,17 +213,17 @@ class TestNotifications(ChatCase):
         self.window.focus_view(self.view)
         yield from self.settled()
         self.turn(21)
-        self.assertEqual(self.told, [])
+        self.assertEqual(self.notices, [])
         self.listener().on_deactivated(self.view)
         self.turn(21)
-        self.assertEqual(self.told, ["Qwen Code is done in the chat."])
+        self.assertEqual(self.notices, ["Qwen Code is done in the chat."])
         self.listener().on_activated(self.view)
 
     def test_a_question_in_a_chat_that_nobody_sees_is_told_without_what_it_is_about(self) -> Steps:
         self.window.focus_view(self.code)
         yield lambda: not loaded("sublime_text.windows").is_visible(self.view)
         self.ask("allow_once", "reject_once")
-        self.assertEqual(self.told, ["Qwen Code asks in the chat."])
+        self.assertEqual(self.notices, ["Qwen Code asks in the chat."])
         self.assertTrue(self.view.name().startswith("? "))
 
     def test_a_setting_turns_it_off(self) -> Steps:
@@ -232,7 +232,7 @@ class TestNotifications(ChatCase):
         self.window.focus_view(self.code)
         yield lambda: not loaded("sublime_text.windows").is_visible(self.view)
         self.turn(21)
-        self.assertEqual(self.told, [])
+        self.assertEqual(self.notices, [])
 
 
 class TestPrograms(ChatCase):

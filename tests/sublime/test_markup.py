@@ -151,6 +151,7 @@ class TestDiffs(Checks):
         yield from self.open_diff("x\n", self.hostile)
         self.window.run_command("qwen_companion_diff_list")
         panel = self.window.find_output_panel("QwenCompanion Diffs")
+        assert panel
         self.assertIn(self.name, text_of(panel))
         self.is_harmless("Accept the rest")
 
@@ -180,7 +181,9 @@ class TestDiffs(Checks):
             self.window.run_command("qwen_companion_status")
             yield {"condition": lambda: any("subl:exit" in one for one in self.minihtml.shown), "timeout": 20_000}
         self.is_harmless(HOSTILE)
-        self.window.active_view().close()
+        for view in self.window.views():
+            if view.settings().get("qwen_companion.status"):
+                view.close()
 
 
 class TestChat(Checks, ChatCase):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import sublime
@@ -35,7 +36,7 @@ class TestList(CompanionCase):
         assert panel
         self.panel = panel
 
-    def diffs(self) -> object:
+    def diffs(self) -> Any:
         return loaded("sublime_text.package").adapter().diffs
 
     def rows(self) -> list[list[str]]:
@@ -107,7 +108,7 @@ class TestList(CompanionCase):
         yield from self.open_three()
         self.window.run_command("qwen_companion_go_to_diff")
         for expected in (2, 0):
-            self.window.active_view().run_command("qwen_companion_reject_diff")
+            self.window.run_command("qwen_companion_reject_diff")
             yield lambda expected=expected: self.window.active_view() == self.proposals[expected]
 
     def test_after_an_answer_the_next_file_of_another_group_opens(self) -> Steps:

@@ -94,7 +94,7 @@ class Site:
                 self.send_response(204)
                 self.end_headers()
 
-            def log_message(self, *_: Any) -> None: ...
+            def log_message(self, format: str, *_: Any) -> None: ...  # noqa: A002 - its name there
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.port = self.server.server_address[1]

@@ -93,3 +93,19 @@ def test_a_caret_between_two_deletions_touches_the_one_above():
     found = [Change(1, 2, 1, 1), Change(3, 4, 2, 2)]
     assert touched(found, [(1, 1)], "new", ["a", "b"]) == [found[0]]
     assert touched(found, [(1, 2)], "new", ["a", "b", "c"]) == found
+
+
+def test_a_caret_in_lines_of_the_file_that_are_gone_is_between_the_lines_around_them():
+    """Issue 11 §2: the carets of the left side; what is gone has no place on the right one."""
+    original, shown, text = "a\np\nq\nr\ns\nt\nb", "a\nB", "a\nb"
+    [edit] = edits_of(Target("restore", lines=((5, 5),), side="old"), original, shown, text)
+    assert edit.apply(text) == shown
+
+
+def test_a_link_names_no_change_that_was_edited_since():
+    """Issue 11 §2: the same lines of the file, but other text in their place."""
+    original, text, edited = "a\nb\nc", "a\nB\nc", "a\nmine\nc"
+    [change] = changes(original, text)
+    name = revert_fingerprint(change, lines_of(text))
+    assert len(edits_of(Target("revert", fingerprint=name), original, text, text)) == 1
+    assert edits_of(Target("revert", fingerprint=name), original, text, edited) == []

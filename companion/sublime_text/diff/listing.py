@@ -58,7 +58,7 @@ class DiffList:
         window: sublime.Window,
         waiting: Callable[[], Sequence[DiffView]],
         opened: Callable[[int], object],
-        act: Callable[[str], object],
+        act: Callable[[str], None],
     ) -> None:
         self._window = window
         self._waiting = waiting
@@ -181,7 +181,10 @@ class DiffLists:
 
     def _of(self, window: sublime.Window) -> DiffList:
         if window.id() not in self._lists:
-            act = lambda href: self._acts[href](window)  # noqa: E731
+
+            def act(href: str) -> None:
+                self._acts[href](window)
+
             self._lists[window.id()] = DiffList(window, lambda: self._in_window(window), self._opened, act)
         return self._lists[window.id()]
 

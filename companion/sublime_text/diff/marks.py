@@ -111,12 +111,12 @@ class SideMarks:
         """
         few = are_few(side)
         lines, gaps = self._parted(side, links if few else None)
-        parts = [lines[at : at + AT_ONCE] for at in range(0, len(lines), AT_ONCE)] or [[]]
         texts = links.of_lines() if links and few else []
         steps: list[Callable[[], None]] = [
-            lambda at=at, part=part: self._draw_lines(_key(at), part, texts, inline=inline)
-            for at, part in enumerate(parts)
+            lambda at=at, part=part: self._draw_lines(_key(CHANGES, at), part, texts, inline=inline)
+            for at, part in enumerate(_parts(lines))
         ]
+        steps += [lambda at=at, part=part: self._hide(_key(GAPS, at), part) for at, part in enumerate(_parts(gaps))]
         words = [] if inline else side.words
         if few and gone is None:
             gone = self._contents(side, links, inline=inline)
@@ -125,8 +125,8 @@ class SideMarks:
             is_measured = False
         return [
             *steps,
-            lambda: self._erase_lines(len(parts)),
-            lambda: self._view.add_regions(GAPS, _regions(gaps), flags=_HIDDEN),
+            lambda: self._erase(CHANGES, len(_parts(lines))),
+            lambda: self._erase(GAPS, len(_parts(gaps))),
             lambda: self._draw_words(words),
             lambda: self._draw_reverted(links),
             *self._filler_steps(gone if few and gone else []),
@@ -135,18 +135,26 @@ class SideMarks:
 
     def clear(self) -> None:
         """Remove all marks."""
-        self._erase_lines(0)
-        self._view.erase_regions(GAPS)
+        self._erase(CHANGES, 0)
+        self._erase(GAPS, 0)
         self._view.erase_regions(WORDS)
         self._view.erase_regions(REVERTED)
         self._erase_fillers()
 
     def _parted(self, side: Side, links: Links | None) -> tuple[list[Points], list[Points]]:
         """The changes with lines on this side, and those without, which nothing marks but their fillers."""
-        is_gap = links.are_gaps if links else [start == end for start, end in side.lines]
-        pairs = list(zip(side.lines, is_gap, strict=True))
-        gaps = [points for points, is_one in pairs if is_one] if self._marks_gaps else []
-        return [points for points, is_one in pairs if not is_one], gaps
+        if links:
+            pairs = list(zip(side.lines, links.are_gaps, strict=True))
+            gaps = [points for points, is_gap in pairs if is_gap]
+            lines = [points for points, is_gap in pairs if not is_gap]
+        else:
+            gaps = [points for points in side.lines if points[0] == points[1]]
+            lines = [points for points in side.lines if points[0] < points[1]]
+        return lines, gaps if self._marks_gaps else []
+
+    def _hide(self, key: str, gaps: Sequence[Points]) -> None:
+        with no_collection():
+            self._view.add_regions(key, _regions(gaps), flags=_HIDDEN)
 
     def _draw_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], *, inline: bool) -> None:
         with no_collection():
@@ -180,9 +188,9 @@ class SideMarks:
             regions, texts = (_regions(links.places), links.of_reverted()) if links else ([], [])
             self._view.add_regions(REVERTED, regions, "comment", "circle", _OUTLINED, texts, "", self._clicked)
 
-    def _erase_lines(self, start: int) -> None:
-        while self._view.get_regions(_key(start)):
-            self._view.erase_regions(_key(start))
+    def _erase(self, base: str, start: int) -> None:
+        while self._view.get_regions(_key(base, start)):
+            self._view.erase_regions(_key(base, start))
             start += 1
 
     def _contents(self, side: Side, links: Links | None, *, inline: bool) -> list[tuple[int, str]]:
@@ -319,16 +327,21 @@ def _counted(lines: int, what: str = "line") -> str:
 
 def change_regions(view: sublime.View) -> list[sublime.Region]:
     """The current regions of a proposal's changes, in order. A region is empty where lines are missing."""
-    found = view.get_regions(GAPS)
-    part = 0
-    while regions := view.get_regions(_key(part)):
-        found += regions
-        part += 1
+    found: list[sublime.Region] = []
+    for base in (CHANGES, GAPS):
+        part = 0
+        while regions := view.get_regions(_key(base, part)):
+            found += regions
+            part += 1
     return sorted(found)
 
 
-def _key(part: int) -> str:
-    return f"{CHANGES}.{part}" if part else CHANGES
+def _key(base: str, part: int) -> str:
+    return f"{base}.{part}" if part else base
+
+
+def _parts(points: Sequence[Points]) -> list[Sequence[Points]]:
+    return [points[at : at + AT_ONCE] for at in range(0, len(points), AT_ONCE)] or [[]]
 
 
 def _regions(points: Sequence[Points]) -> list[sublime.Region]:

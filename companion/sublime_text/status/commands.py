@@ -15,7 +15,7 @@ from ..panels import PanelItem, choose, say
 from .live import LiveReport
 from .view import shareable
 
-TASKS = ("README", "connect", "review", "chat", "remote", "trouble", "compare", "compatibility")
+TASKS = ("README", "connect", "review", "chat", "agents", "remote", "trouble", "compare", "compatibility")
 """The pages for users, in the order in which they are offered. The others follow."""
 
 
