@@ -6,6 +6,7 @@ from mutant import Mutant
 
 CHATS = ("tests/unit/test_chats.py",)
 UNSENT = ("tests/unit/test_chats_unsent.py",)
+LIFE = ("tests/unit/test_chats_connection.py",)
 RELOAD = ("tests/unit/test_chats_reload.py",)
 VOTES = ("tests/unit/test_chats_approvals.py",)
 EARLIER = ("tests/unit/test_chats_earlier.py",)
@@ -147,7 +148,7 @@ MUTANTS = [
         CONNECTION,
         "        case events.SessionDied():\n            raise _EndedError",
         "        case events.SessionDied() if False:\n            raise _EndedError",
-        CHATS,
+        LIFE,
     ),
     Mutant(
         "a resync is passed over",
@@ -159,9 +160,9 @@ MUTANTS = [
     Mutant(
         "the wait that a daemon asks for is ignored",
         CONNECTION,
-        "max(self.next(), min(asked or 0, MAX_ASKED))",
+        "max(self.next(), min(error.retry_after or 0, MAX_ASKED))",
         "self.next()",
-        CHATS,
+        LIFE,
     ),
     Mutant(
         "an error for a person is tried again",
@@ -175,7 +176,7 @@ MUTANTS = [
         CONNECTION,
         "is_over = is_over or not self.session or",
         "is_over = is_over or",
-        (*CHATS, *RELOAD),
+        LIFE,
     ),
     Mutant(
         "proxies from the environment on loopback",
@@ -296,7 +297,7 @@ MUTANTS = [
     Mutant("marks stay where they were", WHOLE, "            turn.move(at)\n", "", (*TEXT, *EARLIER)),
     # Answers
     Mutant("an accepted diff takes any option", APPROVALS, "if accepted and option is None:", "if False:", VOTES),
-    Mutant("the first acceptance counts", APPROVALS, "if not accepted or not self._open:", "if True:", VOTES),
+    Mutant("the first acceptance counts", APPROVALS, "if content is None or not self._open:", "if True:", VOTES),
     Mutant(
         "a vote that failed isn't asked again",
         APPROVALS,

@@ -44,6 +44,8 @@ class DayDaemon(FakeDaemon):
         super().__init__()
         self.transcript: list[Exchange] = []
         self.fault = ""
+        self.is_seen: Callable[[str], bool] = lambda _: True
+        """Whether the chat shows a text."""
         self._folder = folder
         self._events: list[tuple[int, str, str | None, dict[str, Any]]] = []
         """Those of this run since the last history, as they were sent."""
@@ -126,6 +128,8 @@ class DayDaemon(FakeDaemon):
             case "cut":
                 self._cut()
             case "killed":
+                # What was sent but not read yet would be lost with the connection.
+                await until(lambda: self.is_seen(exchange.answer.strip().rpartition("\n")[2]))
                 await self._die()
                 return False
             case "503" | "html":
@@ -238,6 +242,7 @@ async def day(folder: str, turns: int, after: Callable[[int], object] = lambda _
     with patch("companion.chat.connection.BACKOFF", (0.01,)):
         async with daemon.at_work(), chatting(daemon, folder) as room:
             daemon.add_routes()
+            daemon.is_seen = lambda words: words in room.editor.chats[1]
             room.chats.open(1, room.folder)
             await room.state("live")
             for number in range(turns):
