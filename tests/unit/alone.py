@@ -87,8 +87,8 @@ def main() -> None:
     companion = thread.CompanionThread(
         cast("Editor", QuietEditor()), Settings(), lambda: [ServedWindow(1, (arguments.folder,))]
     )
-    companion.start()
     tell(event="loaded", libraries=sorted({"mcp", "pydantic", "uvicorn", "psutil", "asyncio"} & sys.modules.keys()))
+    companion.start()
     for _ in sys.stdin:
         hidden.clear()
         shown.set()
