@@ -13,6 +13,7 @@ from typing import Any
 from ..acp.environment import LoginEnvironment
 from ..acp.process import has_program
 from ..conversation.failures import NotConnectedError
+from ..conversation.snapshot import DAEMON_AGENT
 from ..daemon.client import Client
 from ..daemon.locality import agent_page, page
 from ..daemon.process import launch
@@ -147,7 +148,7 @@ class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats, Sig
             await client.switch_model(session, model)
             if isinstance(client, Client):
                 name = next((choice.name for choice in chat.status.models if choice.id == model), model)
-                self._editor.mention(f"{name} is now your default model in Qwen Code, too.", window)
+                self._editor.mention(f"{name} is now your default model in {DAEMON_AGENT}, too.", window)
 
         self._do(window, switch)
 

@@ -423,7 +423,7 @@ class Conversation:
             self._changing(envelope).note(f"Unsupported: {unsupported.what}.")
 
     def _recording_degraded(self, envelope: Envelope, _event: events.RecordingDegraded) -> None:
-        self._changing(envelope).note("Qwen Code can't write this conversation to disk: it can't be resumed later.")
+        self._changing(envelope).note("The agent can't write this conversation to disk: it can't be resumed later.")
 
     def _history_truncated(self, envelope: Envelope, _event: events.HistoryTruncated) -> None:
         self._changing(envelope).note("What came before is left out here; an export has it.")

@@ -12,6 +12,10 @@ TurnState = Literal["running", "done", "cancelled", "failed", "interrupted"]
 ConnectionState = Literal["connecting", "live", "waiting", "lost", "ended"]
 
 
+DAEMON_AGENT = "Qwen Code"
+"""What the agent of `qwen serve` is called: that does not say a name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attachment:
     """A file or another resource that came with a message."""
@@ -345,5 +349,5 @@ class Locality:
     """Whether the daemon is one of our own, which ends with the window."""
     warning: str = ""
     """What the person should know before using it, a sentence."""
-    agent: str = "Qwen Code"
+    agent: str = DAEMON_AGENT
     """What the agent calls itself."""

@@ -201,7 +201,7 @@ def test_what_names_no_prompt_belongs_to_the_last_turn():
         (update("agent_message_chunk", content={"type": "audio"}), "Unsupported: audio in the answer."),
         (
             event("session_recording_degraded"),
-            "Qwen Code can't write this conversation to disk: it can't be resumed later.",
+            "The agent can't write this conversation to disk: it can't be resumed later.",
         ),
         (event("history_truncated"), "What came before is left out here; an export has it."),
         (event("model_switch_failed", requestedModelId="m", error="no"), "The model could not be switched to m: no."),

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, cast
 
 from ...conversation.snapshot import (
+    DAEMON_AGENT,
     Attachment,
     Cost,
     Diff,
@@ -58,7 +59,7 @@ class Context:
     folder: str
     """The chat's, as the daemon calls it."""
     own_clients: Container[str]
-    agent: str = "Qwen Code"
+    agent: str = DAEMON_AGENT
     """What the agent calls itself."""
     shows_diffs: bool = True
     """Whether what would be changed opens as a diff."""

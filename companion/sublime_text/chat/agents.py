@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
+from ...conversation.snapshot import DAEMON_AGENT
 from ..panels import PanelItem, choose, say
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 FILE = "QwenCompanion Agents.sublime-settings"
 """Keeps what the person has said yes to, in their own Packages/User."""
-DAEMON = "Qwen Code, by its daemon"
-DAEMON_DETAILS = "qwen serve · for everything that Qwen Code can do in a chat"
+DAEMON = f"{DAEMON_AGENT}, by its daemon"
+DAEMON_DETAILS = f"qwen serve · for everything that {DAEMON_AGENT} can do in a chat"
 
 
 class Consent:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import sublime
 import sublime_plugin
 
+from ...conversation.snapshot import DAEMON_AGENT
 from ...daemon.address import resolve, starts_own
 from ...daemon.errors import DaemonError
 from ...settings import FILE
@@ -135,7 +136,9 @@ def _is_wanted(adapter: Adapter, window: sublime.Window) -> bool:
     except DaemonError as error:
         say(window, str(error))
         return False
-    if not sublime.ok_cancel_dialog(f"The chat with Qwen Code is turned off.\n\n{where}", "Turn On", "Qwen Companion"):
+    if not sublime.ok_cancel_dialog(
+        f"The chat with {DAEMON_AGENT} is turned off.\n\n{where}", "Turn On", "Qwen Companion"
+    ):
         return False
     sublime.load_settings(FILE).set("daemon.enabled", True)
     sublime.save_settings(FILE)

@@ -12,6 +12,7 @@ import sublime_plugin
 
 from ...chat.mentions import mention
 from ...chat.prompt import Excerpt
+from ...conversation.snapshot import DAEMON_AGENT
 from .. import package
 from ..page import Page
 from ..panels import PanelItem, choose, say
@@ -30,15 +31,11 @@ DAEMON_SETTING = "qwen_companion.daemon"
 """On the view of the daemon's page."""
 NO_PICTURE = "There is no picture in the clipboard that can be read. Copy the path of its file, or attach the file."
 PICTURES = ["png", "jpg", "jpeg", "gif", "webp"]
-
-
-BECOMES_DEFAULT = "The model becomes your default in Qwen Code, for other chats and terminals too"
+BECOMES_DEFAULT = f"The model becomes your default in {DAEMON_AGENT}, for other chats and terminals too"
 
 
 class _SwitchCommand(_ChatCommand):
     """Switch to another model or mode."""
-
-    placeholder = ""
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether there are any to choose from."""
@@ -52,7 +49,11 @@ class _SwitchCommand(_ChatCommand):
         ]
         marks = ["current" if one.id == current else "" for one in options]
         selected = marks.index("current") if "current" in marks else -1
-        choose(chat.window, choices, self.placeholder, selected=selected, annotations=marks)
+        choose(chat.window, choices, self.placeholder(chat), selected=selected, annotations=marks)
+
+    def placeholder(self, chat: ChatView) -> str:
+        """What is asked."""
+        raise NotImplementedError
 
     def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
         """The id of the current one, and all of them."""
@@ -66,7 +67,9 @@ class _SwitchCommand(_ChatCommand):
 class QwenCompanionChatModelCommand(_SwitchCommand):
     """Switch the model."""
 
-    placeholder = BECOMES_DEFAULT
+    def placeholder(self, chat: ChatView) -> str:
+        """The daemon's agent keeps the model for all that comes; another agent does so for the session."""
+        return f"The model of {chat.agent}" if chat.agent_key else BECOMES_DEFAULT
 
     def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
         """The models."""
@@ -81,7 +84,9 @@ class QwenCompanionChatModelCommand(_SwitchCommand):
 class QwenCompanionChatModeCommand(_SwitchCommand):
     """Switch the approval mode."""
 
-    placeholder = "What Qwen Code may do without asking"
+    def placeholder(self, chat: ChatView) -> str:
+        """The agent says what each mode allows."""
+        return f"What {chat.agent} may do without asking"
 
     def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
         """The modes."""
@@ -96,7 +101,9 @@ class QwenCompanionChatModeCommand(_SwitchCommand):
 class QwenCompanionChatEffortCommand(_SwitchCommand):
     """Switch how long the model thinks."""
 
-    placeholder = "How long the model thinks in this conversation"
+    def placeholder(self, chat: ChatView) -> str:
+        """It holds for the session."""
+        return "How long the model thinks in this conversation"
 
     def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
         """The efforts."""
@@ -213,7 +220,7 @@ def _add_paths(adapter: Adapter, chat: ChatView, paths: Sequence[str]) -> None:
     if refused:
         say(chat.window, next(iter(refused.values())))
     elif outside:
-        say(chat.window, f"{outside[0]} is not in the folder of the chat, so Qwen Code could not read it.")
+        say(chat.window, f"{outside[0]} is not in the folder of the chat, so {chat.agent} could not read it.")
 
 
 def _relative(chat: ChatView, path: str) -> str | None:

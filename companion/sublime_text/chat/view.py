@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import sublime
 
 from ...chat.prompt import Draft, Excerpt
+from ...conversation.snapshot import DAEMON_AGENT
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING
 from . import html
 from .asks import Attention
@@ -20,7 +21,6 @@ from .text import ChatText, Undo
 if TYPE_CHECKING:
     from ...chat.transcript.render import Code, Render
 
-TITLE = "Qwen Code"
 TITLE_LENGTH = 60
 """Characters of a session's title that the tab shows."""
 ASKS_MARK = "? "
@@ -85,7 +85,7 @@ class ChatView:
         view.set_scratch(True)
         view.assign_syntax(SYNTAX if sublime.syntax_from_path(SYNTAX) else FALLBACK_SYNTAX)
         if not view.name():
-            view.set_name(TITLE)
+            view.set_name(DAEMON_AGENT)
         self.text = ChatText(view, damaged)
         self.attention = Attention(self.text)
         self.marks = ChatMarks(view, act)
@@ -246,7 +246,7 @@ class ChatView:
     @property
     def agent(self) -> str:
         """What the agent is called."""
-        return (self.render.locality.agent if self.render else self.agent_key) or TITLE
+        return (self.render.locality.agent if self.render else self.agent_key) or DAEMON_AGENT
 
     def take_ended(self) -> str:
         """A sentence about the long turn that has just ended while the person looked elsewhere; empty if none has."""
