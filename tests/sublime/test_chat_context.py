@@ -11,6 +11,7 @@ from unittest.mock import patch
 import sublime
 
 from .chat_case import ChatCase, Steps, loaded
+from .companion_case import text_of
 
 
 class TestContext(ChatCase):
@@ -26,7 +27,8 @@ class TestContext(ChatCase):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, "utf-8")
         view = self.window.open_file(str(path))
-        yield lambda: not view.is_loading()
+        # A file that is open already is read again a moment later.
+        yield lambda: not view.is_loading() and text_of(view) == text
         self.window.focus_view(view)
         yield lambda: self.adapter.focus.last_code(self.window) == view
         self.window.focus_view(self.view)
