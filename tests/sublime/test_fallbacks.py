@@ -5,6 +5,7 @@ Each is tried with the answer yes, with the answer no, and while nobody knows.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from unittest.mock import patch
 
@@ -306,6 +307,20 @@ class TestInline(ChangesCase):
         self.assertEqual(sorted(self.shown), ["line 3 is here", GONE_WITH_LINK])
         self.assertGreater(self.toggled, 1)
         self.assertTrue(self.proposal.settings().get("qwen_companion.inline"))
+
+    def test_the_phantoms_are_as_wide_as_the_view_whatever_they_show(self) -> Steps:
+        """The editor's issue 3261: a phantom may be as wide as its content only."""
+        self.know(inline_diff_shown=False)
+        yield from self.open_inline()
+        yield lambda: len(self.shown) == 2
+        diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
+        lines = loaded("sublime_text.diff.inline").gone_lines(self.proposal, diff._marks, diff.review.original, None)
+        width, em = self.proposal.viewport_extent()[0], self.proposal.em_width()
+        gone = [(start, end) for start, end in diff._marks.original.lines if start < end]
+        for (_, content), (start, end) in zip(lines, gone, strict=True):
+            longest = max(map(len, diff.review.original[start:end].splitlines()))
+            [pad] = [int(found) for found in re.findall(r"padding-right: (\d+)px", content)]
+            self.assertAlmostEqual(pad + longest * em, width, delta=3 * em)
 
     def test_the_editor_is_not_asked_where_its_own_is_known_to_show_nothing(self) -> Steps:
         self.know(inline_diff_shown=False)
