@@ -187,18 +187,18 @@ class App:
             await _not_found()(scope, receive, send)
         elif scope["method"] == "GET" and session:
             await self._stream(session, scope, receive, send)
-        elif scope["method"] == "POST" and calls.is_plain(headers):
+        elif scope["method"] == "POST" and session and calls.is_plain(headers, MAX_BODY):
             await self._post(family.name, session, scope, receive, send)
         else:
             await self._request(family.name, session, scope, receive, send)
 
-    async def _post(self, family: str, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _post(self, family: str, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request: here if it is about the tools of a session, otherwise in the SDK."""
         try:
             body, receive = await calls.read(receive, MAX_BODY)
         except ClientDisconnect:  # the SDK would take it for an error of ours
             return
-        if session is None or body is None or (call := calls.call_in(body)) is None:
+        if body is None or (call := calls.call_in(body)) is None:
             await self._request(family, session, scope, receive, send)
         elif not call.name:
             await calls.answer(

@@ -74,6 +74,7 @@ class Door:
         self.port = 0
         self._to = port
         self._token = token
+        self._serving: set[asyncio.Task[object]] = set()
         ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._main(ready)), daemon=True)
         self._thread.start()
@@ -90,8 +91,15 @@ class Door:
         ready.set()
         await self._stop.wait()
         server.close()
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
         there_reader, there = await asyncio.open_connection("127.0.0.1", self._to)
         sending = asyncio.ensure_future(self._send(reader, there))
         try:
@@ -103,6 +111,7 @@ class Door:
             await asyncio.gather(sending, return_exceptions=True)
             for one in (there, writer):
                 one.close()
+            await asyncio.gather(there.wait_closed(), writer.wait_closed(), return_exceptions=True)
 
     async def _send(self, reader: asyncio.StreamReader, there: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
