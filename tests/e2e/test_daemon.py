@@ -285,9 +285,12 @@ def test_two_clients_share_a_session(served: Served):
                     [tool] = [item for item in turn.items if isinstance(item, Tool)]
                     [answered] = tool.permissions
                     assert answered.voter == two.session.client_id
-                # Each of them has its own clock.
+                # A page of the history lacks who has asked, why a turn has ended, and what it has cost.
                 ours, theirs = [
-                    [replace(turn, began=None, cost=Cost()) for turn in talking.conversation.turns]
+                    [
+                        replace(turn, began=None, cost=Cost(), client=None, stop_reason="")
+                        for turn in talking.conversation.turns
+                    ]
                     for talking in (one, two)
                 ]
                 assert ours == theirs
