@@ -446,4 +446,7 @@ class TestPersonsMessages(ChatCase):
         self.assertEqual(self.framed(), ["❯\u00a0You\nLook at it.\n\nPlease.", "❯\u00a0You\nThanks."])
         self.show(self.message("Look.", "user"), replaces_all=True)
         self.assertEqual(self.framed(), ["❯\u00a0You\nLook."])
+        for answer in ("It", "It is", "It is fine."):
+            self.show(self.message("Look.", "user"), self.message(answer))
+            self.assertEqual(self.framed(), ["❯\u00a0You\nLook."])
         yield 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import islice, takewhile
 from typing import Generic, Protocol, TypeVar
 
@@ -62,6 +62,14 @@ class Groups(Generic[M]):
         for number in free[len(again) :]:
             self._show(number, ())
         self._groups = stays + again
+
+    def inserted(self, points: Collection[int]) -> None:
+        """Text was inserted at these points: show the last group again if one of its marks was stretched by that."""
+        if self._groups:
+            number, size = self._groups[-1]
+            last = self.marks[-size:]
+            if any(mark.end in points for mark in last):
+                self._show(number, last)
 
     def _shown(self, marks: Sequence[M], numbers: Sequence[int] = ()) -> list[tuple[int, int]]:
         """Show marks in groups that have these numbers, and new ones."""

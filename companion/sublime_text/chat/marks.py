@@ -56,6 +56,9 @@ class ChatMarks:
             self._folds.show(render)
         self._said.update(render.said, 0 if render.replaces_all else render.kept.said)
         self._links.update(render.links, 0 if render.replaces_all else render.kept.links)
+        points = {edit.start for edit in render.edits}
+        self._said.inserted(points)
+        self._links.inserted(points)
         self._phantoms.show(render, attached)
 
     def show_context(self, context: str) -> None:
