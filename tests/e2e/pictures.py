@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,7 @@ def chat() -> None:
         here.press("enter")
         here.wait_diff()
         room.editor.wait("marks", lambda: CHANGES in room.editor.view(here.diffs[0]["id"])["regions"])
+        time.sleep(1)  # the headers fit the widths a moment after the diff has opened
         shoot(room.editor, window, "permission", CHAT_SIZE, sidebar=False)
     finally:
         room.close()
