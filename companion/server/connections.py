@@ -247,6 +247,9 @@ class HttpServer:
         """Give up the connections that wait for a request. On Windows the next instance couldn't use them."""
         if sys.platform == "win32":
             return []
+        for one in self.connections:
+            # An answer of this turn of the loop may still be here, and its connection would be closed instead.
+            one.flush()
         return [one.release() for one in self.connections if one.is_idle]
 
     async def close(self, limit: float) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from companion.companion import Companion
 from companion.server import connections
 
 from .conftest import Running, until
@@ -153,3 +155,23 @@ def test_a_connection_is_kept_for_minutes(running: Running) -> None:
     assert len(left) == 1
     assert left[0] > 60
     assert cli.tools()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="connections are not handed over on Windows")
+def test_a_connection_whose_answer_was_just_written_is_handed_over(running: Running) -> None:
+    """Issue 13 §1: closing it instead would lose the client's next request."""
+    cli, _ = running.listening()
+    cli.tools()
+
+    def release(companion: Companion) -> tuple[int, int]:
+        server = companion._windows[1]._server
+        idle = [one for one in server.connections if one.is_idle]
+        for one in idle:
+            one.transport.write(b"the answer")
+        released = server.release_idle()
+        for connection, _ in released:
+            connection.close()
+        return len(idle), len(released)
+
+    idle, released = running.do(release)
+    assert idle == released > 0
