@@ -66,7 +66,7 @@ class Companion:
     def start(self, endpoints: Sequence[Endpoint], chats: Mapping[int, Mapping[str, Any]] | None = None) -> None:
         """Serve endpoints that are already open; the first one belongs to the window in front.
 
-        `chats` is what the previous instance handed over of its chats, by window.
+        `chats` is what the previous instance handed over of its chats and their daemons, by window.
         """
         for number, endpoint in enumerate(reversed(endpoints)):
             self._serve(endpoint, check=not number)

@@ -69,7 +69,8 @@ class TestPicking(AgentCase):
         self.assertIn("own-agent --acp 'a b'", self.asked[0])
         self.assertIn("with your rights", self.asked[0])
         yield from self.told("open")
-        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(self.folder), "", {"agent": "Own"}))
+        opened = self.opened().id, self.window.id(), str(self.folder), "", "Own"
+        self.assertEqual(self.chats.of("open"), [opened])
         self.opened().view.close()
         yield lambda: not self.opened()
         self.window.run_command("qwen_companion_chat")
@@ -104,22 +105,6 @@ class TestPicking(AgentCase):
         yield lambda: self.screen.said("npm install -g @google/gemini-cli")
         self.assertEqual(sublime.get_clipboard(), "npm install -g @google/gemini-cli")
         self.assertIsNone(self.opened())
-
-    def test_a_chat_is_begun_with_another_agent(self) -> Steps:
-        yield from self.panel()
-        self.screen.pick("Own")
-        yield self.opened
-        self.set_setting("agents", OWN | {"Other": {"command": ["other"]}})
-        self.chats.answers["programs"] = ["Own", "Other"]
-        yield from self.panel("qwen_companion_chat_with")
-        self.assertEqual([item.annotation for item in self.items][:2], ["current", ""])
-        self.screen.pick("Other")
-        yield lambda: len(self.chats.of("open")) == 2
-        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(self.folder), {"agent": "Other"}))
-        self.assertEqual(self.opened().agent_key, "Other")
-        yield from self.panel("qwen_companion_chat_with")
-        self.screen.pick("Other")
-        yield from self.told("begin")
 
     def test_a_project_can_not_set_what_is_run(self) -> Steps:
         self.window.set_project_data(

@@ -26,7 +26,7 @@ class TestSwitching(ChatCase):
         self.assertIn("default", panel["placeholder"])
         panel["picked"](0)
         yield from self.told("switch_model")
-        self.assertEqual(self.chats.of("switch_model"), [(self.window.id(), "a")])
+        self.assertEqual(self.chats.of("switch_model"), [(self.chat.id, "a")])
 
     def test_the_modes(self) -> Steps:
         choice = self.view_values.Choice
@@ -34,7 +34,7 @@ class TestSwitching(ChatCase):
         self.window.run_command("qwen_companion_chat_mode")
         self.screen.pick("YOLO")
         yield from self.told("switch_mode")
-        self.assertEqual(self.chats.of("switch_mode"), [(self.window.id(), "yolo")])
+        self.assertEqual(self.chats.of("switch_mode"), [(self.chat.id, "yolo")])
 
 
 class TestDaemonPage(ChatCase):
@@ -132,7 +132,7 @@ class TestFolder(ChatCase):
         self.assertEqual(self.screen.selected[-1], 0)
         self.screen.pick("other project")
         yield lambda: len(self.chats.of("open")) > before
-        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(other)))
+        self.assertEqual(self.chats.of("open")[-1], (self.chat.id, self.window.id(), str(other), "", ""))
         self.assertEqual(self.chat.folder, str(other))
         self.show(self.message("Hello"))
         self.assertIn("other project", self.screen.phantoms(self.view, self.BAR)[0])

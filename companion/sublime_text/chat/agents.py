@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, cast
 
 import sublime
@@ -70,11 +70,16 @@ class Consent:
 
 
 def offer(
-    adapter: Adapter, window: sublime.Window, is_there: list[str], picked: Callable[[str], object], current: str = ""
+    adapter: Adapter,
+    window: sublime.Window,
+    is_there: list[str],
+    picked: Callable[[str], object],
+    here: Collection[str] = (),
 ) -> None:
     """Ask which agent a chat is to be with. `picked` gets its name, which is empty for the daemon.
 
-    `is_there` are the names of those whose program was found. The others tell how they are installed.
+    `is_there` are the names of those whose program was found. The others tell how they are installed. `here` are those
+    that the window has a chat with.
     """
     agents = adapter.settings.daemon().agents
     there = [agent for agent in agents if agent.name in is_there]
@@ -95,7 +100,7 @@ def offer(
     choices.append((DAEMON, DAEMON_DETAILS, daemon))
     names = [*(agent.name for agent in there), ""]
     choices += [(agent.name, _how(agent), lambda agent=agent: _install(window, agent)) for agent in missing]
-    marks = ["current" if name == current else "" for name in names] + ["not found"] * len(missing)
+    marks = ["open" if name in here else "" for name in names] + ["not found"] * len(missing)
     choose(window, choices, "The agent to chat with", annotations=marks)
 
 

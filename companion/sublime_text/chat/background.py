@@ -29,9 +29,9 @@ class QwenCompanionChatTasksCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""
-        window = chat.window.id()
+        number = chat.id
         adapter.ask_later(
-            chat.window, lambda companion: companion.chats.tasks(window), lambda found: _list(adapter, chat, found)
+            chat.window, lambda companion: companion.chats.tasks(number), lambda found: _list(adapter, chat, found)
         )
 
 
@@ -50,12 +50,12 @@ def _ask(adapter: Adapter, chat: ChatView, task: Task) -> None:
     if not task.is_running:
         _follow(adapter, chat, task)
         return
-    window = chat.window.id()
+    number = chat.id
 
     def stop() -> None:
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.stop_task(window, task),
+            lambda companion: companion.chats.stop_task(number, task),
             lambda told: say(chat.window, told),
         )
 
@@ -71,13 +71,13 @@ def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
     page = Page(chat.window, TASK_SETTING, f"Qwen Companion: {task.title}")
     page.view.settings().set(TASK_SETTING, task.id)
     page.show("Asking the daemon …\n")
-    window = chat.window.id()
+    number = chat.id
 
     def look() -> None:
         if page.view.is_valid() and page.view.settings().get(TASK_SETTING) == task.id:
             adapter.ask_later(
                 chat.window,
-                lambda companion: companion.chats.task(window, task.id),
+                lambda companion: companion.chats.task(number, task.id),
                 show,
                 lambda why: page.show(f"{why}\n"),
             )

@@ -19,8 +19,9 @@ from ..panels import PanelItem, choose, say
 from ..targets import given_paths, missing, tab
 from ..windows import is_code
 from .clipboard import named_picture, take_picture
-from .commands import _ChatCommand, have_chat
+from .commands import _ChatCommand
 from .context import excerpt
+from .opening import have_chat
 
 if TYPE_CHECKING:
     from ...conversation.snapshot import Choice
@@ -77,8 +78,8 @@ class QwenCompanionChatModelCommand(_SwitchCommand):
 
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
-        window = chat.window.id()
-        adapter.thread.post(lambda companion: companion.chats.switch_model(window, identifier))
+        number = chat.id
+        adapter.thread.post(lambda companion: companion.chats.switch_model(number, identifier))
 
 
 class QwenCompanionChatModeCommand(_SwitchCommand):
@@ -94,8 +95,8 @@ class QwenCompanionChatModeCommand(_SwitchCommand):
 
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
-        window = chat.window.id()
-        adapter.thread.post(lambda companion: companion.chats.switch_mode(window, identifier))
+        number = chat.id
+        adapter.thread.post(lambda companion: companion.chats.switch_mode(number, identifier))
 
 
 class QwenCompanionChatEffortCommand(_SwitchCommand):
@@ -111,8 +112,8 @@ class QwenCompanionChatEffortCommand(_SwitchCommand):
 
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
-        window = chat.window.id()
-        adapter.thread.post(lambda companion: companion.chats.switch_effort(window, identifier))
+        number = chat.id
+        adapter.thread.post(lambda companion: companion.chats.switch_effort(number, identifier))
 
 
 class QwenCompanionDaemonCommand(_ChatCommand):
@@ -122,11 +123,11 @@ class QwenCompanionDaemonCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """The page opens at once and is filled when the daemon answers."""
-        page, window = Page(chat.window, DAEMON_SETTING, "Qwen Companion: Where the Chat Runs"), chat.window.id()
+        page, number = Page(chat.window, DAEMON_SETTING, "Qwen Companion: Where the Chat Runs"), chat.id
         page.show("Asking the daemon …\n")
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.locality(window),
+            lambda companion: companion.chats.locality(number),
             page.show,
             lambda why: page.show(f"{why}\n"),
         )
@@ -205,7 +206,7 @@ def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
     else:
         chat.excerpts.append(Excerpt(uri, name, view.substr(sublime.Region(0, view.size()))))
     chat.attached_changed()
-    adapter.chats.open(chat.window, chat.folder)
+    adapter.chats.go_to(chat)
 
 
 def _add_paths(adapter: Adapter, chat: ChatView, paths: Sequence[str]) -> None:
@@ -215,7 +216,7 @@ def _add_paths(adapter: Adapter, chat: ChatView, paths: Sequence[str]) -> None:
     for _, relative in named:
         if relative:
             _mention(chat, relative)
-    adapter.chats.open(chat.window, chat.folder)
+    adapter.chats.go_to(chat)
     outside = [PurePath(path).name for path, relative in named if not relative]
     if refused:
         say(chat.window, next(iter(refused.values())))
@@ -271,7 +272,7 @@ class QwenCompanionChatPictureCommand(sublime_plugin.WindowCommand):
             elif chosen:
                 chat.pictures += chosen
                 chat.attached_changed()
-                adapter.chats.open(chat.window, chat.folder)
+                adapter.chats.go_to(chat)
 
         if path:
             picked(os.path.expanduser(path))

@@ -14,7 +14,7 @@ from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING
 from . import html
 from .asks import Attention
 from .marks import ChatMarks
-from .prompt import ATTACHED_SETTING, RECALL_SETTING, Recall, attached
+from .prompt import ATTACHED_SETTING, RECALL_SETTING, SESSION_SETTING, Recall, attached
 from .scroll import Scroll, ScrollWatch
 from .text import ChatText, Undo
 
@@ -31,8 +31,8 @@ LONG_TURN = 20.0
 """Seconds of a turn whose end is told to a person who looks elsewhere."""
 SYNTAX = "Packages/QwenCompanion/QwenCompanion Chat.sublime-syntax"
 FALLBACK_SYNTAX = "scope:text.html.markdown"
-SESSION_SETTING = "qwen_companion.chat_session"
-"""On a chat's view: the id of its session, to be resumed. Sublime keeps it over restarts."""
+USED_SETTING = "qwen_companion.chat_used_at"
+"""On a chat's view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
 STATUS = "zz_qwen_companion_chat"
 _SETTINGS = {
     "word_wrap": True,
@@ -59,13 +59,15 @@ _SETTINGS = {
 
 
 class ChatView:
-    """The view of a window's chat. `act` is called with the href of a click, `damaged` if the transcript was edited."""
+    """The view of a chat. `act` is called with the href of a click, `damaged` if the transcript was edited."""
 
     def __init__(
         self, view: sublime.View, window: sublime.Window, act: Callable[[str], None], damaged: Callable[[], object]
     ) -> None:
         """`view` is a new one, or one from an earlier run."""
         self.view = view
+        self.id = view.id()
+        """Names the chat as long as the editor runs, over reloads, too."""
         self.window = window
         self.render: Render | None = None
         self.folds_before_click = 0
