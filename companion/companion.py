@@ -42,7 +42,7 @@ LINGER = 600.0
 
 
 def start_task(work: Coroutine[Any, Any, object], *, at_once: bool = False) -> asyncio.Task[object]:
-    """Run it on the running loop; with `at_once` as far as possible before this returns, otherwise from the loop's next turn on.
+    """Run it on the running loop, from the loop's next turn on; with `at_once` as far as possible before this returns.
 
     Before Python 3.14, where only the tests run, `at_once` is ignored.
     """
