@@ -14,6 +14,7 @@ from typing import Any, cast
 import httpx2
 import pytest
 
+from companion.companion import start_task
 from companion.protocol import DiffOutcomeParams, DiffRejected
 from companion.server import sessions, window
 from companion.server.port import Selection
@@ -295,7 +296,7 @@ class TestDelivery:
         tasks: list[asyncio.Task[Any]] = []
 
         def background(work: Coroutine[Any, Any, object], *, at_once: bool = False) -> None:
-            tasks.append(asyncio.get_running_loop().create_task(work, eager_start=at_once))
+            tasks.append(start_task(work, at_once=at_once))
 
         session = sessions.Session("id", 1, "Qwen Code", background)
         session.initialized(cast("Any", object()))
