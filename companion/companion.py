@@ -232,7 +232,7 @@ class Companion:
         server = self._windows.get(window)
         clis = tuple(session.cli for session in server.sessions if session.stream) if server else ()
         diffs = sum(review.owner.window == window for review in self.reviews)
-        return WindowStatus(clis, diffs, self.chats.questions(window))
+        return WindowStatus(clis, diffs, self.chats.questions(window), self.chats.asking(window))
 
     def terminal_environment(self, window: int, *, own: bool) -> tuple[tuple[str, ...], dict[str, str]] | None:
         """A window's folders and the variables for a terminal; `own` if we open the terminal ourselves."""

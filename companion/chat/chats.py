@@ -119,6 +119,11 @@ class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats, Sig
         """How many permissions wait in a window's chats without a diff that shows them."""
         return sum(chat.questions for chat in self._chats.values() if chat.window == window)
 
+    def asking(self, window: int) -> tuple[str, ...]:
+        """The names of the agents that ask these, in alphabetical order."""
+        asking = (chat for chat in self._chats.values() if chat.window == window and chat.questions)
+        return tuple(sorted({chat.agent for chat in asking}))
+
     def cancel(self, number: int) -> None:
         """End the turn that runs."""
 

@@ -82,6 +82,7 @@ class Adapter:
             lambda call: self.thread.post(lambda companion: call(companion.chats)),
             lambda agent: self.consent.allows(agent) if agent else self.settings.value("daemon.enabled"),
             self._chat_context,
+            self.consent.letter,
         )
         self.chats.notify = lambda text: notify(text) if self.settings.value("chat_notifications") else None
         self.chats.is_starting = lambda: self.is_starting
@@ -141,7 +142,7 @@ class Adapter:
 
     def report(self, window: sublime.Window, show: Show) -> None:
         """Make a status report. `show` gets the facts so far, and whether they are complete."""
-        facts = editor_facts(window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT))
+        facts = editor_facts(window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT), self.chats.shown)
         StatusReport(facts, show, lambda: self.is_starting).begin(self.thread.post, self._bridge.post)
 
     def show_report(self, window: sublime.Window) -> None:

@@ -31,6 +31,11 @@ class Consent:
         """The agent of a name, as the settings have it now."""
         return next((agent for agent in self._agents() if agent.name == name), None)
 
+    def letter(self, name: str) -> str:
+        """What stands for an agent where there is little room; for the daemon's agent if none is named."""
+        agent = self.find(name or DAEMON_AGENT)
+        return agent.icon if agent else (name or DAEMON_AGENT)[:1].upper()
+
     def allows(self, name: str) -> bool:
         """Whether the person has said yes to an agent with its command of now."""
         agent = self.find(name)

@@ -68,13 +68,15 @@ def _ask(adapter: Adapter, chat: ChatView, task: Task) -> None:
 
 def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
     """Show a task in a tab, and keep that up to date as long as the task runs and the tab shows it."""
-    page = Page(chat.window, TASK_SETTING, f"Qwen Companion: {task.title}")
-    page.view.settings().set(TASK_SETTING, task.id)
-    page.show("Asking the daemon …\n")
     number = chat.id
+    page = Page(chat.window, TASK_SETTING, f"Qwen Companion: {task.title}")
+    # The ids of tasks are those of the chat.
+    shown = f"{number}:{task.id}"
+    page.view.settings().set(TASK_SETTING, shown)
+    page.show("Asking the daemon …\n")
 
     def look() -> None:
-        if page.view.is_valid() and page.view.settings().get(TASK_SETTING) == task.id:
+        if page.view.is_valid() and page.view.settings().get(TASK_SETTING) == shown:
             adapter.ask_later(
                 chat.window,
                 lambda companion: companion.chats.task(number, task.id),
@@ -84,7 +86,7 @@ def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
 
     def show(told: tuple[str, bool]) -> None:
         text, is_running = told
-        if page.view.settings().get(TASK_SETTING) == task.id:
+        if page.view.settings().get(TASK_SETTING) == shown:
             page.show(text)
         if is_running:
             sublime.set_timeout(look, STEP)

@@ -13,6 +13,7 @@ import sublime
 from ...chat.mentions import mentions
 from ...chat.prompt import Draft, Excerpt
 from ...chat.slash import Instead, translated
+from ...status.facts import ShownChat
 from ..panels import NO_ANSWER, STARTING, say
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from .clicks import Clicks, Tell
@@ -28,6 +29,7 @@ PATIENCE = 5000
 SETTLED = 300
 """Milliseconds after a change of a selection until the bar names it."""
 
+NOT_LOOKED_AT = "connects when its tab is shown"
 STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
 
 
@@ -43,13 +45,15 @@ class ChatViews:
         tell: Tell,
         may_begin: Callable[[str], bool],
         context: Callable[[sublime.Window], Excerpt | None],
+        letter: Callable[[str], str],
     ) -> None:
         """`may_begin`: whether the person has allowed the chat with an agent, or with the daemon if none is named.
 
-        `context` gives what goes with a prompt of a window by itself.
+        `context` gives what goes with a prompt of a window by itself, `letter` what stands for an agent.
         """
         self.clicks = Clicks(focus, tell)
         self._context = context
+        self._letter = letter
         self._tell = tell
         self._may_begin = may_begin
         self._chats: dict[int, ChatView] = {}
@@ -99,6 +103,14 @@ class ChatViews:
         if active and (chat := self.find(active)):
             return chat
         return max(self.within(window), key=lambda chat: _used_at(chat.view), default=None)
+
+    def shown(self, window: sublime.Window) -> tuple[ShownChat, ...]:
+        """The chats of a window for the status report, with those that nobody has looked at since a restart."""
+        return tuple(
+            chat.facts if (chat := self.find(view)) else ShownChat(view.name(), NOT_LOOKED_AT, _folder_of(view))
+            for view in window.views()
+            if is_chat(view)
+        )
 
     def find(self, view: sublime.View) -> ChatView | None:
         """The chat that is in a view."""
@@ -274,7 +286,8 @@ class ChatViews:
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
-        chat = ChatView(view, window, lambda href: self.clicks.clicked(chat, href), lambda: self.redraw(chat))
+        letter = self._letter(_agent_of(view))
+        chat = ChatView(view, window, letter, lambda href: self.clicks.clicked(chat, href), lambda: self.redraw(chat))
         self._chats[chat.id] = chat
         for draft in drafts:
             chat.take_back(draft)
@@ -310,6 +323,10 @@ class ChatViews:
 
 def _agent_of(view: sublime.View) -> str:
     return str(view.settings().get(CHAT_AGENT_SETTING) or "")
+
+
+def _folder_of(view: sublime.View) -> str:
+    return str(view.settings().get(CHAT_FOLDER_SETTING) or "")
 
 
 def _used_at(view: sublime.View) -> int:

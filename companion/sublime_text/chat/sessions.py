@@ -58,7 +58,7 @@ def _list(adapter: Adapter, chat: ChatView, page: SessionPage, *, is_first: bool
         ]
     head = len(choices)
     choices += [
-        (_title(one), _details(one, chat.session), partial(_ask_what, adapter, chat, one)) for one in page.sessions
+        (_title(one), _details(adapter, chat, one), partial(_ask_what, adapter, chat, one)) for one in page.sessions
     ]
     annotations = [*[""] * head, *map(_when, page.sessions)]
     if page.cursor:
@@ -140,6 +140,10 @@ class _Actions:
         )
 
     def _open(self) -> None:
+        other = _chat_with(self._adapter, self._chat, self._session)
+        if other:
+            self._adapter.chats.go_to(other)
+            return
         self._adapter.thread.post(lambda companion: companion.chats.resume(self._number, self._session.id))
 
     def _reopen(self) -> None:
@@ -190,6 +194,12 @@ class _Actions:
         view.sel().add(0)
 
 
+def _chat_with(adapter: Adapter, chat: ChatView, session: SessionInfo) -> ChatView | None:
+    """Another chat of the window that shows a session already: two tabs with one would get in each other's way."""
+    others = (each for each in adapter.chats.within(chat.window) if each is not chat)
+    return next((each for each in others if (each.agent_key, each.session) == (chat.agent_key, session.id)), None)
+
+
 def _title(session: SessionInfo) -> str:
     return session.title or "Untitled"
 
@@ -203,9 +213,10 @@ def _when(session: SessionInfo) -> str:
     return " · ".join(filter(None, (pinned, latest.strftime("%Y-%m-%d %H:%M"))))
 
 
-def _details(session: SessionInfo, current: str) -> str:
+def _details(adapter: Adapter, chat: ChatView, session: SessionInfo) -> str:
     facts = {
-        "shown here": session.id == current,
+        "shown here": session.id == chat.session,
+        "in another tab": _chat_with(adapter, chat, session) is not None,
         "waits for your permission": session.is_waiting_for_permission,
         "waits for your answer": session.is_waiting_for_user_question,
         "works": session.has_active_prompt,
