@@ -106,6 +106,14 @@ class TestPicking(AgentCase):
         self.assertEqual(sublime.get_clipboard(), "npm install -g @google/gemini-cli")
         self.assertIsNone(self.opened())
 
+    def test_a_file_can_be_added_once_an_agent_was_picked(self) -> Steps:
+        command = loaded("sublime_text.chat.pickers").QwenCompanionChatAddCommand(self.window)
+        self.assertFalse(command.is_visible())
+        yield from self.panel()
+        self.screen.pick("Own")
+        yield self.opened
+        self.assertTrue(command.is_visible())
+
     def test_a_project_can_not_set_what_is_run(self) -> Steps:
         self.window.set_project_data(
             {"folders": [{"path": str(self.folder)}], "settings": {"QwenCompanion": {"agents": OWN}}}
