@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..conversation import events
-from ..conversation.conversation import Choices
 from ..conversation.sessions import Session
+from ..conversation.snapshot import Choices
 from . import wire
 from .asking import Asking
 
@@ -42,25 +42,18 @@ class Choosing(Asking):
         await self.set_option(session, option.id, effort)
 
     async def set_option(self, session: Session, option: str, value: str | bool) -> None:
-        """Set one of the session's options."""
-        params = {"sessionId": session.id, "configId": option, "value": value}
+        """Set one of the session's options, to the id of a value or to true or false."""
+        params: dict[str, object] = {"sessionId": session.id, "configId": option, "value": value}
+        if isinstance(value, bool):
+            params["type"] = "boolean"
         answer = wire.read(wire.OptionsUpdate, await self._call("session/set_config_option", params))
         if answer and answer.options:
             self._settings.update(answer.options)
         self._choices_changed()
-
-    @property
-    def options(self) -> tuple[wire.Option, ...]:
-        """The session's options, as they are now."""
-        return self._settings.options
 
     async def choices(self, session: Session) -> Choices:
         """The models and the modes that the session can switch to."""
         return self._settings.choices
 
     def _choices_changed(self) -> None:
-        self._publish(
-            events.SessionSnapshot(
-                current_model_id=self._settings.model or None, current_approval_mode=self._settings.mode or None
-            )
-        )
+        self._publish(events.ChoicesChanged(self._settings.choices))

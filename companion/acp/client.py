@@ -43,7 +43,11 @@ START_LIMIT = 60.0
 CANCEL_LIMIT = 20.0
 """Seconds that a turn has to end after a cancel."""
 CLIENT = {"name": "QwenCompanion", "title": "QwenCompanion for Sublime Text", "version": "1"}
-CAPABILITIES = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}
+CAPABILITIES: Mapping[str, Any] = {
+    "fs": {"readTextFile": True, "writeTextFile": True},
+    "terminal": True,
+    "session": {"configOptions": {"boolean": {}}},
+}
 TOLD = (
     "(From the editor: the user has edited your change of {path} before allowing it. The file now holds the user's "
     "version, not yours. Read it again before you change or describe it.)"

@@ -13,10 +13,10 @@ from typing import Any
 from ..acp.client import AgentClient
 from ..acp.environment import LoginEnvironment
 from ..agents import AgentCommand
-from ..conversation.conversation import Choices, Conversation
+from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.sessions import Session
-from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status, Task, Turn
+from ..conversation.snapshot import Choices, ConnectionStatus, Locality, Snapshot, Status, Task, Turn
 from ..daemon.process import launch
 from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews

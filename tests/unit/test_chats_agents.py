@@ -269,6 +269,25 @@ def test_a_chat_that_changes_its_agent_begins_a_new_conversation(project: Path, 
     run(test())
 
 
+def test_an_option_of_the_agent_is_set_from_the_chat(project: Path, tmp_path: Path):
+    script = """
+def options(value):
+    return [{"id": "fast", "name": "Fast", "type": "boolean", "currentValue": value}]
+def session_new(params):
+    return {"sessionId": "s", "configOptions": options(False)}
+def session_set_config_option(params):
+    return {"configOptions": options(params["value"])}
+"""
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            await until(lambda: room.render.status.options)
+            room.chats.set_option(1, "fast", True)
+            await until(lambda: room.render.status.options[0].value is True)
+
+    run(test())
+
+
 def test_what_an_agent_can_not_do_is_said(project: Path, agent: AgentCommand):
     async def test():
         async with chatting(project, agent) as room:
