@@ -8,7 +8,7 @@ from typing import Any
 from ..agents import AgentCommand
 from ..conversation.events import Event
 from . import wire
-from .errors import METHOD_NOT_FOUND, AnswerError
+from .errors import AUTHENTICATION_NEEDED, METHOD_NOT_FOUND, AnswerError, SignInError
 from .lacking import Lacking
 from .peer import Peer
 
@@ -52,6 +52,20 @@ class Asking(Lacking):
         except AnswerError as error:
             if error.code == METHOD_NOT_FOUND:
                 raise self._missing(f"do that ({method})") from None
+            raise
+
+    async def _asked(self, method: str, params: Mapping[str, Any], limit: float | None) -> Mapping[str, Any]:
+        """The answer to a request that only somebody who has signed in may make.
+
+        Raises:
+            SignInError: the person hasn't.
+            AgentError: see Peer.
+        """
+        try:
+            return await self._peer.call(method, params, limit)
+        except AnswerError as error:
+            if error.code == AUTHENTICATION_NEEDED:
+                raise SignInError(self.name, [each.name or each.id for each in self.agent.auth_methods]) from None
             raise
 
     def _publish(self, event: Event) -> None:

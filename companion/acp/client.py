@@ -33,6 +33,7 @@ from .port import AgentFiles
 from .process import AgentProcess, start
 from .prompts import Block, Prompts
 from .questions import Questions
+from .signing import Way, ways
 from .stream import Stream
 from .terminals import Terminals
 
@@ -47,6 +48,7 @@ CAPABILITIES: Mapping[str, Any] = {
     "fs": {"readTextFile": True, "writeTextFile": True},
     "terminal": True,
     "session": {"configOptions": {"boolean": {}}},
+    "auth": {"terminal": True},
 }
 TOLD = (
     "(From the editor: the user has edited your change of {path} before allowing it. The file now holds the user's "
@@ -130,8 +132,13 @@ class AgentClient(Choosing, Opening):
         self._peer.agent = self._process.agent = self.name
         return self.folder
 
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The ways to sign in."""
+        return ways(self.command, self.agent.auth_methods)
+
     async def authenticate(self, method: str) -> None:
-        """Sign in by one of the agent's methods.
+        """Sign in by one of the agent's own methods, which may open a browser and wait for the person.
 
         Raises:
             AgentError: it refuses.
@@ -305,7 +312,7 @@ class AgentClient(Choosing, Opening):
 
     async def _ask(self, blocks: Sequence[Block]) -> str:
         params = {"sessionId": self._session, "prompt": list(blocks)}
-        answer = wire.read(wire.Ended, await self._peer.call("session/prompt", params, None))
+        answer = wire.read(wire.Ended, await self._asked("session/prompt", params, None))
         return answer.stop_reason if answer else ""
 
     async def _turn_over(self) -> None:

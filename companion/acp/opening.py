@@ -11,7 +11,7 @@ from ..conversation.failures import SessionGoneError
 from ..conversation.sessions import Session, SessionInfo, SessionPage
 from . import wire
 from .asking import Asking
-from .errors import AUTHENTICATION_NEEDED, AgentError, AnswerError, SignInError
+from .errors import AgentError, AnswerError
 from .news import News
 from .stream import OURS, Stream
 
@@ -97,13 +97,6 @@ class Opening(Asking):
                 await self._peer.call("session/close", {"sessionId": session.id}, LEAVE_LIMIT)
 
     async def _opened(self, method: str, params: Mapping[str, Any]) -> wire.Opened:
-        try:
-            answer = await self._peer.call(method, params, SESSION_LIMIT)
-        except AnswerError as error:
-            if error.code == AUTHENTICATION_NEEDED:
-                methods = [each.name or each.id for each in self.agent.auth_methods]
-                raise SignInError(self.name, methods) from None
-            raise
-        opened = wire.read(wire.Opened, answer) or wire.Opened()
+        opened = wire.read(wire.Opened, await self._asked(method, params, SESSION_LIMIT)) or wire.Opened()
         self._settings = wire.Settings.of(opened)
         return opened

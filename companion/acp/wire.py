@@ -42,6 +42,12 @@ def _several(model: type[M]) -> Callable[[object], tuple[M, ...]]:
     return several
 
 
+def texts(value: object) -> tuple[str, ...]:
+    """The texts of a list."""
+    items = cast("list[object]", value) if isinstance(value, list | tuple) else []
+    return tuple(item for item in items if isinstance(item, str))
+
+
 def _is_there(value: object) -> bool:
     """Whether a capability is there: an object, however empty, or true."""
     return isinstance(value, dict) or value is True
@@ -83,6 +89,12 @@ class _Abilities(Wire):
     mcp_capabilities: Annotated[_Servers, BeforeValidator(lambda value: read(_Servers, value) or {})] = _Servers()
 
 
+class _Variable(Wire):
+    name: str
+    label: Text = ""
+    optional: Able = False
+
+
 class AuthMethod(Wire):
     """A way to sign in."""
 
@@ -90,9 +102,16 @@ class AuthMethod(Wire):
     name: Text = ""
     description: Text = ""
     type: Text = ""
-    """terminal for a login in a terminal, env_var for a variable; empty for the agent's own."""
-    args: tuple[str, ...] = ()
+    """terminal for a login in a terminal, env_var for variables; empty for the agent's own."""
+    args: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
     """What the agent's command gets in addition, for a login in a terminal."""
+    env: Object = Field(default_factory=dict)
+    """Variables that it gets then."""
+    vars: Annotated[tuple[_Variable, ...], BeforeValidator(_several(_Variable))] = ()
+    """The variables that the person has to set."""
+    link: Text = ""
+    """A page that gives what the variables need."""
+    meta: Object = Field(default_factory=dict, alias="_meta")
 
 
 class Agent(Wire):

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable
 
 from ..acp.client import AgentClient
+from ..acp.errors import SignInError
 from ..agents import AgentCommand
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError
@@ -73,6 +74,9 @@ class Connection:
         self._known: set[str] = set()
         """The addresses at which a daemon has answered."""
         self._broken = ""
+        self._unsigned: AgentClient | None = None
+        """An agent that wants the person to sign in, which it can do if it is asked."""
+        self._is_signed_in = False
         self._again = asyncio.Event()
 
     @property
@@ -104,6 +108,24 @@ class Connection:
     def has_client(self) -> bool:
         """Whether a daemon was reached. Its events may not be read at the moment."""
         return self._attachment is not None and self._attachment.client is not None
+
+    @property
+    def agent_client(self) -> AgentClient:
+        """The agent, which the person may not have signed in to.
+
+        Raises:
+            NotConnectedError: there is none.
+        """
+        client = self._unsigned or (self._attachment.client if self._attachment else None)
+        if not isinstance(client, AgentClient):
+            raise NotConnectedError
+        return client
+
+    def signed_in(self) -> None:
+        """The person has signed in to the agent that has waited for that: go on with it."""
+        if self._unsigned:
+            self._is_signed_in = True
+            self._again.set()
 
     def again(self) -> None:
         """Start over now: settings, private daemon, connection."""
@@ -147,6 +169,7 @@ class Connection:
                     conversation.set_connection(ConnectionStatus("ended", str(end)))
                     wait = None
                 except ChatError as error:
+                    self._keep_unsigned(error, attachment)
                     wait = _after(error, attachment, conversation, backoff)
                 except Exception as error:
                     logger.exception("The chat could not be read")
@@ -156,12 +179,16 @@ class Connection:
                     _tell(broken, wait, conversation)
                     attachment = await self._forget(attachment)
                 if await self._is_wanted_within(wait):
+                    if not self._is_signed_in:
+                        await self._close_unsigned()
+                    self._is_signed_in = False
                     attachment = await self._drop(attachment)
                     backoff.reset()
                     has_broken = False
                 elif wait and attachment and attachment.client:
                     conversation.set_connection(ConnectionStatus("connecting"))
         finally:
+            await self._close_unsigned()
             await self._drop(attachment, is_over=True)
 
     async def _is_wanted_within(self, seconds: float | None) -> bool:
@@ -190,6 +217,9 @@ class Connection:
                 # A session that was there before may have begun long before its oldest event.
                 attachment = Attachment(session, session.attached or not session.client_id)
                 conversation.cursor = None
+        except SignInError:
+            self._unsigned = client if isinstance(client, AgentClient) else None
+            raise
         except BaseException:
             await client.close()
             raise
@@ -221,6 +251,9 @@ class Connection:
         """The agent, and the folder as it gets it."""
         if self._make_agent is None:
             raise NotConnectedError
+        if self._unsigned:
+            client, self._unsigned = self._unsigned, None
+            return client, client.folder
         conversation.set_connection(ConnectionStatus("connecting", f"Starting {agent.name} …"))
         client = self._make_agent(agent)
         try:
@@ -274,6 +307,15 @@ class Connection:
         finally:
             await client.close()
 
+    def _keep_unsigned(self, error: ChatError, attachment: Attachment | None) -> None:
+        if isinstance(error, SignInError) and attachment and isinstance(attachment.client, AgentClient):
+            self._unsigned, attachment.client = attachment.client, None
+
+    async def _close_unsigned(self) -> None:
+        client, self._unsigned = self._unsigned, None
+        if client:
+            await client.close()
+
     async def _forget(self, attachment: Attachment | None) -> None:
         """Let go of everything but the session's id: the conversation may hold half of an event."""
         if attachment:
@@ -318,4 +360,5 @@ def _after(
 
 
 def _tell(error: ChatError, wait: float | None, conversation: Conversation) -> None:
-    conversation.set_connection(ConnectionStatus("lost" if wait is None else "waiting", str(error), wait))
+    state = "lost" if wait is None else "waiting"
+    conversation.set_connection(ConnectionStatus(state, str(error), wait, isinstance(error, SignInError)))

@@ -318,6 +318,8 @@ class ConnectionStatus:
     """Why it isn't live: a sentence and a remedy."""
     retry_in: float | None = None
     """Seconds from one try to the next while it waits."""
+    wants_sign_in: bool = False
+    """Whether it isn't live because the person has to sign in."""
 
 
 @dataclass(frozen=True, slots=True)

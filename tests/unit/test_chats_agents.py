@@ -59,7 +59,23 @@ class Room:
         self.tasks: set[asyncio.Task[Any]] = set()
         self.reviews = Reviews(self.editor, self.background)
         self.chats = Chats(self.editor, self.reviews)
+        self.configure(*agents)
+
+    def configure(self, *agents: AgentCommand) -> None:
+        """Set the agents."""
         self.chats.configure(DaemonSettings(agents=agents))
+
+    @property
+    def agent_pid(self) -> int:
+        """The number of the agent's process."""
+        process = self.chats._chat(1).agent_client._process
+        assert process
+        return process.pid
+
+    @property
+    def command(self) -> str:
+        """What the agent was started with."""
+        return " ".join(self.chats._chat(1).agent_client.command.command)
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)

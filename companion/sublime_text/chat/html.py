@@ -86,6 +86,8 @@ def bar(render: Render, attached: Sequence[str], folder: str = "", context: str 
         first.append(link("changes", f"± {status.changed} {'file' if status.changed == 1 else 'files'}"))
     if not where.is_known:
         first.append(link("confirm_here", "It is this computer"))
+    if status.connection.wants_sign_in:
+        first.append(link("sign_in", "Sign In …", "allow"))
     if status.connection.state != "live":
         first.append(link("reconnect", "↻ Reconnect"))
     lines = [" &nbsp; ".join(filter(None, first))]
