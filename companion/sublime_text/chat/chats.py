@@ -342,7 +342,7 @@ class ChatViews:
                 self._tell(lambda chats: getattr(chats, what)(window, of))
             case "suggestion":
                 chat.view.run_command("qwen_companion_chat_suggestion")
-            case "tasks" | "changes" | "leave_out":
+            case "tasks" | "changes" | "leave_out" | "sign_in":
                 chat.window.run_command(f"qwen_companion_chat_{what}")
             case "detach":
                 chat.detach(int(of))
