@@ -174,13 +174,16 @@ class Companion:
         """A view has the focus in its window, which need not be in front."""
         if server := self._windows.get(window):
             server.order.focused(view, at)
-            server.touched()
+            server.touched(view)
+            for other in self._windows.values():
+                if other is not server and other.order.at(view):  # it has moved to this window
+                    other.touched(view)
 
     def seen(self, window: int, view: int, at: int) -> None:
         """A view had the focus at some time before."""
         if server := self._windows.get(window):
             server.order.seen(view, at)
-            server.touched()
+            server.touched(view)
 
     def window_focused(self, window: int) -> None:
         """A window came to the front: terminals that are opened from now on belong to it."""
@@ -202,10 +205,10 @@ class Companion:
             server.order.forget(view)
             server.touched()
 
-    def touched(self, window: int) -> None:
-        """A window's files, folders or selection may have changed."""
+    def touched(self, window: int, view: int | None = None) -> None:
+        """The file or the selection of a view may have changed; without a view, anything of the window."""
         if server := self._windows.get(window):
-            server.touched()
+            server.touched(view)
 
     def configure(
         self,

@@ -15,6 +15,7 @@ from ...chat.prompt import Draft, Excerpt
 from ...chat.slash import Instead, translated
 from ...status.facts import ShownChat
 from ..panels import NO_ANSWER, STARTING, say
+from ..patience import expect
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from .clicks import Clicks, Tell
 from .prompt import SESSION_SETTING, give_back, kept_session
@@ -293,17 +294,14 @@ class ChatViews:
             chat.take_back(draft)
         self.redraw(chat)
         self.look_at_context(window)
-        sublime.set_timeout(lambda: self._look_at_start(chat), PATIENCE)
+        expect(
+            lambda: self._chats.get(chat.id) is not chat or chat.render is not None,
+            self.is_starting,
+            patience=lambda: PATIENCE,
+            starting=lambda: say(window, STARTING),
+            silent=lambda: say(window, NO_ANSWER),
+        )
         return chat
-
-    def _look_at_start(self, chat: ChatView) -> None:
-        if self._chats.get(chat.id) is not chat or chat.render is not None:
-            return
-        if self.is_starting():
-            say(chat.window, STARTING)
-            sublime.set_timeout(lambda: self._look_at_start(chat), PATIENCE)
-        else:
-            say(chat.window, NO_ANSWER)
 
     def _may_adopt(self, view: sublime.View) -> bool:
         """Whether a view from before may be a chat again; a clone of it may not."""

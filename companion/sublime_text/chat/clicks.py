@@ -90,7 +90,7 @@ class Clicks:
                 self._tell(lambda chats: getattr(chats, what)(number, of))
             case "suggestion":
                 chat.view.run_command("qwen_companion_chat_suggestion")
-            case "tasks" | "changes" | "leave_out":
+            case "tasks" | "changes" | "leave_out" | "sign_in":
                 # The command is for the chat with the focus.
                 chat.window.focus_view(chat.view)
                 chat.window.run_command(f"qwen_companion_chat_{what}")
