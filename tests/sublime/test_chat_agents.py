@@ -133,7 +133,7 @@ class TestNames(AgentCase):
         self.show(self.message("Hi", "user"), self.message("Hello."))
         self.assertIn("◆\u00a0My Agent\nHello.", text_of(self.chat.view))
         self.assertNotIn("Qwen", text_of(self.chat.view))
-        self.assertEqual(self.chat.view.name(), "Ⓠ My Agent")
+        self.assertEqual(self.chat.view.name(), "[Q] My Agent")
 
 
 class TestFiles(CompanionCase):

@@ -114,19 +114,19 @@ class TestHiddenQuestion(ChatCase):
         self.window.focus_view(self.code)
         self.ask(*ALL)
         self.assertTrue(self.screen.said("Qwen Code asks in the chat: Run it?"))
-        self.assertEqual(self.view.name(), "? Ⓠ Qwen Code")
+        self.assertEqual(self.view.name(), "? [Q] Qwen Code")
         self.screen.messages.clear()
         self.ask(*ALL)
         self.show(self.tool())
-        self.assertEqual((self.view.name(), self.screen.messages), ("Ⓠ Qwen Code", []))
+        self.assertEqual((self.view.name(), self.screen.messages), ("[Q] Qwen Code", []))
         yield 1
 
     def test_a_question_that_is_seen_is_marked_alone(self) -> Steps:
         self.ask(*ALL)
-        self.assertEqual(self.view.name(), "? Ⓠ Qwen Code")
+        self.assertEqual(self.view.name(), "? [Q] Qwen Code")
         self.assertFalse(self.screen.said("Qwen Code asks"))
         self.chat.close()
-        self.assertEqual(self.view.name(), "Ⓠ Qwen Code")
+        self.assertEqual(self.view.name(), "[Q] Qwen Code")
         yield 1
 
     def test_the_status_bar_counts_the_questions(self) -> Steps:

@@ -55,8 +55,8 @@ class TabsCase(AgentCase):
 
 class TestOpening(TabsCase):
     def test_a_further_agent_gets_a_tab_of_its_own_beside_the_first(self) -> Steps:
-        self.assertEqual(self.first.view.name(), "Ⓠ Qwen Code")
-        self.assertEqual(self.second.view.name(), "Ⓞ Own")
+        self.assertEqual(self.first.view.name(), "[Q] Qwen Code")
+        self.assertEqual(self.second.view.name(), "[O] Own")
         self.assertEqual(self.adapter.chats.within(self.window), [self.first, self.second])
         (_, at), (_, beside) = (self.window.get_view_index(chat.view) for chat in (self.first, self.second))
         self.assertEqual(beside, at + 1)
@@ -89,9 +89,9 @@ class TestOpening(TabsCase):
         self.set_setting("agents", OWN | {"Other": {"command": ["other"], "letter": "ß"}})
         self.chats.answers["programs"] = ["Own", "Other"]
         third = yield from self.open_with("Other")
-        self.assertEqual(third.view.name(), "ß Other")
+        self.assertEqual(third.view.name(), "[ß] Other")
         [bar] = self.screen.phantoms(third.view, "qwen_companion.chat_bar")
-        self.assertIn("ß", bar)
+        self.assertIn("[ß]", bar)
 
 
 class TestRouting(TabsCase):
@@ -219,7 +219,7 @@ class TestAnswers(TabsCase):
 
     def test_each_tab_that_asks_is_marked(self) -> Steps:
         self.ask_in(self.first)
-        self.assertEqual((self.first.view.name()[:2], self.second.view.name()[:2]), ("? ", "Ⓞ "))
+        self.assertEqual((self.first.view.name()[:2], self.second.view.name()[:4]), ("? ", "[O] "))
         yield lambda: self.screen.said("Qwen Code asks in the chat: Run it?")
 
     def test_the_status_bar_names_who_asks(self) -> Steps:
@@ -329,7 +329,7 @@ class TestStatus(TabsCase):
         self.ask("allow_once")
         shown = [(chat.title, chat.state, chat.folder) for chat in self.adapter.chats.shown(self.window)]
         folder = str(self.folder)
-        self.assertEqual(shown, [("Ⓠ Qwen Code · About cats", "works", folder), ("Ⓞ Own", "asks you", folder)])
+        self.assertEqual(shown, [("[Q] Qwen Code · About cats", "works", folder), ("[O] Own", "asks you", folder)])
         values = self.view_values
         self.show(replaces_all=True, connection=values.ConnectionStatus("lost", "It has ended."))
         self.adapter.chats.close_all()
@@ -340,4 +340,4 @@ class TestStatus(TabsCase):
         texts: list[str] = []
         report = loaded("status.report").report
         self.adapter.report(self.window, lambda facts, _: texts.append(report(facts)))
-        yield lambda: any(f"Ⓞ Own: connects when its tab is shown, in {folder}" in text for text in texts)
+        yield lambda: any(f"[O] Own: connects when its tab is shown, in {folder}" in text for text in texts)

@@ -37,7 +37,7 @@ class TestTranscript(ChatCase):
         yield from self.on_companion(show)
         yield lambda: len(shown) == 2
         self.assertEqual(shown, [True, False])
-        self.assertEqual(self.view.name(), "Ⓠ Qwen Code · About cats")
+        self.assertEqual(self.view.name(), "[Q] Qwen Code · About cats")
 
     def test_nothing_edits_the_transcript(self) -> Steps:
         self.show(self.message("Hello"))

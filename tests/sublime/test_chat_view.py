@@ -227,7 +227,7 @@ class TestBar(ChatCase):
         values = self.view_values
         models = (values.Choice("m<1>", "Coder <b>"),)
         self.show(model="m<1>", models=models, mode="default", window=values.ContextWindow(131_072, 15_728))
-        self.assertEqual(self.bar(), "Ⓠ Coder <b> · default · 12 % of 128k · this computer")
+        self.assertEqual(self.bar(), "[Q] Coder <b> · default · 12 % of 128k · this computer")
         self.assertEqual(self.view.get_status("zz_qwen_companion_chat"), "Coder <b> · default · 12 % of 128k")
         yield 1
 
@@ -303,9 +303,9 @@ class TestBar(ChatCase):
         yield lambda: not self.view.name().startswith("• ")
 
     def test_the_title_is_the_sessions(self) -> Steps:
-        self.assertEqual(self.view.name(), "Ⓠ Qwen Code")
+        self.assertEqual(self.view.name(), "[Q] Qwen Code")
         self.show(title="About cats")
-        self.assertEqual(self.view.name(), "Ⓠ Qwen Code · About cats")
+        self.assertEqual(self.view.name(), "[Q] Qwen Code · About cats")
         yield 1
 
 

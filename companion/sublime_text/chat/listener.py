@@ -64,7 +64,7 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
         """The carets have moved: into the transcript, perhaps, or back."""
         if chat := _chat(view):
             chat.text.protect()
-        elif (adapter := package.adapter()) and is_code(view):
+        elif (adapter := package.adapter()) and adapter.chats.within(view.window()) and is_code(view):
             adapter.chats.look_at_context_soon(view.window())
 
     def on_activated(self, view: sublime.View) -> None:

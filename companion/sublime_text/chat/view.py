@@ -82,7 +82,7 @@ class ChatView:
         self.id = view.id()
         """Names the chat as long as the editor runs, over reloads, too."""
         self.window = window
-        self._icon = icon(letter)
+        self._icon = f"[{letter}]"
         self.render: Render | None = None
         self.folds_before_click = 0
         self.has_news = False
@@ -314,10 +314,3 @@ class ChatView:
         status = " · ".join(html.facts(render))
         if self.view.get_status(STATUS) != status:
             self.view.set_status(STATUS, status)
-
-
-def icon(letter: str) -> str:
-    """A letter in a circle, if there is such a character."""
-    circled = {"A": "Ⓐ", "a": "ⓐ", "1": "①"}
-    first = "A" if "A" <= letter <= "Z" else "a" if "a" <= letter <= "z" else "1" if "1" <= letter <= "9" else ""
-    return chr(ord(circled[first]) + ord(letter) - ord(first)) if first else letter
