@@ -65,6 +65,8 @@ class ViewPicture:
         # How much of the first row, and of the phantoms below it, is scrolled away.
         self._cut = top - metrics.row_top(view, shown[begin])
         self._rows = shown[begin : begin + rows]
+        end = metrics.extent(view)[1] - metrics.viewport(view)[1]
+        self._is_at_end = top > 0 and top >= end and not view.settings.get("scroll_past_end")
         self._first, self._last = self._rows[0], self._rows[-1] + 1
         self._bounds = lines.start(self._first), lines.start(self._last)
         self._hunks = diff.hunks(self._buffer)
@@ -84,6 +86,8 @@ class ViewPicture:
         kind = " focused" if self._focused else ""
         kind += " wrapped" if self._view.settings.get("word_wrap") is True else ""
         kind += " unnumbered" if self._view.settings.get("line_numbers") is False else ""
+        # Lines that are wrapped make the picture higher than the layout knows.
+        kind += " ended" if self._is_at_end else ""
         kind += " bare" if self._view.settings.get("gutter") is False else ""
         return f'<div class="view{kind}" style="--digits: {digits}">{rows}</div>'
 

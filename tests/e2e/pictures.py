@@ -115,6 +115,13 @@ def photograph(page: Path, picture: Path, size: tuple[int, int], *, scale: int =
         subprocess.run(command, check=True, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def resize(editor: Editor, size: tuple[int, int], *, sidebar: bool = True) -> int:
+    """Give the window the size of its pictures, so that what is shown in it fits. Returns its id."""
+    window = editor.state()["windows"][0]["id"]
+    editor.do("resize", window=window, width=size[0], height=size[1], sidebar=sidebar)
+    return window
+
+
 def shoot(editor: Editor, window: int, name: str, size: tuple[int, int], **options: Any) -> None:
     """Take a picture of a window in both colour schemes."""
     for scheme in ("dark", "light"):
@@ -133,13 +140,13 @@ def diffs() -> None:
     file.write_text(BEFORE, encoding="utf-8")
     editor = Editor(home, [home.workspace])
     try:
+        window = resize(editor, SIZE)
         editor.open_file(file)
         with connect(editor.lock()) as client:
             client.call("openDiff", filePath=str(file), newContent=AFTER)
             proposal = editor.wait_diff(file)
             editor.wait("marks", lambda: editor.view(proposal["id"])["annotations"])
             editor.wait("status", lambda: "1 diff" in str(editor.view(proposal["id"])["status"]))
-            window = editor.state()["windows"][0]["id"]
             editor.do("command", name="qwen_companion_go_to_diff", window=window)
             for layout in ("side-by-side", "inline"):
                 shoot(editor, window, f"diff-{layout}", SIZE)
@@ -158,8 +165,8 @@ def scrolled() -> None:
             (home.workspace / name).write_text(before, encoding="utf-8")
     editor = Editor(home, [home.workspace])
     try:
+        window = resize(editor, TURN_SIZE)
         editor.open_file(home.workspace / "prices.py")
-        window = editor.state()["windows"][0]["id"]
         with connect(editor.lock()) as client:
             for name, (_, after) in texts.items():
                 client.call("openDiff", filePath=str(home.workspace / name), newContent=after)
@@ -191,8 +198,8 @@ def chat() -> None:
         )
         edit = {"file_path": str(file), "old_string": LINE, "new_string": CHECK + LINE}
         room.model.speech("Done.", rounds=[[Call("edit", edit)]], words=WISH)
+        window = resize(room.editor, CHAT_SIZE, sidebar=False)
         room.editor.open_file(file)
-        window = room.editor.state()["windows"][0]["id"]
         columns = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
         room.editor.do("command", name="set_layout", args=columns, window=window)
         room.editor.do("command", name="focus_group", args={"group": 1}, window=window)
