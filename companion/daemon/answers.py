@@ -9,10 +9,10 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import BeforeValidator, Field, ValidationError
 
 from ..conversation.agent import Object, Text, Wire
-from ..conversation.conversation import Choices, Cursor, History
+from ..conversation.conversation import Cursor, History
 from ..conversation.earlier import Raw, kind_of, split
 from ..conversation.events import Envelope, read_envelope
-from ..conversation.snapshot import Choice, ContextWindow, Queued
+from ..conversation.snapshot import Choice, Choices, ContextWindow, Queued
 from ..pauses import with_pauses
 from .errors import RefusedError
 

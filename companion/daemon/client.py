@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 
 from ..conversation.agent import CommandsUpdate
-from ..conversation.conversation import Choices, Cursor, History
+from ..conversation.conversation import Cursor, History
 from ..conversation.sessions import Session
-from ..conversation.snapshot import ContextWindow, Queued
+from ..conversation.snapshot import Choices, ContextWindow, Queued
 from ..libraries.loading import loading
 from . import answers
 from .background import FEATURE, Background
@@ -254,7 +254,11 @@ class Client(Background, Listing, Pages, Past, SignIn):
 
     async def switch_effort(self, session: Session, effort: str) -> None:
         """Switch how long the model thinks, for this session."""
-        body = {"configId": answers.EFFORT, "value": effort}
+        await self.set_option(session, answers.EFFORT, effort)
+
+    async def set_option(self, session: Session, option: str, value: str | bool) -> None:
+        """Set an option of the session."""
+        body = {"configId": option, "value": value}
         await self._transport.json("POST", path(session, "config-option"), body, session)
 
     async def edited(self, path: str, proposed: str, content: str) -> None:

@@ -9,9 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.conversation.conversation import START, Choices, Conversation, Cursor, History
+from companion.conversation.conversation import START, Conversation, Cursor, History
 from companion.conversation.events import Envelope, read_envelope
-from companion.conversation.snapshot import Choice, ConnectionStatus, ContextWindow, Message, Notice, Queued, Tool, Turn
+from companion.conversation.snapshot import (
+    Choice,
+    Choices,
+    ConnectionStatus,
+    ContextWindow,
+    Message,
+    Notice,
+    Queued,
+    Tool,
+    Turn,
+)
 from companion.daemon import answers, long
 
 from .test_daemon_events import HISTORIES, SESSION
