@@ -41,11 +41,13 @@ _SIDES = {"t": "0 1px", "b": "0 -1px", "l": "1px 0", "r": "-1px 0"}
 
 
 def _outlined(css: str, is_first: bool, is_last: bool) -> str:
-    """The CSS of one piece of an outline: its sides are named by their letters, left and right are those of the whole."""
+    """The CSS of one piece of an outline; letters name its sides, and left and right are those of the whole."""
     if not css.startswith(OUTLINE):
         return css
     sides, colour = css.removeprefix(OUTLINE).split(maxsplit=1)
-    drawn = [_SIDES[side] for side in sides if (is_first or side != "l") and (is_last or side != "r") and side in _SIDES]
+    drawn = [
+        _SIDES[side] for side in sides if (is_first or side != "l") and (is_last or side != "r") and side in _SIDES
+    ]
     # As high as the row, so that the lines of several rows meet.
     return "padding: 2.5px 0; box-shadow: " + (", ".join(f"inset {side} {colour}" for side in drawn) or "none")
 
