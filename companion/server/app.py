@@ -10,7 +10,7 @@ import contextlib
 import functools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..clis.families import FAMILIES, CliFamily
 from ..protocol import outcome
-from . import calls
+from . import calls, quick
 from .connections import Connection
 from .endpoint import Endpoint
 from .resumed import DEFAULT_VERSION, ResumedSessions
@@ -35,6 +35,7 @@ HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
 MAX_BODY = 64 * 1024 * 1024
 """Bytes. openDiff carries a whole file."""
+LIST = b'"tools/list"'
 METHODS = ("GET", "POST", "DELETE")
 FINAL_CHUNK_LIMIT = 0.5
 """Seconds allowed for sending the final chunk of a stream that another one replaces."""
@@ -48,6 +49,7 @@ class App:
         self._sessions = sessions
         self._tools = tools
         self._resumed = ResumedSessions(endpoint.sessions, self._open_again)
+        self._hosts = frozenset(f"{name}:{endpoint.port}" for name in HOSTS)
         self._requests = 0
         """How many are being answered, streams aside."""
         self._answered = asyncio.Event()
@@ -73,6 +75,25 @@ class App:
                 await self._serve(caller, scope, receive, send)
             finally:
                 self._count(-is_request)
+
+    def answer_at_once(self, headers: Mapping[str, str], body: bytes) -> quick.Answer | None:
+        """The answer to a POST that asks for the list of the tools; None if `__call__` has to give it.
+
+        It needs no task and no turn of the loop.
+        """
+        identifier = headers.get("mcp-session-id", "")
+        session = self._sessions.find(self._resumed.inward(identifier))
+        if session is None or self._sessions.is_left or LIST not in body:
+            return None
+        caller = self._authenticate(headers)
+        if isinstance(caller, Response) or caller.name != session.cli:
+            return None
+        if headers.get("mcp-protocol-version", DEFAULT_VERSION) not in HANDSHAKE_PROTOCOL_VERSIONS:
+            return None
+        if not calls.is_plain(headers, MAX_BODY) or (call := calls.call_in(body)) is None or call.name:
+            return None
+        session.last_message = time.time()
+        return calls.result_of(identifier, call.identifier, _listing(is_offered=self._tools.are_offered(session)))
 
     def session_ids(self) -> dict[str, str]:
         """The sessions that CLIs may continue to use: from the id that the CLI knows to the name of the family."""
@@ -162,9 +183,9 @@ class App:
         await serve(scope, receive, send)
         return answer
 
-    def _authenticate(self, headers: Headers) -> CliFamily | Response:
+    def _authenticate(self, headers: Mapping[str, str]) -> CliFamily | Response:
         host = headers.get("host", "").lower()
-        if host not in {f"{name}:{self._endpoint.port}" for name in HOSTS}:
+        if host not in self._hosts:
             return PlainTextResponse("Forbidden: unknown Host", 403)
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"http://{host}":
