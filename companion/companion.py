@@ -307,8 +307,8 @@ class Companion:
             self._background(self.reviews.look())
             await asyncio.sleep(TICK)
 
-    def _background(self, work: Coroutine[Any, Any, object], *, at_once: bool = False) -> asyncio.Task[object]:
-        task = asyncio.get_running_loop().create_task(work, eager_start=at_once)
+    def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task

@@ -261,14 +261,11 @@ class App:
         connection: Connection = scope["state"]["connection"]
         started = ended = False
 
-        async def write(data: bytes) -> bool:
-            if not connection.is_writable:
-                await stream.before_end(connection.writable())
-            if ended or stream.closed.is_set() or not connection.is_open:
-                return False
-            await send({"type": "http.response.body", "body": data, "more_body": True})
-            connection.flush()
-            return connection.is_open
+        def write(data: bytes) -> bool:
+            return not ended and not stream.closed.is_set() and connection.write(data)
+
+        async def writable() -> None:
+            await (stream.closed.wait() if ended else connection.writable())
 
         async def watch(message: Message) -> None:
             nonlocal started, ended
@@ -288,7 +285,7 @@ class App:
                 asked.cancel()
                 closing.cancel()
 
-        stream = Stream(write)
+        stream = Stream(write, writable)
         await session.opening.acquire()
         try:
             if session.stream:

@@ -68,6 +68,11 @@ class _Gathered(asyncio.Transport):
             self._loop.call_soon(self.flush)
         self._pieces.append(data)
 
+    def write_now(self, data: bytes) -> None:
+        """Send something after what was written before."""
+        self.flush()
+        self._inner.write(data)
+
     def close(self) -> None:
         """See asyncio.BaseTransport."""
         self.flush()
@@ -166,8 +171,7 @@ class Connection(H11Protocol):
             return False
         headers, body = answer
         lines = [b"%b: %b\r\n" % header for header in (*self.server_state.default_headers, *headers)]
-        self.transport.write(b"".join((b"HTTP/1.1 200 OK\r\n", *lines, b"\r\n", body)))
-        self.flush()
+        cast("_Gathered", self.transport).write_now(b"".join((b"HTTP/1.1 200 OK\r\n", *lines, b"\r\n", body)))
         self.on_response_complete()
         return True
 
@@ -180,14 +184,23 @@ class Connection(H11Protocol):
         """Send what was written in this turn of the loop now, and not at its end."""
         cast("_Gathered", self.transport).flush()
 
-    @property
-    def is_writable(self) -> bool:
-        """Whether what is written goes out now, because the client reads."""
-        return not self.flow.write_paused
+    def write(self, data: bytes) -> bool:
+        """Write a part of a streamed answer; returns whether the client can still get it.
+
+        Nothing is written while the client reads nothing. h11 knows nothing of it, and needs not: only the end of such
+        an answer changes its state.
+        """
+        if self.flow.write_paused or not self.is_open:
+            return False
+        is_chunked = self.conn.their_http_version != b"1.0"
+        cast("_Gathered", self.transport).write_now(b"%x\r\n%b\r\n" % (len(data), data) if is_chunked else data)
+        return self.is_open
 
     async def writable(self) -> None:
-        """Wait until the client reads, or has gone."""
+        """Wait until the client reads; for ever if it has gone."""
         await self.flow.drain()
+        if not self.is_open:
+            await asyncio.Future[None]()
 
     @property
     def is_silent(self) -> bool:

@@ -199,4 +199,4 @@ def _comparable(context: IdeContext | None) -> object:
     if context is None:
         return None
     state = context.workspace_state
-    return state.is_trusted, [file.model_copy(update={"timestamp": 0}) for file in state.open_files]
+    return state.is_trusted, [replace(file, timestamp=0) for file in state.open_files]

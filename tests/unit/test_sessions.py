@@ -287,17 +287,26 @@ def test_a_last_event_id_is_no_reason_to_fail(running: Running, files: list[str]
 
 
 class Wire(sessions.Stream):
-    """A stream that notes what it is asked to write; nothing is written until the test says so."""
+    """A stream that notes what is written, and how often it was asked. It takes as many events as the test says."""
 
-    def __init__(self, sent: list[str]) -> None:
-        super().__init__(self.note)
+    def __init__(self, sent: list[str], takes: int = 100) -> None:
+        super().__init__(self.note, self.wait)
         self.sent = sent
-        self.result: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.takes = takes
+        self.asked = 0
+        self.ready = asyncio.Event()
 
-    async def note(self, event: bytes) -> bool:
+    def note(self, event: bytes) -> bool:
+        self.asked += 1
+        if not self.takes:
+            return False
+        self.takes -= 1
         self.sent.append(json.loads(event.partition(b"data: ")[2])["params"]["filePath"])
-        self.result = asyncio.get_running_loop().create_future()
-        return await self.result
+        return True
+
+    async def wait(self) -> None:
+        await self.ready.wait()
+        self.ready.clear()
 
 
 class TestDelivery:
@@ -311,8 +320,8 @@ class TestDelivery:
     def session(self) -> sessions.Session:
         tasks: list[asyncio.Task[Any]] = []
 
-        def background(work: Coroutine[Any, Any, object], *, at_once: bool = False) -> None:
-            tasks.append(asyncio.get_running_loop().create_task(work, eager_start=at_once))
+        def background(work: Coroutine[Any, Any, object]) -> None:
+            tasks.append(asyncio.get_running_loop().create_task(work))
 
         session = sessions.Session("id", 1, "Qwen Code", background)
         session.initialized(cast("Any", object()))
@@ -331,26 +340,41 @@ class TestDelivery:
         """D4: it would be lost. It goes out on the next stream, and only once."""
 
         async def main() -> None:
-            first, second = Wire(sent), Wire(sent)
+            first, second = Wire(sent, takes=1), Wire(sent)
             session.stream_opened(first)
-            session.notify(self.outcome("/a"))
-            session.notify(self.outcome("/b"))
-            await self.turns()
-            assert sent == ["/a"]
-            first.result.set_result(False)
+            for path in ("/a", "/b", "/c"):
+                session.notify(self.outcome(path))
             await self.turns()
             first.end()
             session.stream_closed(first)
             await self.turns()
-            assert [one.params.file_path for one in session.unsent()] == ["/a", "/b"]
-            assert len(sent) == 1
+            assert [one.event for one in session.unsent()] == [self.outcome(path).event for path in ("/b", "/c")]
+            assert sent == ["/a"]
             session.stream_opened(second)
-            for _ in range(2):
-                await self.turns()
-                second.result.set_result(True)
             await session.flushed()
-            assert sent == ["/a", "/a", "/b"]
+            assert sent == ["/a", "/b", "/c"]
             assert session.unsent() == []
+
+        asyncio.run(main())
+
+    def test_what_the_stream_does_not_take_waits_until_it_does(self, session: sessions.Session, sent: list[str]):
+        """D4: in its order, and asked for once only. A slow reader costs nobody anything."""
+
+        async def main() -> None:
+            stream = Wire(sent, takes=1)
+            session.stream_opened(stream)
+            for path in ("/a", "/b", "/c"):
+                session.notify(self.outcome(path))
+            await self.turns()
+            assert (sent, stream.asked) == (["/a"], 3)
+            stream.takes = 1
+            stream.ready.set()
+            await self.turns()
+            assert (sent, stream.asked) == (["/a", "/b"], 5)
+            stream.takes = 1
+            stream.ready.set()
+            await session.flushed()
+            assert sent == ["/a", "/b", "/c"]
 
         asyncio.run(main())
 
@@ -358,17 +382,16 @@ class TestDelivery:
         """D4: its connection is lost, and its end is about to be noticed."""
 
         async def main() -> None:
-            stream = Wire(sent)
+            stream = Wire(sent, takes=0)
             session.stream_opened(stream)
             session.notify(self.outcome("/a"))
             await self.turns()
-            stream.result.set_result(False)
-            await self.turns()
-            assert sent == ["/a"]
+            assert stream.asked == 1
             stream.end()
             session.stream_closed(stream)
             await self.turns()
-            assert [one.params.file_path for one in session.unsent()] == ["/a"]
+            assert stream.asked == 1
+            assert [one.event for one in session.unsent()] == [self.outcome("/a").event]
 
         asyncio.run(main())
 
