@@ -27,6 +27,11 @@ class LoginEnvironment:
     def __init__(self) -> None:
         self._asking: asyncio.Task[dict[str, str]] | None = None
 
+    def forget(self) -> None:
+        """Ask again, because the person may have changed it."""
+        if self._asking and self._asking.done():
+            self._asking = None
+
     async def get(self) -> dict[str, str]:
         """The environment for an agent. Where no login shell answers, it is that of the editor.
 

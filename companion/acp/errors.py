@@ -66,15 +66,11 @@ class VersionError(AgentError):
 class SignInError(AgentError):
     """The agent wants the person to sign in."""
 
-    remedy = "Sign in with its command in a terminal, then reconnect."
+    remedy = "Click Sign In, or run “Qwen Companion: Chat: Sign In”."
 
     def __init__(self, agent: str, methods: Sequence[str]) -> None:
-        self.methods = tuple(methods)
-        """The ways that it offers, in words."""
         how = f" It offers: {', '.join(methods)}." if methods else ""
-        super().__init__(
-            f"{agent} wants you to sign in.{how}", "Sign in with its command in a terminal, then reconnect."
-        )
+        super().__init__(f"{agent} wants you to sign in.{how}")
 
 
 class AnswerError(AgentError):

@@ -6,10 +6,10 @@ Seen in Qwen Code 0.24.4 (`chunks/acpAgent-*.js`) and Gemini CLI 0.61.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from ..conversation.agent import as_object
-from .wire import AuthMethod
+from .wire import AuthMethod, texts
 
 DRAIN = "craft/drainMidTurnQueue"
 """Qwen Code asks between two steps of a turn for messages that the person has sent into it."""
@@ -27,18 +27,12 @@ def written(params: Mapping[str, Any]) -> tuple[bool, bool]:
     return meta.get("bom") is True, meta.get("lineEnding") == "crlf"
 
 
-def sign_in_arguments(method: AuthMethod, raw: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """What the agent's command gets for a sign-in in a terminal; None if it isn't one.
+def login_arguments(method: AuthMethod) -> tuple[str, ...] | None:
+    """What the agent's program gets for a login in a terminal, in place of its own arguments; None if it isn't one.
 
-    Qwen Code has the kind and the arguments of a method in its `_meta`.
+    Qwen Code has the kind and the arguments of a method in its `_meta`. With `--acp` it would speak the protocol there.
     """
-    if method.type == "terminal":
-        return method.args
-    meta = _meta(raw)
-    arguments = meta.get("args")
-    if meta.get("type") != "terminal" or not isinstance(arguments, list):
-        return None
-    return tuple(each for each in cast("list[object]", arguments) if isinstance(each, str))
+    return texts(method.meta.get("args")) if method.meta.get("type") == "terminal" else None
 
 
 def is_own_context(update: Mapping[str, Any]) -> bool:

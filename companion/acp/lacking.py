@@ -52,7 +52,7 @@ class Lacking:
 
     async def sign_in_providers(self) -> NoReturn:
         """Raises MissingFeatureError."""
-        raise self._missing("be signed in from here: do that with its command in a terminal")
+        raise self._missing("be signed in with a code")
 
     async def begin_sign_in(self, provider: str) -> NoReturn:
         """Raises MissingFeatureError."""

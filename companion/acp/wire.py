@@ -12,8 +12,7 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import BeforeValidator, Field, ValidationError
 
 from ..conversation.agent import Object, Text, Wire
-from ..conversation.conversation import Choices
-from ..conversation.snapshot import Choice
+from ..conversation.snapshot import Choice, Choices, SessionOption
 
 M = TypeVar("M", bound=Wire)
 
@@ -41,6 +40,12 @@ def _several(model: type[M]) -> Callable[[object], tuple[M, ...]]:
         return tuple(item for item in found if item is not None)
 
     return several
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """The texts of a list."""
+    items = cast("list[object]", value) if isinstance(value, list | tuple) else []
+    return tuple(item for item in items if isinstance(item, str))
 
 
 def _is_there(value: object) -> bool:
@@ -84,6 +89,12 @@ class _Abilities(Wire):
     mcp_capabilities: Annotated[_Servers, BeforeValidator(lambda value: read(_Servers, value) or {})] = _Servers()
 
 
+class _Variable(Wire):
+    name: str
+    label: Text = ""
+    optional: Able = False
+
+
 class AuthMethod(Wire):
     """A way to sign in."""
 
@@ -91,9 +102,16 @@ class AuthMethod(Wire):
     name: Text = ""
     description: Text = ""
     type: Text = ""
-    """terminal for a login in a terminal, env_var for a variable; empty for the agent's own."""
-    args: tuple[str, ...] = ()
+    """terminal for a login in a terminal, env_var for variables; empty for the agent's own."""
+    args: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
     """What the agent's command gets in addition, for a login in a terminal."""
+    env: Object = Field(default_factory=dict)
+    """Variables that it gets then."""
+    vars: Annotated[tuple[_Variable, ...], BeforeValidator(_several(_Variable))] = ()
+    """The variables that the person has to set."""
+    link: Text = ""
+    """A page that gives what the variables need."""
+    meta: Object = Field(default_factory=dict, alias="_meta")
 
 
 class Agent(Wire):
@@ -154,8 +172,9 @@ class Option(Wire):
     name: Text = ""
     description: Text = ""
     category: Text = ""
-    """mode, model, thought_level, or something newer."""
+    """mode, model, thought_level, model_config, or something newer."""
     type: Text = "select"
+    """select, boolean, or something newer."""
     current: str | bool = Field(default="", alias="currentValue")
     values: Annotated[tuple[_Value, ...], BeforeValidator(_values), Field(alias="options")] = ()
 
@@ -199,6 +218,10 @@ class Ended(Wire):
 
     stop_reason: Text = ""
     meta: Object = Field(default_factory=dict, alias="_meta")
+
+
+_OWN = {"mode", "model", "thought_level"}
+"""The categories of options that a chat has commands for."""
 
 
 @dataclass(slots=True)
@@ -245,7 +268,21 @@ class Settings:
         thinking = self.option("thought_level")
         efforts = [(each.value, each.name, each.description) for each in thinking.values] if thinking else []
         effort = thinking.current if thinking and isinstance(thinking.current, str) else ""
-        return Choices(self.model, self.mode, _choices(models), _choices(modes), effort, _choices(efforts))
+        others = tuple(_other(each) for each in self.options if self._is_other(each))
+        return Choices(self.model, self.mode, _choices(models), _choices(modes), effort, _choices(efforts), others)
+
+    def _is_other(self, option: Option) -> bool:
+        """Whether an option can be set, and nothing but the option itself sets it."""
+        if option.type == "boolean":
+            return isinstance(option.current, bool)
+        return bool(option.values) and not (option.category in _OWN and option is self.option(option.category))
+
+
+def _other(option: Option) -> SessionOption:
+    values = [(each.value, each.name, each.description) for each in option.values]
+    is_switch = option.type == "boolean"
+    name = option.name or option.id
+    return SessionOption(option.id, name, option.current, option.description, () if is_switch else _choices(values))
 
 
 def _choices(found: list[tuple[str, str, str]]) -> tuple[Choice, ...]:

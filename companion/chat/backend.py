@@ -11,10 +11,10 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
 from ..conversation.agent import CommandsUpdate
-from ..conversation.conversation import Choices, Cursor, History, Oldest
+from ..conversation.conversation import Cursor, History, Oldest
 from ..conversation.events import Envelope
 from ..conversation.sessions import FoundSession, Session, SessionPage
-from ..conversation.snapshot import ContextWindow, Queued, Task
+from ..conversation.snapshot import Choices, ContextWindow, Queued, Task
 from ..daemon.past import Rewinding, RewindPoint
 from ..daemon.sign_in import SigningIn
 
@@ -143,6 +143,10 @@ class Backend(Protocol):
 
     async def switch_effort(self, session: Session, effort: str) -> None:
         """Switch how long the model thinks."""
+        ...
+
+    async def set_option(self, session: Session, option: str, value: str | bool) -> None:
+        """Set another option of the session, to the id of a value or to true or false."""
         ...
 
     async def commands(self, session: Session) -> CommandsUpdate:

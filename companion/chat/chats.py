@@ -21,6 +21,7 @@ from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from ..told import Told
+from .agents import AgentsOfChats
 from .background import BackgroundOfChats
 from .changes import ChangesOfChats
 from .mentions import pattern
@@ -38,7 +39,7 @@ FILES_LIMIT = 2.0
 """Seconds for a completion."""
 
 
-class Chats(BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats, SignInOfChats):
+class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, SessionsOfChats, SignInOfChats):
     """The chats of an editor's windows."""
 
     def __init__(self, editor: ChatScreen, reviews: Reviews) -> None:

@@ -10,14 +10,13 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from ..acp.client import AgentClient
+from ..acp.errors import SignInError
 from ..agents import AgentCommand
-from ..conversation import agent, events
 from ..conversation.conversation import Conversation
-from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError, StreamLostError
+from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError
 from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot
 from ..daemon.address import Address, resolve, starts_own
@@ -28,18 +27,13 @@ from ..daemon.locality import where
 from ..daemon.process import launch
 from ..daemon.process.private import CONNECTING, PrivateDaemon
 from ..settings import DaemonSettings
-from .backend import Backend, Stream
+from .backend import Backend
+from .reading import Attachment, Backoff, SessionEndedError, StaleError, read
 
 logger = logging.getLogger(__name__)
 
 BACKOFF = (0.2, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds before each try; the last one repeats."""
-MAX_ASKED = 60.0
-"""Seconds that a daemon may ask to wait."""
-TASKS_STEP = 3.0
-"""Seconds between two looks at the tasks while one runs."""
-TASKS_PAUSE = 0.5
-"""Seconds between them at least."""
 LEAVE_LIMIT = 0.5
 """Seconds to detach from a session."""
 
@@ -48,46 +42,6 @@ class BrokenError(ChatError):
     """A defect of this package, or an answer that it doesn't expect."""
 
     remedy = "Reconnect to go on; Sublime Text's console says more."
-
-
-class _StaleError(Exception):
-    """The conversation must be rebuilt from the session's history."""
-
-
-class _EndedError(Exception):
-    """The session has ended; the message is for the person."""
-
-
-class _Backoff:
-    """How long to wait before each try, longer each time."""
-
-    def __init__(self, delays: Sequence[float]) -> None:
-        self._delays = delays
-        self._tries = 0
-
-    def reset(self) -> None:
-        """A try has worked, or somebody wants to try again."""
-        self._tries = 0
-
-    def next(self) -> float:
-        """Seconds before the next try."""
-        delay = self._delays[min(self._tries, len(self._delays) - 1)]
-        self._tries += 1
-        return delay
-
-    def after(self, error: ChatError) -> float:
-        """Seconds before the next try after an error."""
-        return max(self.next(), min(error.retry_after or 0, MAX_ASKED))
-
-
-@dataclass(slots=True)
-class _Attachment:
-    """The session that is read, and the client that reads it while there is one."""
-
-    session: Session
-    is_stale: bool
-    """Whether the conversation must be rebuilt from the session's history."""
-    client: Backend | None = None
 
 
 class Connection:
@@ -116,10 +70,13 @@ class Connection:
         self.stays = False
         """Whether the session is left to the next instance, so that nobody detaches from it."""
         self._settings = settings
-        self._attachment: _Attachment | None = None
+        self._attachment: Attachment | None = None
         self._known: set[str] = set()
         """The addresses at which a daemon has answered."""
         self._broken = ""
+        self._unsigned: AgentClient | None = None
+        """An agent that wants the person to sign in, which it can do if it is asked."""
+        self._is_signed_in = False
         self._again = asyncio.Event()
 
     @property
@@ -152,6 +109,24 @@ class Connection:
         """Whether a daemon was reached. Its events may not be read at the moment."""
         return self._attachment is not None and self._attachment.client is not None
 
+    @property
+    def agent_client(self) -> AgentClient:
+        """The agent, which the person may not have signed in to.
+
+        Raises:
+            NotConnectedError: there is none.
+        """
+        client = self._unsigned or (self._attachment.client if self._attachment else None)
+        if not isinstance(client, AgentClient):
+            raise NotConnectedError
+        return client
+
+    def signed_in(self) -> None:
+        """The person has signed in to the agent that has waited for that: go on with it."""
+        if self._unsigned:
+            self._is_signed_in = True
+            self._again.set()
+
     def again(self) -> None:
         """Start over now: settings, private daemon, connection."""
         self._again.set()
@@ -176,8 +151,8 @@ class Connection:
 
     async def run(self, conversation: Conversation) -> None:
         """Read until cancelled. Failures are told by the conversation's connection, never raised."""
-        backoff = _Backoff(BACKOFF)
-        attachment: _Attachment | None = None
+        backoff = Backoff(BACKOFF)
+        attachment: Attachment | None = None
         has_broken = False
         try:
             while True:
@@ -187,13 +162,14 @@ class Connection:
                     client, attachment = await self._join(attachment, conversation, backoff)
                     await self._read_until_again(client, attachment, conversation, backoff)
                     wait = 0
-                except _StaleError:
+                except StaleError:
                     wait = backoff.next()
-                except _EndedError as end:
+                except SessionEndedError as end:
                     conversation.interrupt()
                     conversation.set_connection(ConnectionStatus("ended", str(end)))
                     wait = None
                 except ChatError as error:
+                    self._keep_unsigned(error, attachment)
                     wait = _after(error, attachment, conversation, backoff)
                 except Exception as error:
                     logger.exception("The chat could not be read")
@@ -203,12 +179,16 @@ class Connection:
                     _tell(broken, wait, conversation)
                     attachment = await self._forget(attachment)
                 if await self._is_wanted_within(wait):
+                    if not self._is_signed_in:
+                        await self._close_unsigned()
+                    self._is_signed_in = False
                     attachment = await self._drop(attachment)
                     backoff.reset()
                     has_broken = False
                 elif wait and attachment and attachment.client:
                     conversation.set_connection(ConnectionStatus("connecting"))
         finally:
+            await self._close_unsigned()
             await self._drop(attachment, is_over=True)
 
     async def _is_wanted_within(self, seconds: float | None) -> bool:
@@ -221,8 +201,8 @@ class Connection:
     # Reaching the daemon, and leaving it
 
     async def _join(
-        self, attachment: _Attachment | None, conversation: Conversation, backoff: _Backoff
-    ) -> tuple[Backend, _Attachment]:
+        self, attachment: Attachment | None, conversation: Conversation, backoff: Backoff
+    ) -> tuple[Backend, Attachment]:
         """The session to read with its client. What is missing of them is reached or created."""
         if self._broken:
             why, self._broken = self._broken, ""
@@ -235,8 +215,11 @@ class Connection:
                 known = self.session
                 session = Session.known(known, folder) if known else await client.create(folder, scope="thread")
                 # A session that was there before may have begun long before its oldest event.
-                attachment = _Attachment(session, session.attached or not session.client_id)
+                attachment = Attachment(session, session.attached or not session.client_id)
                 conversation.cursor = None
+        except SignInError:
+            self._unsigned = client if isinstance(client, AgentClient) else None
+            raise
         except BaseException:
             await client.close()
             raise
@@ -268,6 +251,9 @@ class Connection:
         """The agent, and the folder as it gets it."""
         if self._make_agent is None:
             raise NotConnectedError
+        if self._unsigned:
+            client, self._unsigned = self._unsigned, None
+            return client, client.folder
         conversation.set_connection(ConnectionStatus("connecting", f"Starting {agent.name} …"))
         client = self._make_agent(agent)
         try:
@@ -301,7 +287,7 @@ class Connection:
         connecting(CONNECTING)
         return resolve(url=settings.url, token=settings.token, environment=environment)
 
-    async def _drop(self, attachment: _Attachment | None, *, is_over: bool = False) -> _Attachment | None:
+    async def _drop(self, attachment: Attachment | None, *, is_over: bool = False) -> Attachment | None:
         """Let go of the daemon. Returns the session if it is to be taken up again; if not, it is left."""
         if attachment is None or attachment.client is None:
             return attachment
@@ -321,7 +307,16 @@ class Connection:
         finally:
             await client.close()
 
-    async def _forget(self, attachment: _Attachment | None) -> None:
+    def _keep_unsigned(self, error: ChatError, attachment: Attachment | None) -> None:
+        if isinstance(error, SignInError) and attachment and isinstance(attachment.client, AgentClient):
+            self._unsigned, attachment.client = attachment.client, None
+
+    async def _close_unsigned(self) -> None:
+        client, self._unsigned = self._unsigned, None
+        if client:
+            await client.close()
+
+    async def _forget(self, attachment: Attachment | None) -> None:
         """Let go of everything but the session's id: the conversation may hold half of an event."""
         if attachment:
             self.session, self._attachment = attachment.session.id, None
@@ -331,16 +326,16 @@ class Connection:
     # Reading
 
     async def _read_until_again(
-        self, client: Backend, attachment: _Attachment, conversation: Conversation, backoff: _Backoff
+        self, client: Backend, attachment: Attachment, conversation: Conversation, backoff: Backoff
     ) -> None:
         """Read a session until somebody wants to start over. Everything else that ends it is raised."""
-        reading = asyncio.create_task(_read(client, attachment, conversation, backoff))
+        reading = asyncio.create_task(read(client, attachment, conversation, backoff))
         again = asyncio.create_task(self._again.wait())
         try:
             await asyncio.wait((reading, again), return_when=asyncio.FIRST_COMPLETED)
             if reading.done():
                 await reading
-        except (_StaleError, _EndedError):
+        except (StaleError, SessionEndedError):
             attachment.is_stale = True
             raise
         finally:
@@ -349,99 +344,8 @@ class Connection:
             await asyncio.wait((reading, again))
 
 
-async def _read(client: Backend, attachment: _Attachment, conversation: Conversation, backoff: _Backoff) -> None:
-    """Read a session's events until the stream ends, which is an error too."""
-    if attachment.is_stale:
-        attachment.session, history = await client.load(attachment.session)
-        conversation.rebuild(history)
-        attachment.is_stale = False
-        if not conversation.status.commands:
-            # A list that comes while the daemon makes its history is in neither the history nor the events.
-            with contextlib.suppress(ChatError):
-                conversation.set_commands(await client.commands(attachment.session))
-    session = attachment.session
-    async with client.events(session, conversation.cursor) as stream:
-        if not conversation.begin(stream.epoch):
-            raise _StaleError
-        if client.can("choices"):
-            conversation.set_choices(await client.choices(session))
-        conversation.set_connection(ConnectionStatus("live"))
-        await _follow(client, session, stream, conversation, backoff)
-    raise StreamLostError("The daemon has ended the stream of events.")
-
-
-async def _follow(
-    client: Backend, session: Session, stream: Stream, conversation: Conversation, backoff: _Backoff
-) -> None:
-    measuring = asyncio.create_task(_measure(client, session, conversation))
-    news = asyncio.Event()
-    watching = asyncio.create_task(_watch(client, session, conversation, news))
-    choosing: asyncio.Task[None] | None = None
-    try:
-        is_measured = False
-        async for envelope in stream.envelopes:
-            _check(envelope.event, session)
-            if not conversation.apply(envelope):
-                raise _StaleError
-            if envelope.id is not None:
-                backoff.reset()
-            if _concerns_tasks(envelope.event):
-                news.set()
-            if isinstance(envelope.event, events.TurnCompleted) and conversation.asked(envelope.prompt).startswith("/"):
-                # A command may have switched the model or the mode, of which no event tells.
-                if choosing:
-                    choosing.cancel()
-                choosing = asyncio.create_task(_choose(client, session, conversation))
-            is_measured |= isinstance(envelope.event, agent.UsageUpdate)
-            # 0.21.2 doesn't tell by itself.
-            if isinstance(envelope.event, events.TurnCompleted) and not is_measured:
-                measuring.cancel()
-                measuring = asyncio.create_task(_measure(client, session, conversation))
-    finally:
-        measuring.cancel()
-        watching.cancel()
-        if choosing:
-            choosing.cancel()
-
-
-async def _choose(client: Backend, session: Session, conversation: Conversation) -> None:
-    """Ask for the models and the modes."""
-    with contextlib.suppress(ChatError):
-        if client.can("choices"):
-            conversation.set_choices(await client.choices(session))
-
-
-async def _watch(client: Backend, session: Session, conversation: Conversation, news: asyncio.Event) -> None:
-    """Keep the list of tasks up to date: after events that concern them, and from time to time while one runs."""
-    if not client.can("tasks"):
-        return
-    while True:
-        news.clear()
-        with contextlib.suppress(ChatError):
-            conversation.set_tasks(await client.tasks(session))
-        runs = any(task.is_running for task in conversation.status.tasks)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(TASKS_STEP if runs else None):
-                await news.wait()
-        await asyncio.sleep(TASKS_PAUSE)
-
-
-def _concerns_tasks(event: events.Event) -> bool:
-    """Whether tasks may have begun or ended by the time of an event."""
-    if isinstance(event, agent.Chunk):
-        return event.meta.is_discrete
-    return isinstance(event, agent.ToolUpdate | events.TurnCompleted | events.TurnFailed)
-
-
-async def _measure(client: Backend, session: Session, conversation: Conversation) -> None:
-    """Ask how full the context window is; the history doesn't tell."""
-    with contextlib.suppress(ChatError):
-        if window := await client.window(session):
-            conversation.set_context_window(window)
-
-
 def _after(
-    error: ChatError, attachment: _Attachment | None, conversation: Conversation, backoff: _Backoff
+    error: ChatError, attachment: Attachment | None, conversation: Conversation, backoff: Backoff
 ) -> float | None:
     """Show an error. Returns the seconds before the next try; None if only a person can solve it."""
     wait = None if error.final else backoff.after(error)
@@ -456,23 +360,5 @@ def _after(
 
 
 def _tell(error: ChatError, wait: float | None, conversation: Conversation) -> None:
-    conversation.set_connection(ConnectionStatus("lost" if wait is None else "waiting", str(error), wait))
-
-
-def _check(event: events.Event, session: Session) -> None:
-    """Raise what an event says about the stream and the session."""
-    match event:
-        case events.ResyncRequired():
-            raise _StaleError
-        case events.SessionDied():
-            raise _EndedError("The agent's process has ended. Reconnect to resume the conversation.")
-        case events.SessionClosed(closed_by=closer):
-            if closer == session.client_id:
-                raise _EndedError("The session is closed. Reconnect to resume it.")
-            raise _EndedError("Another client has closed the session. Reconnect to resume it.")
-        case events.ClientEvicted():
-            raise StreamLostError("The daemon has dropped this client because it was too slow.")
-        case events.StreamFailed(error=error):
-            raise StreamLostError(f"The daemon has ended the stream: {error or 'it does not say why'}.")
-        case _:
-            pass
+    state = "lost" if wait is None else "waiting"
+    conversation.set_connection(ConnectionStatus(state, str(error), wait, isinstance(error, SignInError)))

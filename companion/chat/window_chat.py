@@ -13,10 +13,10 @@ from typing import Any
 from ..acp.client import AgentClient
 from ..acp.environment import LoginEnvironment
 from ..agents import AgentCommand
-from ..conversation.conversation import Choices, Conversation
+from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.sessions import Session
-from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot, Status, Task, Turn
+from ..conversation.snapshot import Choices, ConnectionStatus, Locality, Snapshot, Status, Task, Turn
 from ..daemon.process import launch
 from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
@@ -136,6 +136,15 @@ class WindowChat:
         """
         return self._connection.connected
 
+    @property
+    def agent_client(self) -> AgentClient:
+        """See Connection."""
+        return self._connection.agent_client
+
+    def signed_in(self) -> None:
+        """See Connection."""
+        self._connection.signed_in()
+
     async def reached(self, limit: float) -> tuple[Backend, Session, ChatFolder]:
         """The same once the chat is connected, with its folder.
 
@@ -221,6 +230,7 @@ class WindowChat:
 
     def reconnect(self) -> None:
         """Start over: settings, private daemon, connection. The session is resumed."""
+        self._connection.agent = self._agent_now
         self._connection.private.may_restart = True
         # A daemon that is being reached gets the settings of now anyway.
         if self._conversation.status.connection.state != "connecting" or self._connection.has_client:
@@ -335,6 +345,17 @@ class WindowChat:
     async def edited(self, path: str, proposed: str, content: str) -> None:
         """See Approvals."""
         await self.connected[0].edited(path, proposed, content)
+
+    @property
+    def _agent_now(self) -> AgentCommand | None:
+        """The agent as the settings have it now, with the command that the person has said yes to."""
+        agent = self._connection.agent
+        same = (
+            each
+            for each in self._settings().agents
+            if agent and (each.name, each.command) == (agent.name, agent.command)
+        )
+        return next(same, agent)
 
     def _agent_client(self, agent: AgentCommand) -> AgentClient:
         return AgentClient(agent, self._editor, self._window, self._environment, self._told)

@@ -99,6 +99,17 @@ def login_command(
     return [shell, "-i", "-l", "-c", "; ".join(steps)]
 
 
+def plain_command(shell: str, words: Sequence[str]) -> list[str]:
+    """The arguments that run a command in a login shell."""
+    kind: Shell = "fish" if os.path.basename(shell) == "fish" else "sh"
+    return [shell, "-i", "-l", "-c", f"exec {_joined(words, kind)}"]
+
+
+def plain_windows_command(words: Sequence[str]) -> list[str]:
+    """`plain_command` for Windows."""
+    return ["cmd.exe", "/c", "call", *words]
+
+
 def windows_command(launch: Launch, command: Command, *, resume: bool = False, is_decided: bool = False) -> list[str]:
     """`login_command` for Windows, where start-up files don't matter. `call` also runs `.cmd` files."""
     words = [word.strip('"') for word in words_of(command)] or [launch.key]

@@ -15,7 +15,7 @@ from .earlier import MOST_TURNS, Raw, page_start
 from .events import Envelope, read_envelope
 from .snapshot import (
     Attachment,
-    Choice,
+    Choices,
     Command,
     ConnectionStatus,
     ContextWindow,
@@ -75,19 +75,6 @@ class Oldest:
     prompt: str
     record: str
     """What the history on disk calls its beginning; empty if that isn't known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """The models and modes of a session, and the current ones."""
-
-    model: str
-    mode: str
-    models: tuple[Choice, ...]
-    modes: tuple[Choice, ...]
-    effort: str = ""
-    efforts: tuple[Choice, ...] = ()
-    """How long the model may think; empty if that can't be chosen."""
 
 
 class Conversation:
@@ -192,7 +179,7 @@ class Conversation:
             self._changed()
         elif self._before:
             at = page_start(self._before)
-            page = [read_envelope(event) for event in self._before[at:]]
+            page = [read_envelope(text) for _, text in self._before[at:]]
             del self._before[at:]
             self.prepend(page, has_more=self._has_more)
         else:
@@ -235,6 +222,7 @@ class Conversation:
             modes=choices.modes,
             effort=choices.effort,
             efforts=choices.efforts,
+            options=choices.options,
         )
 
     def set_context_window(self, window: ContextWindow) -> None:
@@ -517,6 +505,9 @@ class Conversation:
         model, mode = snapshot.current_model_id, snapshot.current_approval_mode
         self._set(model=model or self._status.model, mode=mode or self._status.mode)
 
+    def _chosen(self, _frame: Envelope, changed: events.ChoicesChanged) -> None:
+        self.set_choices(changed.choices)
+
     def _rewound(self, _frame: Envelope, rewound: events.Rewound) -> None:
         """Drop the prompt that the conversation was rewound to, and what comes after it."""
         asked = [turn.key for turn in self._turns.values() if turn.asks_model]
@@ -601,6 +592,7 @@ class Conversation:
         events.ModelSwitchFailed: _model_stays,
         events.ApprovalModeChanged: _approval_mode,
         events.SessionSnapshot: _snapshot,
+        events.ChoicesChanged: _chosen,
         events.SessionRenamed: _renamed,
         events.SessionDied: _passed,
         events.SessionClosed: _passed,

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator
 
 from . import agent
 from .agent import Outcome, PermissionRequest, Text, Unknown, Unsupported, Update, Wire
+from .snapshot import Choices
 
 # The turn
 
@@ -103,6 +104,13 @@ class SessionSnapshot(Wire):
 
     current_model_id: str | None = None
     current_approval_mode: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChoicesChanged:
+    """What the session can switch, as it is now."""
+
+    choices: Choices
 
 
 class SessionRenamed(Wire):
@@ -215,6 +223,7 @@ Event = (
     | ModelSwitchFailed
     | ApprovalModeChanged
     | SessionSnapshot
+    | ChoicesChanged
     | SessionRenamed
     | SessionDied
     | SessionClosed

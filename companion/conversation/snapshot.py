@@ -275,6 +275,41 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionOption:
+    """Something else of a session that can be set."""
+
+    id: str
+    name: str
+    value: str | bool
+    """The id of one of the `values`; true or false for a switch."""
+    description: str = ""
+    values: tuple[Choice, ...] = ()
+    """Empty for a switch."""
+
+    @property
+    def shown(self) -> str:
+        """The value in words."""
+        if isinstance(self.value, bool):
+            return "on" if self.value else "off"
+        return next((each.name for each in self.values if each.id == self.value), self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The models, modes and other options of a session, and the current ones."""
+
+    model: str
+    mode: str
+    models: tuple[Choice, ...]
+    modes: tuple[Choice, ...]
+    effort: str = ""
+    efforts: tuple[Choice, ...] = ()
+    """How long the model may think; empty if that can't be chosen."""
+    options: tuple[SessionOption, ...] = ()
+    """What can be set besides these."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectionStatus:
     """The state of a chat's connection to its daemon."""
 
@@ -283,6 +318,8 @@ class ConnectionStatus:
     """Why it isn't live: a sentence and a remedy."""
     retry_in: float | None = None
     """Seconds from one try to the next while it waits."""
+    wants_sign_in: bool = False
+    """Whether it isn't live because the person has to sign in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +335,8 @@ class Status:
     effort: str = ""
     """How long the model may think: the id of one of the `efforts`."""
     efforts: tuple[Choice, ...] = ()
+    options: tuple[SessionOption, ...] = ()
+    """What else of the session can be set."""
     window: ContextWindow | None = None
     plan: tuple[Step, ...] = ()
     commands: tuple[Command, ...] = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 
 from ..conversation.agent import CommandsUpdate
-from ..conversation.conversation import Choices, Cursor, History
+from ..conversation.conversation import Cursor, History
 from ..conversation.sessions import Session
-from ..conversation.snapshot import ContextWindow, Queued
+from ..conversation.snapshot import Choices, ContextWindow, Queued
 from ..libraries.loading import loading
 from . import answers
 from .background import FEATURE, Background
@@ -63,7 +64,8 @@ async def load() -> None:
     """Import what carries the requests, off the loop: it takes a while the first time."""
 
     def load() -> None:
-        with loading():
+        is_there = f"{__package__}.transport" in sys.modules
+        with contextlib.nullcontext() if is_there else loading():
             importlib.import_module(".transport", __package__)
 
     await asyncio.to_thread(load)
@@ -152,7 +154,9 @@ class Client(Background, Listing, Pages, Past, SignIn):
         self._need("session_load")
         has_pages = self.has(PAGES)
         body = {"cwd": session.folder, "historyPageSize": PAGE if has_pages else None}
-        answer = await self._transport.json("POST", path(session, "load"), body, session, limit=SESSION_LIMIT)
+        answer = await self._transport.json(
+            "POST", path(session, "load"), body, session, limit=SESSION_LIMIT, keep=answers.keep
+        )
         loaded = answers.read(Session, answer)
         queue = tuple(waiting for waiting, state in await self.queue(loaded) if state == "queued")
         return loaded, await asyncio.to_thread(answers.history, answer, queue, has_pages=has_pages)
@@ -250,7 +254,11 @@ class Client(Background, Listing, Pages, Past, SignIn):
 
     async def switch_effort(self, session: Session, effort: str) -> None:
         """Switch how long the model thinks, for this session."""
-        body = {"configId": answers.EFFORT, "value": effort}
+        await self.set_option(session, answers.EFFORT, effort)
+
+    async def set_option(self, session: Session, option: str, value: str | bool) -> None:
+        """Set an option of the session."""
+        body = {"configId": option, "value": value}
         await self._transport.json("POST", path(session, "config-option"), body, session)
 
     async def edited(self, path: str, proposed: str, content: str) -> None:

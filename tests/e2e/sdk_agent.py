@@ -22,8 +22,12 @@ from acp.schema import (
     FileEditToolCallContent,
     Implementation,
     PermissionOption,
+    SessionConfigOptionBoolean,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
     SessionMode,
     SessionModeState,
+    SetSessionConfigOptionResponse,
     SetSessionModeResponse,
     ToolCallUpdate,
 )
@@ -37,6 +41,7 @@ OPTIONS = [
 class SdkAgent(Agent):
     def __init__(self) -> None:
         self._client: Any = None
+        self._fast, self._style = False, "short"
         self._modes = SessionModeState(
             current_mode_id="ask", available_modes=[SessionMode(id="ask", name="Ask"), SessionMode(id="do", name="Do")]
         )
@@ -52,7 +57,26 @@ class SdkAgent(Agent):
         )
 
     async def new_session(self, cwd: str, *args: Any, **fields: Any) -> NewSessionResponse:
-        return NewSessionResponse(session_id="one", modes=self._modes)
+        return NewSessionResponse(session_id="one", modes=self._modes, config_options=self._options())
+
+    def _options(self) -> list[Any]:
+        styles = [
+            SessionConfigSelectOption(value="short", name="Short"),
+            SessionConfigSelectOption(value="long", name="Long"),
+        ]
+        return [
+            SessionConfigOptionBoolean(id="fast", name="Fast", type="boolean", current_value=self._fast),
+            SessionConfigOptionSelect(
+                id="style", name="Style", type="select", current_value=self._style, options=styles
+            ),
+        ]
+
+    async def set_config_option(self, config_id: str, session_id: str, value: str | bool, **fields: Any) -> Any:
+        if config_id == "fast":
+            self._fast = value is True
+        else:
+            self._style = str(value)
+        return SetSessionConfigOptionResponse(config_options=self._options())
 
     async def load_session(self, cwd: str, session_id: str, *args: Any, **fields: Any) -> LoadSessionResponse:
         await self._client.session_update(session_id, update_agent_message(text_block("As before.")))

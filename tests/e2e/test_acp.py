@@ -340,6 +340,9 @@ def test_an_agent_of_the_official_sdk_works(tmp_path: Path):
             assert said(await talk.done(await talk.ask("Hello"))) == "Hello"
             await talk.client.switch_mode(talk.session, "do")
             await until(lambda: talk.conversation.status.mode == "do")
+            await talk.client.set_option(talk.session, "fast", True)
+            await talk.client.set_option(talk.session, "style", "long")
+            await until(lambda: [each.value for each in talk.conversation.status.options] == [True, "long"])
             key = await talk.ask(f"edit {path}")
             await talk.vote(await talk.asked(), "allow_once")
             assert said(await talk.done(key)) == "written"

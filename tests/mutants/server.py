@@ -294,7 +294,7 @@ MUTANTS = [
         "    if len(text) <= limit:\n",
         CONTEXT,
     ),
-    Mutant("an empty selection", ORDER, "if selection.text else {})", ")", CONTEXT),
+    Mutant("an empty selection", ORDER, " if selection.text else None", "", CONTEXT),
     Mutant(
         "a file that never had the focus is active",
         ORDER,

@@ -37,6 +37,43 @@ class TestSwitching(ChatCase):
         self.assertEqual(self.chats.of("switch_mode"), [(self.window.id(), "yolo")])
 
 
+class TestOptions(ChatCase):
+    """Issue 15, point 3: what an agent lets one set besides."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        values = self.view_values
+        style = values.SessionOption("style", "Style", "a", "How it writes", (values.Choice("a", "Short"),))
+        self.options = values.SessionOption("fast", "Fast Mode", True), style
+
+    def test_a_switch_is_turned_over(self) -> Steps:
+        self.show(options=self.options)
+        self.window.run_command("qwen_companion_chat_options")
+        shown = [(item.trigger, item.details, item.annotation) for item in self.screen.panels[-1][0]]
+        self.assertEqual(shown, [("Fast Mode", "", "on"), ("Style", "How it writes", "Short")])
+        self.screen.pick("Fast Mode")
+        yield from self.told("set_option")
+        self.assertEqual(self.chats.of("set_option"), [(self.window.id(), "fast", False)])
+
+    def test_the_value_of_another_option_is_asked(self) -> Steps:
+        self.show(options=self.options)
+        self.window.run_command("qwen_companion_chat_options")
+        self.screen.pick("Style")
+        yield lambda: len(self.screen.panels) == 2
+        self.assertEqual([item.annotation for item in self.screen.panels[-1][0]], ["current"])
+        self.screen.pick("Short")
+        yield from self.told("set_option")
+        self.assertEqual(self.chats.of("set_option"), [(self.window.id(), "style", "a")])
+
+    def test_the_bar_has_what_is_turned_on_and_without_options_there_is_no_command(self) -> Steps:
+        command = loaded("sublime_text.chat.pickers").QwenCompanionChatOptionsCommand(self.window)
+        self.assertFalse(command.is_enabled())
+        render = self.show(options=self.options, model="m")
+        self.assertTrue(command.is_enabled())
+        self.assertEqual(loaded("sublime_text.chat.html").facts(render), ["m", "Fast Mode"])
+        yield 0
+
+
 class TestDaemonPage(ChatCase):
     def page(self) -> sublime.View:
         [page] = [view for view in self.window.views() if view.settings().get("qwen_companion.daemon")]

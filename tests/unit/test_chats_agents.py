@@ -59,7 +59,23 @@ class Room:
         self.tasks: set[asyncio.Task[Any]] = set()
         self.reviews = Reviews(self.editor, self.background)
         self.chats = Chats(self.editor, self.reviews)
+        self.configure(*agents)
+
+    def configure(self, *agents: AgentCommand) -> None:
+        """Set the agents."""
         self.chats.configure(DaemonSettings(agents=agents))
+
+    @property
+    def agent_pid(self) -> int:
+        """The number of the agent's process."""
+        process = self.chats._chat(1).agent_client._process
+        assert process
+        return process.pid
+
+    @property
+    def command(self) -> str:
+        """What the agent was started with."""
+        return " ".join(self.chats._chat(1).agent_client.command.command)
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)
@@ -265,6 +281,25 @@ def test_a_chat_that_changes_its_agent_begins_a_new_conversation(project: Path, 
             following.chats.open(1, str(project), agent="Other")
             await following.shows("as before")
             await following.chats.stop(hand_over=False)
+
+    run(test())
+
+
+def test_an_option_of_the_agent_is_set_from_the_chat(project: Path, tmp_path: Path):
+    script = """
+def options(value):
+    return [{"id": "fast", "name": "Fast", "type": "boolean", "currentValue": value}]
+def session_new(params):
+    return {"sessionId": "s", "configOptions": options(False)}
+def session_set_config_option(params):
+    return {"configOptions": options(params["value"])}
+"""
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            await until(lambda: room.render.status.options)
+            room.chats.set_option(1, "fast", True)
+            await until(lambda: room.render.status.options[0].value is True)
 
     run(test())
 

@@ -64,7 +64,9 @@ def facts(render: Render) -> list[str]:
     status = render.status
     effort = "" if status.effort in {"", USUAL_EFFORT} else f"{name_of(status.efforts, status.effort)} effort"
     model, mode = name_of(status.models, status.model), name_of(status.modes, status.mode)
-    found = (model, effort, mode, meter(status.window))
+    # A switch says something by being on; what else is set is one click away.
+    switches = [option.name for option in status.options if option.value is True]
+    found = (model, effort, mode, *switches, meter(status.window))
     return [fact for fact in found if fact]
 
 
@@ -84,6 +86,8 @@ def bar(render: Render, attached: Sequence[str], folder: str = "", context: str 
         first.append(link("changes", f"± {status.changed} {'file' if status.changed == 1 else 'files'}"))
     if not where.is_known:
         first.append(link("confirm_here", "It is this computer"))
+    if status.connection.wants_sign_in:
+        first.append(link("sign_in", "Sign In …", "allow"))
     if status.connection.state != "live":
         first.append(link("reconnect", "↻ Reconnect"))
     lines = [" &nbsp; ".join(filter(None, first))]

@@ -23,7 +23,7 @@ from .commands import _ChatCommand, have_chat
 from .context import excerpt
 
 if TYPE_CHECKING:
-    from ...conversation.snapshot import Choice
+    from ...conversation.snapshot import Choice, SessionOption
     from ..adapter import Adapter
     from .view import ChatView
 
@@ -113,6 +113,40 @@ class QwenCompanionChatEffortCommand(_SwitchCommand):
         """Ask the daemon."""
         window = chat.window.id()
         adapter.thread.post(lambda companion: companion.chats.switch_effort(window, identifier))
+
+
+class QwenCompanionChatOptionsCommand(_ChatCommand):
+    """Set one of the agent's own options of the session."""
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether the agent has any."""
+        return chat.render is not None and bool(chat.render.status.options)
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask which one."""
+        options = chat.render.status.options if chat.render else ()
+        choices: list[PanelItem] = [
+            (one.name, one.description, lambda one=one: self._change(adapter, chat, one)) for one in options
+        ]
+        choose(chat.window, choices, f"Options of {chat.agent}", annotations=[one.shown for one in options])
+
+    def _change(self, adapter: Adapter, chat: ChatView, option: SessionOption) -> None:
+        """Turn a switch over; ask for the value of anything else."""
+        if isinstance(option.value, bool):
+            self._set(adapter, chat, option, not option.value)
+            return
+        choices: list[PanelItem] = [
+            (one.name, one.description, lambda one=one: self._set(adapter, chat, option, one.id))
+            for one in option.values
+        ]
+        marks = ["current" if one.id == option.value else "" for one in option.values]
+        selected = marks.index("current") if "current" in marks else -1
+        choose(chat.window, choices, option.name, selected=selected, annotations=marks)
+
+    @staticmethod
+    def _set(adapter: Adapter, chat: ChatView, option: SessionOption, value: str | bool) -> None:
+        window = chat.window.id()
+        adapter.thread.post(lambda companion: companion.chats.set_option(window, option.id, value))
 
 
 class QwenCompanionDaemonCommand(_ChatCommand):

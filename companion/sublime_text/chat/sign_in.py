@@ -1,4 +1,4 @@
-"""The command that signs in at a provider of models: the code and the link in a tab, until it is done."""
+"""The command that signs in. At a provider of models: the code and the link in a tab, until it is done."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..page import Page
 from ..panels import PanelItem, choose, say
 from . import html
 from .commands import _ChatCommand
+from .ways import ask_way
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,8 +35,11 @@ class QwenCompanionChatSignInCommand(_ChatCommand):
     opens_chat = True
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
-        """Ask where if there are several."""
+        """Ask where if there are several, or how if the agent isn't the daemon's."""
         window = chat.window.id()
+        if chat.agent_key:
+            ask_way(adapter, chat)
+            return
         adapter.ask_later(
             chat.window,
             lambda companion: companion.chats.sign_in_providers(window),

@@ -103,17 +103,9 @@ def open_terminal(
     suffix = "" if number == 1 else f" {number}"
     tag = family.launch.key + ("" if number == 1 else f"-{number}")
     mark: dict[str, Any] = {"cli": family.launch.key, "folder": folder, "tag": tag, "run": _this_run()}
-    arguments: dict[str, Any] = {
-        "cmd": [_unexpanded(word) for word in command],
-        "cwd": _unexpanded(folder),
-        "env": dict(variables),
-        "title": family.name + suffix,
+    arguments = {
+        **_arguments(family.name + suffix, folder, variables, command),
         "tag": tag,
-        "focus": True,
-        # Otherwise a tab that the editor restores at its start would start the CLI again, with an old port.
-        "reactivable": False,
-        # If the CLI fails, its output stays on the screen.
-        "auto_close": "on_success",
         "post_view_hooks": [[OPENED_COMMAND, {"mark": mark}]],
     }
     match location:
@@ -125,6 +117,31 @@ def open_terminal(
         case _:
             arguments["panel_name"] = family.name + suffix
     window.run_command("terminus_open", arguments)
+
+
+def run_once(window: sublime.Window, title: str, folder: str, variables: Mapping[str, str], command: list[str]) -> None:
+    """Run a command in a tab with a new terminal of Terminus, with the person's login environment."""
+    if sys.platform == "win32":
+        line = shell.plain_windows_command(command)
+    else:
+        line = shell.plain_command(shell.usual_shell(os.environ), command)
+    arguments = {**_arguments(title, folder, variables, line), "show_in_panel": False}
+    # No CLI runs in it, and nothing is to be sent there.
+    window.run_command("terminus_open", {**arguments, "post_view_hooks": [[OPENED_COMMAND, {"mark": {}}]]})
+
+
+def _arguments(title: str, folder: str, variables: Mapping[str, str], command: list[str]) -> dict[str, Any]:
+    return {
+        "cmd": [_unexpanded(word) for word in command],
+        "cwd": _unexpanded(folder),
+        "env": dict(variables),
+        "title": title,
+        "focus": True,
+        # Otherwise a tab that the editor restores at its start would start the command again, with an old port.
+        "reactivable": False,
+        # If the command fails, its output stays on the screen.
+        "auto_close": "on_success",
+    }
 
 
 def opened(view: sublime.View, mark: dict[str, Any]) -> None:

@@ -1,0 +1,36 @@
+"""What only some agents offer: options of their own, and ways to sign in."""
+
+from __future__ import annotations
+
+from ..acp.environment import LoginEnvironment
+from ..acp.signing import Way
+from .window_chat import WindowChat
+from .windows import Windows
+
+
+class AgentsOfChats(Windows):
+    """Does what an agent offers besides what every chat has."""
+
+    _environment: LoginEnvironment
+
+    async def sign_in_ways(self, window: int) -> tuple[Way, ...]:
+        """The ways to sign in that the chat's agent offers."""
+        ways = self._chat(window).agent_client.ways
+        # The person may be about to set a variable.
+        self._environment.forget()
+        return ways
+
+    async def sign_in_by(self, window: int, way: str) -> None:
+        """Have the agent sign the person in, which may take as long as they need in their browser."""
+        chat = self._chat(window)
+        await chat.agent_client.authenticate(way)
+        chat.signed_in()
+
+    def set_option(self, window: int, option: str, value: str | bool) -> None:
+        """Set an option of the session, to the id of a value or to true or false."""
+
+        async def set_it(chat: WindowChat) -> None:
+            client, session = chat.connected
+            await client.set_option(session, option, value)
+
+        self._do(window, set_it)

@@ -1,0 +1,100 @@
+"""Signing in to an agent on its standard input and output, on the screen (issue 15, point 3)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .chat_case import ChatCase, Steps, loaded
+from .test_terminal import Terminus
+
+TERMINAL = ("own", "--acp", "log in")
+
+
+class TestWays(ChatCase):
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.terminus = Terminus(self)
+        self.chat.view.settings().set(loaded("sublime_text.windows").CHAT_AGENT_SETTING, "Own")
+        way = loaded("acp.signing").Way
+        self.chats.answers["sign_in_ways"] = (
+            way("g", "Google", "Opens a page", "agent"),
+            way("t", "In a terminal", "", "terminal", TERMINAL, {"A_KEY": "secret"}),
+            way("v", "A key", "Yours", "variables", variables=("A_KEY (Key)",), page="https://x/keys"),
+        )
+        self.lost = loaded("conversation.snapshot").ConnectionStatus("lost", "Sign in.", wants_sign_in=True)
+
+    def ask_for_ways(self) -> Steps:
+        self.window.run_command("qwen_companion_chat_sign_in")
+        yield lambda: self.screen.panels
+        self.items = self.screen.panels[-1][0]
+
+    def test_each_way_is_offered_with_its_words(self) -> Steps:
+        yield from self.ask_for_ways()
+        shown = [(item.trigger, str(item.details)) for item in self.items]
+        self.assertEqual(shown[0], ("Google", "Opens a page"))
+        self.assertIn("in a terminal: own --acp", shown[1][1])
+        self.assertEqual(shown[2], ("A key", "Yours · set A_KEY (Key)"))
+
+    def test_the_agent_signs_in(self) -> Steps:
+        yield from self.ask_for_ways()
+        self.screen.pick("Google")
+        yield from self.told("sign_in_by")
+        self.assertEqual(self.chats.of("sign_in_by"), [(self.window.id(), "g")])
+        yield lambda: self.screen.said("You are signed in")
+
+    def test_a_login_opens_in_a_terminal_of_its_own(self) -> Steps:
+        yield from self.ask_for_ways()
+        self.screen.pick("In a terminal")
+        yield lambda: self.terminus.views
+        [opened] = self.terminus.opened
+        self.assertIn("own --acp", " ".join(opened["cmd"]))
+        self.assertEqual((opened["env"], opened["cwd"]), ({"A_KEY": "secret"}, str(self.folder)))
+        self.assertFalse(opened["show_in_panel"])
+        [[command, arguments]] = opened["post_view_hooks"]
+        [view] = self.terminus.views
+        view.run_command(command, arguments)
+        self.assertNotIn("secret", str(view.settings().get("terminus_view.args")))
+        # No prompt is sent there.
+        terminals = loaded("sublime_text.terminal.terminals")
+        self.assertEqual((terminals.running(self.window), terminals.others(self.window)), ([], []))
+        self.assertTrue(self.screen.said("click Reconnect"))
+
+    def test_without_terminus_the_command_is_said(self) -> Steps:
+        self.terminus.is_there = False
+        yield from self.ask_for_ways()
+        self.screen.pick("In a terminal")
+        yield lambda: self.screen.said("Run this in a terminal")
+        self.assertEqual(sublime.get_clipboard(), "own --acp 'log in'")
+        self.assertEqual(self.terminus.opened, [])
+
+    def test_the_variable_to_set_is_said(self) -> Steps:
+        yield from self.ask_for_ways()
+        self.screen.pick("A key")
+        yield lambda: self.screen.said("Set A_KEY (Key) in the start-up file of your shell")
+        self.assertTrue(self.screen.said("https://x/keys"))
+
+    def test_an_agent_without_a_way_is_told(self) -> Steps:
+        self.chats.answers["sign_in_ways"] = ()
+        self.window.run_command("qwen_companion_chat_sign_in")
+        yield lambda: self.screen.said("offers no way to sign in from here")
+
+    def test_the_chat_has_a_link_while_it_waits_for_that(self) -> Steps:
+        render = self.show(connection=self.lost)
+        bar = loaded("sublime_text.chat.html").bar(render, [])
+        self.assertIn('href="sign_in"', bar)
+        [link] = [item for item in self.adapter.chats.links(self.chat) if item.href == "sign_in"]
+        self.adapter.chats.use_link(self.chat, link)
+        yield lambda: self.screen.panels
+
+    def test_a_login_on_windows_runs_in_its_shell(self) -> Steps:
+        shell = loaded("clis.shell")
+        self.assertEqual(shell.plain_windows_command(TERMINAL), ["cmd.exe", "/c", "call", *TERMINAL])
+        with patch.dict(os.environ, {"SHELL": "/usr/bin/fish"}):
+            line: Any = shell.plain_command("/usr/bin/fish", TERMINAL)
+        self.assertEqual(line[:4], ["/usr/bin/fish", "-i", "-l", "-c"])
+        self.assertEqual(line[4], "exec own --acp 'log in'")
+        yield 0
