@@ -28,7 +28,7 @@ from . import calls, quick
 from .connections import Connection
 from .endpoint import Endpoint
 from .resumed import DEFAULT_VERSION, ResumedSessions
-from .sessions import Session, Sessions, Stream
+from .sessions import InFlight, Session, Sessions, Stream
 from .tools import AFTER, Tools, listing
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
@@ -41,6 +41,10 @@ FINAL_CHUNK_LIMIT = 0.5
 """Seconds allowed for sending the final chunk of a stream that another one replaces."""
 
 
+ANSWER_LIMIT = 2.0
+"""Seconds that the end of a session waits for the SDK's last answers."""
+
+
 class App:
     """The ASGI application behind a window's port."""
 
@@ -50,10 +54,8 @@ class App:
         self._tools = tools
         self._resumed = ResumedSessions(endpoint.sessions, self._open_again)
         self._hosts = frozenset(f"{name}:{endpoint.port}" for name in HOSTS)
-        self._requests = 0
-        """How many are being answered, streams aside."""
-        self._answered = asyncio.Event()
-        self._answered.set()
+        self._requests = InFlight()
+        """Streams aside."""
         self.manager = StreamableHTTPSessionManager(
             tools.server(), json_response=True, max_request_body_size=MAX_BODY, session_idle_timeout=None
         )
@@ -68,13 +70,9 @@ class App:
         elif scope["method"] not in METHODS:
             await PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(METHODS)})(scope, receive, send)
         else:
-            is_request = scope["method"] != "GET"
-            self._count(is_request)
-            try:
+            with contextlib.nullcontext() if scope["method"] == "GET" else self._requests:
                 scope, send = await self._resumed.translate(caller.name, scope, self._last(send))
                 await self._serve(caller, scope, receive, send)
-            finally:
-                self._count(-is_request)
 
     def answer_at_once(self, headers: Mapping[str, str], body: bytes) -> quick.Answer | None:
         """The answer to a POST that asks for the list of the tools; None if `__call__` has to give it.
@@ -114,7 +112,7 @@ class App:
 
     async def answered(self) -> None:
         """Wait until no request is being answered."""
-        await self._answered.wait()
+        await self._requests.none()
 
     async def check(self) -> None:
         """Shake hands as a CLI does, in this process. Raises whatever is wrong with the libraries."""
@@ -123,14 +121,8 @@ class App:
     async def end(self, session: Session) -> None:
         """End a session in the SDK, with the request that a client would send."""
         self._resumed.forget(session.identifier)
+        await _answered(session)
         await self._ask(self.manager.handle_request, "DELETE", {"mcp-session-id": session.identifier})
-
-    def _count(self, change: int) -> None:
-        self._requests += change
-        if self._requests:
-            self._answered.clear()
-        else:
-            self._answered.set()
 
     def _last(self, send: Send) -> Send:
         """`send`, which closes the connection after the answer if the next instance has the sessions already."""
@@ -251,8 +243,11 @@ class App:
                     after.pop(0)()
 
         scope = dict(scope, **{AFTER: (after := list[Callable[[], None]]())})
+        if session and scope["method"] == "DELETE":
+            await _answered(session)
         try:
-            await self.manager.handle_request(scope, receive, watch)
+            with session.in_sdk if session and scope["method"] == "POST" else contextlib.nullcontext():
+                await self.manager.handle_request(scope, receive, watch)
         finally:
             for call in after:  # the client has gone
                 call()
@@ -302,6 +297,13 @@ class App:
                         await send({"type": "http.response.body", "body": b"", "more_body": False})
             stream.end()
             self._sessions.stream_closed(session, stream)
+
+
+async def _answered(session: Session) -> None:
+    """Wait until the SDK has answered the session's requests: it fails when the session ends in the middle of one."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(ANSWER_LIMIT):
+            await session.in_sdk.none()
 
 
 @functools.cache

@@ -25,6 +25,28 @@ Background = Callable[[Coroutine[Any, Any, object]], object]
 """Runs a coroutine on the loop, from its next turn on, and logs what it raises."""
 
 
+class InFlight:
+    """Counts the requests that are being answered: `with in_flight: …`."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._none = asyncio.Event()
+        self._none.set()
+
+    def __enter__(self) -> None:
+        self._count += 1
+        self._none.clear()
+
+    def __exit__(self, *error: object) -> None:
+        self._count -= 1
+        if not self._count:
+            self._none.set()
+
+    async def none(self) -> None:
+        """Wait until there is none."""
+        await self._none.wait()
+
+
 class Session:
     """One connected CLI. It owns the notifications that wait for its stream."""
 
@@ -39,6 +61,8 @@ class Session:
         """When it connected, as a Unix time in seconds."""
         self.last_message = self.since
         """When the CLI last sent something, as a Unix time in seconds."""
+        self.in_sdk = InFlight()
+        """Requests that the SDK is answering, streams aside."""
         self._peer: ServerSession | None = None
         self._outbox: list[Notification] = []
         """What waits for the stream."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import socket
 import threading
@@ -15,14 +16,14 @@ import httpx2
 import pytest
 
 from companion.protocol import DiffOutcomeParams, DiffRejected
-from companion.server import sessions, window
+from companion.server import calls, sessions, window
 from companion.server.context import CANDIDATES
 from companion.server.port import Question, Selection
 from companion.settings import Settings
 
 from .conftest import Running, until
 from .memory_editor import MemoryEditor
-from .wire import Cli, Stream
+from .wire import LIMIT, Cli, Stream
 
 
 @pytest.fixture
@@ -478,6 +479,54 @@ class TestEnd:
         assert running.do(lambda companion: companion._windows[1].sessions._ends) == {}
         running.focus(1, files[0])
         assert open_files(stream.take("ide/contextUpdate")) == files[:1]
+
+    @pytest.mark.parametrize("ends", ["by itself", "by the client"])
+    def test_a_request_that_is_being_answered_is_answered_before_the_end(
+        self,
+        running: Running,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        ends: str,
+    ):
+        """A1: the SDK would fail in the middle, and the client would get a reset."""
+        cli = running.cli().connect()
+        assert cli.session
+        identifier, plain = cli.session, calls.read
+        other = httpx2.Client(base_url=cli.http.base_url, timeout=LIMIT, trust_env=False)
+        deleted: list[int] = []
+        threads: list[threading.Thread] = []
+
+        def delete() -> None:
+            deleted.append(other.delete("/mcp", headers=cli.headers()).status_code)
+
+        async def read(receive: Any, limit: int) -> Any:
+            body, again = await plain(receive, limit)
+
+            async def slowly() -> Any:
+                server = running.thread._running[1]._windows[1]  # pyright: ignore[reportOptionalSubscript]
+                if ends == "by itself":
+                    server.sessions.end(identifier)
+                else:
+                    threads.append(threading.Thread(target=delete))
+                    threads[0].start()
+                    await asyncio.to_thread(until, lambda: server._app._requests._count == 2)
+                for _ in range(100):
+                    await asyncio.sleep(0)
+                return await again()
+
+            return body, slowly
+
+        monkeypatch.setattr(calls, "read", read)
+        answer = cli.ask("ping")
+        monkeypatch.setattr(calls, "read", plain)
+        assert (answer.status_code, answer.json()["result"]) == (200, {})
+        for thread in threads:
+            thread.join(LIMIT)
+        assert deleted == ([] if ends == "by itself" else [200])
+        other.close()
+        until(lambda: identifier not in running.sessions())
+        assert cli.ask("ping").status_code == 404
+        assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
 
     def test_a_cli_may_end_its_session(self, running: Running, files: list[str], monkeypatch: pytest.MonkeyPatch):
         """A1: by DELETE; its diffs are orphaned at once and its stream ends."""
