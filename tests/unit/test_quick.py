@@ -154,6 +154,7 @@ HEADS: list[tuple[bool, Any]] = [
     (False, changed(**{"mcp-protocol-version": "1999-01-01"})),
     (False, changed(**{"content-length": "046x"})),
     (False, changed(**{"transfer-encoding": "gzip"})),
+    (False, changed(te="trailers")),
     (False, lambda usual: [*usual.items(), ("host", usual["host"])]),
     (False, lambda usual: [*usual.items(), ("authorization", usual["authorization"])]),
     (False, changed(x="\u20ac")),
@@ -236,6 +237,13 @@ def test_two_requests_at_once_are_both_answered(
         answers += wire.socket.recv(65536)
     assert answers.count(b'"openDiff"') == 2
     assert not quickly()
+
+
+@pytest.mark.parametrize("name", ["transfer-encoding", "Transfer-Encoding", "expect", "upgrade", "te", "trailer"])
+def test_what_changes_how_a_request_is_read_is_left_to_h11(name: str) -> None:
+    head = {"host": "x", "content-length": str(len(LIST))}
+    assert quick.read(request(head)) == (head, LIST)
+    assert quick.read(request(head | {name: "chunked"})) is None
 
 
 TOKEN = st.text("abcXYZ-_09", min_size=1)
