@@ -212,6 +212,14 @@ class AgentClient(Choosing, Opening):
         """
         self._questions.vote(request, option, answers or {})
 
+    async def stop_terminal(self, terminal: str) -> bool:
+        """End what runs in a terminal. Returns False if nothing does; the agent is told how it has ended."""
+        found = self._terminals.find(terminal) if self._terminals else None
+        if found is None or not found.is_running:
+            return False
+        await found.kill()
+        return True
+
     async def edited(self, path: str, proposed: str, content: str) -> None:
         """The person has edited a proposal before they allow it: `content` is written, and the agent is told."""
         if self._files:
@@ -351,6 +359,5 @@ class AgentClient(Choosing, Opening):
             return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
         return block
 
-    def _output(self, terminal: str) -> tuple[str, bool] | None:
-        found = self._terminals.find(terminal) if self._terminals else None
-        return (found.output, found.truncated) if found else None
+    def _output(self, terminal: str) -> updates.Printed | None:
+        return self._terminals.printed(terminal) if self._terminals else None

@@ -230,13 +230,21 @@ def without_colours(text: str) -> str:
     return _ESCAPES.sub("", text)
 
 
-def _end(pid: int, started: float | None, limit: float) -> None:
-    records.remove(pid, "agent")
+def end_group(pid: int, started: float | None, limit: float) -> None:
+    """End a process that has a group of its own, and what is in that. Blocks.
+
+    It must not be known to have ended: another group may have its number then.
+    """
     tree.end(pid, started, limit)
     if sys.platform != "win32":
         # What its children have left behind is in its group.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
+
+
+def _end(pid: int, started: float | None, limit: float) -> None:
+    records.remove(pid, "agent")
+    end_group(pid, started, limit)
 
 
 def _exit(code: int) -> str:

@@ -304,6 +304,34 @@ def session_set_config_option(params):
     run(test())
 
 
+def test_a_running_terminal_has_a_stop_below_its_tool_call(project: Path, tmp_path: Path):
+    """Issue 15, point 5."""
+    script = """
+def session_prompt(params):
+    code = "import time; print(1, flush=True); time.sleep(600)"
+    made = ask("terminal/create", command=sys.executable, args=["-c", code])
+    update(sessionUpdate="tool_call", toolCallId="t", title="Sleep", kind="execute",
+           content=[{"type": "terminal", **made}])
+    ask("terminal/wait_for_exit", **made)
+    say("It has ended.")
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            room.say("Run")
+            await until(lambda: room.render.running)
+            [running] = room.render.running
+            assert "Sleep" in room.text[: running.at].rpartition("\n")[2]
+            room.chats.stop_terminals(1, " ".join(running.terminals))
+            await room.shows("It has ended.")
+            await until(lambda: not room.render.running)
+            room.chats.stop_terminals(1, "terminal-1")
+            await until(lambda: ("It has ended already.", 1) in room.editor.mentioned)
+
+    run(test())
+
+
 def test_what_an_agent_can_not_do_is_said(project: Path, agent: AgentCommand):
     async def test():
         async with chatting(project, agent) as room:
