@@ -29,7 +29,7 @@ def served() -> int:
 def ui_time() -> list[float]:
     """From now on, how long each call of the package keeps the UI thread busy, in seconds of its own CPU time.
 
-    Calls are those of the listener that hears of carets, and those that the companion thread asks for.
+    Calls are those of the listener that hears of carets and of the focus, and those that the companion thread asks for.
     """
     times: list[float] = []
 
@@ -49,11 +49,12 @@ def ui_time() -> list[float]:
     bridge.post = lambda self, function: plain(self, timed(function))
     carets = listener.QwenCompanionListener
     carets.on_selection_modified = timed(carets.on_selection_modified)
+    carets.on_activated = timed(carets.on_activated)
     return times
 
 
 def figures() -> dict[str, float]:
-    """Ms and MB for each of 20 further windows; ms of the UI thread for one context of a window with 1,000 views."""
+    """Ms and MB for each of 20 further windows; ms of the UI thread for a caret and a focus among 1,000 views."""
     process = psutil.Process()
     with tempfile.TemporaryDirectory() as folder:
         editor = Editor(folder)
@@ -89,6 +90,19 @@ def figures() -> dict[str, float]:
             editor.wait(lambda event=event: cli.active["cursor"]["character"] == event % 4 + 1)
             each.append(sum(held) * 1000)
         context_ms = statistics.median(each)
+        each.clear()
+        for event in range(EVENTS):
+            held.clear()
+            path = str(Path(folder, f"{event}.txt"))
+            window.open_file(path)
+            editor.wait(lambda path=path: cli.active.get("path") == path)
+            each.append(sum(held) * 1000)
+        focus_ms = statistics.median(each)
         cli.close()
         editor.leave()
-    return {"windows.each_ms": each_ms, "windows.each_mb": each_mb, "context.1000_views_ui_ms": context_ms}
+    return {
+        "windows.each_ms": each_ms,
+        "windows.each_mb": each_mb,
+        "context.1000_views_ui_ms": context_ms,
+        "context.1000_focus_ui_ms": focus_ms,
+    }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,17 @@ PAUSE = 0.25
 """Seconds that the next instance waits at a reload until the requests of that moment are answered."""
 LINGER = 600.0
 """Seconds that a CLI has after a reload to read what was sent to it: it may be suspended."""
+
+
+def start_task(work: Coroutine[Any, Any, object], *, at_once: bool = False) -> asyncio.Task[object]:
+    """Run it on the running loop, from the loop's next turn on; with `at_once` as far as possible before this returns.
+
+    Before Python 3.14, where only the tests run, `at_once` is ignored.
+    """
+    loop = asyncio.get_running_loop()
+    if sys.version_info < (3, 14):
+        return loop.create_task(work)
+    return loop.create_task(work, eager_start=at_once)
 
 
 class Companion:
@@ -162,13 +174,16 @@ class Companion:
         """A view has the focus in its window, which need not be in front."""
         if server := self._windows.get(window):
             server.order.focused(view, at)
-            server.touched()
+            server.touched(view)
+            for other in self._windows.values():
+                if other is not server and other.order.at(view):  # it has moved to this window
+                    other.touched(view)
 
     def seen(self, window: int, view: int, at: int) -> None:
         """A view had the focus at some time before."""
         if server := self._windows.get(window):
             server.order.seen(view, at)
-            server.touched()
+            server.touched(view)
 
     def window_focused(self, window: int) -> None:
         """A window came to the front: terminals that are opened from now on belong to it."""
@@ -190,10 +205,10 @@ class Companion:
             server.order.forget(view)
             server.touched()
 
-    def touched(self, window: int) -> None:
-        """A window's files, folders or selection may have changed."""
+    def touched(self, window: int, view: int | None = None) -> None:
+        """The file or the selection of a view may have changed; without a view, anything of the window."""
         if server := self._windows.get(window):
-            server.touched()
+            server.touched(view)
 
     def configure(
         self,
@@ -305,7 +320,7 @@ class Companion:
             await asyncio.sleep(TICK)
 
     def _background(self, work: Coroutine[Any, Any, object], *, at_once: bool = False) -> asyncio.Task[object]:
-        task = asyncio.get_running_loop().create_task(work, eager_start=at_once)
+        task = start_task(work, at_once=at_once)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from headless import syntaxes
 from headless.loop import report_exception
 from headless.paths import Paths
 
@@ -111,6 +112,11 @@ class Package:
         """The paths of all files."""
         return sorted({name for source in self.sources for name in source.names()}, key=str.lower)
 
+    def syntaxes(self) -> list[tuple[str, Source]]:
+        """The root files that define a syntax, and where they are."""
+        names = {name for source in self.sources for name in source.root_names() if name.endswith(".sublime-syntax")}
+        return [(name, source) for name in sorted(names) if (source := self.find(name))]
+
     def plugins(self) -> list[str]:
         """The names of the root modules, which the editor loads."""
         names = {name for source in self.sources for name in source.root_names()}
@@ -144,11 +150,15 @@ class Packages:
         sources = [source]
         if os.path.isdir(loose) and os.path.realpath(loose) != os.path.realpath(source.root):
             sources.insert(0, FolderSource(loose))
-        self._by_name[name] = Package(name, sources)
-        return self._by_name[name]
+        package = self._by_name[name] = Package(name, sources)
+        syntaxes.register(
+            name, {file: source.read(file).decode("utf-8", "replace") for file, source in package.syntaxes()}
+        )
+        return package
 
     def remove(self, name: str) -> None:
         """Forget a package."""
+        syntaxes.forget(name)
         self._by_name.pop(name, None)
 
     def get(self, name: str) -> Package | None:

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from headless import minicss
+from headless.highlight import Highlighter
 from headless.metrics import LINE_HEIGHT
 from headless.render_style import STYLE
 from headless.render_view import ViewPicture
@@ -46,6 +47,7 @@ class WindowPicture:
         self._app = app
         self._window = window
         self._scheme = scheme
+        self._highlighter = Highlighter(scheme, app.packages.read)
         self._kind = kind
         self._height = height
 
@@ -110,7 +112,7 @@ class WindowPicture:
         popup = ""
         if view.popup is not None:
             popup = f'<div class="popup">{minicss.scoped(view.popup.html, f"u{view.id}")}</div>'
-        return ViewPicture(view, self._scheme, rows, focused).page() + popup
+        return ViewPicture(view, self._highlighter, rows, focused).page() + popup
 
     # -- around them ---------------------------------------------------------------------------
 
@@ -131,7 +133,7 @@ class WindowPicture:
         panel = self._window.panels.get(name)
         if panel is None:
             return ""
-        return f'<div class="panel">{ViewPicture(panel.view, self._scheme, 12, False).page()}</div>'
+        return f'<div class="panel">{ViewPicture(panel.view, self._highlighter, 12, False).page()}</div>'
 
     def _question(self, question: Question) -> str:
         rows = []

@@ -7,12 +7,11 @@ import html
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from headless import diff, highlight, minicss, variations
+from headless import diff, minicss, variations
 from headless.api.flags import PhantomLayout, RegionFlags
+from headless.highlight import Highlighter
 from headless.metrics import LINE_HEIGHT, Metrics
-from headless.schemes import Scheme
 from headless.state import notes
-from headless.syntaxes import syntax_by_path
 from headless.window import ViewState
 
 _UNDERLINES = {
@@ -51,10 +50,11 @@ def _outlined(css: str, is_first: bool, is_last: bool) -> str:
 class ViewPicture:
     """Draws a view, from its scroll position on, as many rows as fit."""
 
-    def __init__(self, view: ViewState, scheme: Scheme, rows: int, focused: bool) -> None:
+    def __init__(self, view: ViewState, highlighter: Highlighter, rows: int, focused: bool) -> None:
         self._view = view
+        self._highlighter = highlighter
         self._buffer = view.buffer
-        self._scheme = scheme
+        self._scheme = highlighter.scheme
         self._focused = focused
         lines = view.buffer.lines
         self._folds = [fold for fold in sorted((min(a, b), max(a, b)) for a, b in view.folds) if fold[0] < fold[1]]
@@ -109,11 +109,11 @@ class ViewPicture:
         return (s for s in spans if max(s) >= first and min(s) <= last)
 
     def _mark_syntax(self, marks: Marks) -> None:
-        syntax = syntax_by_path(str(self._view.settings.own.get("syntax", "")))
-        if syntax is not None and len(self._buffer) < 500_000:
-            for start, end, colour in highlight.spans(self._buffer.text, syntax.name, self._scheme):
+        if len(self._buffer) < 500_000:
+            syntax = str(self._view.settings.own.get("syntax", ""))
+            for start, end, css in self._highlighter.styles(self._buffer.text, syntax):
                 if end > self._bounds[0] and start < self._bounds[1]:
-                    marks.spans.append((start, end, f"color: {colour}"))
+                    marks.spans.append((start, end, css))
 
     def _mark_region(self, marks: Marks, span: tuple[int, int], colour: str, fill: str, flags: int) -> None:
         start, end = min(span), max(span)

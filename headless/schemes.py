@@ -37,6 +37,13 @@ class Scheme:
                 best, found = value, name
         return self.colours[found]
 
+    def style(self, scope: str) -> str:
+        """The colour of a scope and its style, in CSS; empty for plain text."""
+        colour = self.foreground(scope)
+        css = [f"color: {colour}"] if colour != self.colours["foreground"] else []
+        css += [style for selector, style in _STYLES if scopes.score(scope, selector)]
+        return "; ".join(css)
+
     def background(self, scope: str) -> str | None:
         """The colour behind a scope, in CSS; None if no rule has one."""
         best, found = 0, None
@@ -55,6 +62,12 @@ _BACKGROUNDS = (
     ("diff.deleted.char", "redish", 30),
 )
 
+_STYLES = (
+    ("markup.heading", "font-weight: bold"),
+    ("markup.bold", "font-weight: bold"),
+    ("markup.italic", "font-style: italic"),
+)
+
 _RULES = (
     ("comment", "comment"),
     ("string", "greenish"),
@@ -62,11 +75,15 @@ _RULES = (
     ("constant.language", "redish"),
     ("keyword", "purplish"),
     ("storage", "purplish"),
-    ("entity.name", "orangish"),
+    ("entity.name - entity.name.section", "orangish"),
     ("entity.name.function", "cyanish"),
     ("variable.function", "bluish"),
     ("support", "bluish"),
     ("invalid", "redish"),
+    ("markup.heading punctuation.definition.heading", "redish"),
+    ("markup.underline.link", "bluish"),
+    ("markup.quote punctuation", "bluish"),
+    ("punctuation.definition.raw.code-fence", "comment"),
     ("markup.inserted", "greenish"),
     ("markup.deleted", "redish"),
     ("markup.changed", "yellowish"),

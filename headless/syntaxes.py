@@ -1,4 +1,4 @@
-"""The syntaxes the stand-in knows: a path, a name and a scope each, no highlighting."""
+"""The syntaxes the stand-in knows: a path, a name and a scope each. Those of packages come with their package."""
 
 from __future__ import annotations
 
@@ -68,6 +68,30 @@ SYNTAXES = [Syntax(PLAIN_TEXT, "Plain Text", False, "text.plain")] + [
 ]
 _BY_PATH = {syntax.path: syntax for syntax in SYNTAXES}
 _BY_KIND = {kind: syntax for syntax, row in zip(SYNTAXES[1:], _TABLE, strict=True) for kind in row[3].split()}
+
+
+_FIELD = re.compile(r"^(name|scope|hidden):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+
+
+def register(package: str, definitions: dict[str, str]) -> None:
+    """A package's own syntaxes are these: the texts of its `.sublime-syntax` files by their names."""
+    forget(package)
+    for file, text in definitions.items():
+        fields = {key: value.strip("'\"") for key, value in _FIELD.findall(text)}
+        path, name = f"Packages/{package}/{file}", file.rpartition("/")[2].removesuffix(".sublime-syntax")
+        syntax = Syntax(path, fields.get("name", name), fields.get("hidden") == "true", fields.get("scope", ""))
+        SYNTAXES.append(syntax)
+        _BY_PATH[path] = syntax
+
+
+def forget(package: str) -> None:
+    """A package is gone, and its syntaxes with it. The editor's own stay."""
+    known = {row[0] for row in _TABLE} | {"Text"}
+    if package not in known:
+        gone = [path for path in _BY_PATH if path.startswith(f"Packages/{package}/")]
+        SYNTAXES[:] = [syntax for syntax in SYNTAXES if syntax.path not in gone]
+        for path in gone:
+            del _BY_PATH[path]
 
 
 def syntax_by_path(path: str) -> Syntax | None:

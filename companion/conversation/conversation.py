@@ -179,7 +179,7 @@ class Conversation:
             self._changed()
         elif self._before:
             at = page_start(self._before)
-            page = [read_envelope(event) for event in self._before[at:]]
+            page = [read_envelope(text) for _, text in self._before[at:]]
             del self._before[at:]
             self.prepend(page, has_more=self._has_more)
         else:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-Raw = Mapping[str, Any]
+Raw = tuple[str, str]
+"""An event that isn't read yet: its kind, and its JSON text. The garbage collector needn't look into it."""
 
 MOST_TURNS = 20
 """Turns of a page."""
-MOST_EVENTS = 400
+MOST_EVENTS = 200
 """Events of a page of several turns."""
 _STATE = frozenset({
     "approval_mode_changed", "available_commands_update", "current_mode_update", "model_switched", "plan",
@@ -24,8 +25,8 @@ def split(events: Sequence[Raw]) -> tuple[list[Raw], list[Raw]]:
     The page begins with the latest of the earlier events that tell what still holds, such as the list of commands.
     """
     # A rewind counts the turns from the first one.
-    at = 0 if any(_kind(event) == "session_rewound" for event in events) else page_start(events)
-    holds = {kind: event for event in events[:at] if (kind := _kind(event)) in _STATE}
+    at = 0 if any(event[0] == "session_rewound" for event in events) else page_start(events)
+    holds = {event[0]: event for event in events[:at] if event[0] in _STATE}
     return list(events[:at]), [*holds.values(), *events[at:]]
 
 
@@ -41,10 +42,10 @@ def page_start(events: Sequence[Raw]) -> int:
 
 
 def _is_prompt(event: Raw) -> bool:
-    return _kind(event) == "user_message_chunk"
+    return event[0] == "user_message_chunk"
 
 
-def _kind(event: Raw) -> str:
+def kind_of(event: Mapping[str, Any]) -> str:
     """The kind of an update, or else the type of the event."""
     if event.get("type") != "session_update":
         return str(event.get("type"))
@@ -52,4 +53,4 @@ def _kind(event: Raw) -> str:
     inner: Mapping[str, Any] = cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
     # The daemon's pages of history have the update itself for data.
     update: Any = inner.get("update", inner)
-    return str(cast("Raw", update).get("sessionUpdate")) if isinstance(update, dict) else ""
+    return str(cast("Mapping[str, Any]", update).get("sessionUpdate")) if isinstance(update, dict) else ""

@@ -10,9 +10,10 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from ..conversation.agent import Object, Text, Wire
 from ..conversation.conversation import Cursor, History
-from ..conversation.earlier import split
+from ..conversation.earlier import Raw, kind_of, split
 from ..conversation.events import Envelope, read_envelope
 from ..conversation.snapshot import Choice, Choices, ContextWindow, Queued
+from ..pauses import with_pauses
 from .errors import RefusedError
 
 M = TypeVar("M", bound=Wire)
@@ -152,17 +153,32 @@ class _Loaded(Wire):
     history_has_more: Annotated[bool, BeforeValidator(bool)] = False
 
 
+_HISTORIES = {"compactedReplay", "liveJournal"}
+
+
+def keep(name: str, item: object, text: str) -> object:
+    """What to keep of a list's item in an answer of `/load`: the events of a history stay as they came."""
+    if name not in _HISTORIES:
+        return item
+    return (kind_of(cast("Mapping[str, Any]", item)), text) if isinstance(item, dict) else None
+
+
+def _raw(value: object) -> list[Raw]:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return [cast("Raw", item) for item in items if isinstance(item, tuple)]
+
+
 def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: bool) -> History:
     """The conversation in an answer of `/load`. `has_pages`: whether the daemon gives what it leaves out as pages."""
     loaded = read(_Loaded, answer)
     # Not a part of the model: validating a long list would keep all other threads waiting.
-    settled, journal = objects(answer.get("compactedReplay")), objects(answer.get("liveJournal"))
+    settled, journal = _raw(answer.get("compactedReplay")), _raw(answer.get("liveJournal"))
     has_more = loaded.history_has_more
-    if has_pages and settled and settled[0].get("type") == "history_truncated":
+    if has_pages and settled and settled[0][0] == "history_truncated":
         settled, has_more = settled[1:], True
     before, page = split([*settled, *journal])
     return History(
-        tuple(map(read_envelope, page)),
+        tuple(read_envelope(text) for _, text in with_pauses(page)),
         Cursor(loaded.event_epoch, loaded.last_event_id),
         loaded.has_active_prompt,
         queue,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
@@ -63,7 +64,8 @@ async def load() -> None:
     """Import what carries the requests, off the loop: it takes a while the first time."""
 
     def load() -> None:
-        with loading():
+        is_there = f"{__package__}.transport" in sys.modules
+        with contextlib.nullcontext() if is_there else loading():
             importlib.import_module(".transport", __package__)
 
     await asyncio.to_thread(load)
@@ -152,7 +154,9 @@ class Client(Background, Listing, Pages, Past, SignIn):
         self._need("session_load")
         has_pages = self.has(PAGES)
         body = {"cwd": session.folder, "historyPageSize": PAGE if has_pages else None}
-        answer = await self._transport.json("POST", path(session, "load"), body, session, limit=SESSION_LIMIT)
+        answer = await self._transport.json(
+            "POST", path(session, "load"), body, session, limit=SESSION_LIMIT, keep=answers.keep
+        )
         loaded = answers.read(Session, answer)
         queue = tuple(waiting for waiting, state in await self.queue(loaded) if state == "queued")
         return loaded, await asyncio.to_thread(answers.history, answer, queue, has_pages=has_pages)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any, cast
+
+from ..pauses import Pauses
+
+Keep = Callable[[str, object, str], object]
+"""What to keep of an item of a list, from the list's name, the item, and its JSON text."""
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
 
-def loads(text: str) -> object:
+def loads(text: str, keep: Keep = lambda _name, item, _text: item) -> object:
     """What a JSON text says. The values of an object are read one by one, and so are the items of its lists.
+
+    Must not run on a thread that others wait for: it makes pauses.
 
     Raises:
         ValueError: it isn't JSON.
@@ -24,27 +32,32 @@ def loads(text: str) -> object:
     at = _skip(text, at + 1)
     if text[at : at + 1] == "}":
         return _ended(found, text, at + 1)
+    pauses = Pauses()
     while True:
         name, at = _DECODER.raw_decode(text, at)
         if not isinstance(name, str):
             raise ValueError("A name is missing.")  # noqa: TRY004 - the text is wrong, not an argument's type
         at = _skip(text, _after(":", text, at))
-        found[name], at = _list(text, at) if text[at : at + 1] == "[" else _DECODER.raw_decode(text, at)
+        if text[at : at + 1] == "[":
+            found[name], at = _list(text, at, lambda item, own, name=name: keep(name, item, own), pauses)
+        else:
+            found[name], at = _DECODER.raw_decode(text, at)
         at = _skip(text, at)
         if text[at : at + 1] == "}":
             return _ended(found, text, at + 1)
         at = _skip(text, _after(",", text, at))
 
 
-def _list(text: str, at: int) -> tuple[list[object], int]:
+def _list(text: str, at: int, keep: Callable[[object, str], object], pauses: Pauses) -> tuple[list[object], int]:
     found: list[object] = []
     at = _skip(text, at + 1)
     if text[at : at + 1] == "]":
         return found, at + 1
     while True:
-        item, at = cast("tuple[object, int]", _DECODER.raw_decode(text, at))
-        found.append(item)
-        at = _skip(text, at)
+        item, end = cast("tuple[object, int]", _DECODER.raw_decode(text, at))
+        found.append(keep(item, text[at:end]))
+        pauses.look()
+        at = _skip(text, end)
         if text[at : at + 1] == "]":
             return found, at + 1
         at = _skip(text, _after(",", text, at))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..protocol import Cursor, File, IdeContext, WorkspaceState
 from ..told import Told
-from .port import OpenFile, Selection
+from .port import OpenFile, Question, Selection, WindowState
 
 MAX_FILES = 10
 """The CLIs cut the list to this length (C5)."""
@@ -60,6 +60,56 @@ class FocusOrder:
     def at(self, view: int) -> int:
         """When a view last had the focus, as a Unix time in milliseconds; 0 for a view that never had it."""
         return self._focused.get(view, 0)
+
+
+class Shown:
+    """What the views of a window show, as far as the editor was asked.
+
+    An event is about one view, so only that one is asked again, and those that nobody has asked yet.
+    """
+
+    def __init__(self, order: FocusOrder) -> None:
+        self._order = order
+        self._files: dict[int, OpenFile | None] = {}
+        """By view; None for one that shows no file, or is not in this window."""
+        self._others: Sequence[OpenFile] = ()
+        """Those of tabs that never had the focus."""
+        self._changed: set[int] = set()
+        self._is_old = True
+        """Whether all views are to be asked."""
+
+    def changed(self, view: int | None = None) -> None:
+        """A view may show another file; without a view, any of them may."""
+        if view is None:
+            self._is_old = True
+        else:
+            self._changed.add(view)
+
+    def question(self, limit: int) -> Question:
+        """What to ask; `limit` is that of the selected text."""
+        recent = self._order.recent()
+        is_whole = self._is_old or not self._changed.issubset(recent)
+        views = (view for view in recent if is_whole or view in self._changed or view not in self._files)
+        selected = next((view for view in recent if self._files.get(view, True)), None)
+        question = Question(tuple(views), is_whole, selected, limit)
+        self._is_old = False
+        self._changed.clear()
+        return question
+
+    def answered(self, question: Question, state: WindowState) -> None:
+        """The editor has answered a question."""
+        asked = dict.fromkeys(question.views)
+        found = {file.view: file for file in state.files if file.view in asked}
+        if question.is_whole:
+            self._files.clear()
+            self._others = [file for file in state.files if file.view not in asked]
+        self._files |= asked | found
+
+    def files(self) -> list[OpenFile]:
+        """The files, the one that had the focus last first."""
+        recent = self._order.recent()
+        known = [file for view in recent if (file := self._files.get(view))]
+        return known + [file for file in self._others if not self._order.at(file.view)]
 
 
 @dataclass(frozen=True, slots=True)

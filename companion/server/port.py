@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,17 +32,6 @@ class OpenFile:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowState:
-    """A window's folders, and the files of its views: first those of the views that were asked for, in that order.
-
-    If these are few, the views of the other tabs follow, in the order of the tabs.
-    """
-
-    folders: tuple[str, ...]
-    files: tuple[OpenFile, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Selection:
     """The caret of a view and the selected text.
 
@@ -56,14 +44,41 @@ class Selection:
     text: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be told of a window."""
+
+    views: tuple[int, ...]
+    """Those whose files are wanted."""
+    is_whole: bool
+    """Whether to look at everything that no event reports reliably. If the views show few files, those of other tabs
+    are wanted too."""
+    selected: int | None
+    """The view whose selection is wanted."""
+    limit: int
+    """The first characters of its text that are enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowState:
+    """A window's folders, the files of its views, and the selection of one of them.
+
+    The files of the views that were asked for come first, in that order, then others in the order of the tabs.
+    """
+
+    folders: tuple[str, ...]
+    files: tuple[OpenFile, ...] = ()
+    selection: Selection | None = None
+
+
 class ContextSource(Messages, Protocol):
     """What a window shows. An answer of None means that the window or the view is gone.
 
     Called on the companion thread; the answers come from the editor's UI thread.
     """
 
-    async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
-        """The window's folders and what its views show, the given ones first."""
+    async def window_state(self, window: int, question: Question) -> WindowState | None:
+        """What a window shows."""
         ...
 
     async def selection(self, view: int, limit: int) -> Selection | None:

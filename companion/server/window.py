@@ -16,9 +16,9 @@ from ..settings import Settings
 from ..told import Told
 from .app import App
 from .connections import HttpServer
-from .context import MAX_SELECTED, FocusOrder, Listed, active, ide_context, listed
+from .context import MAX_SELECTED, FocusOrder, Listed, Shown, active, ide_context, listed
 from .endpoint import Endpoint
-from .port import ContextSource, OpenFile, Selection
+from .port import ContextSource
 from .sessions import Background, Session, Sessions
 from .tools import Tools
 
@@ -42,6 +42,7 @@ class WindowServer:
     ) -> None:
         self.endpoint = endpoint
         self.order = FocusOrder()
+        self._shown = Shown(self.order)
         self.settings = settings
         self._editor = editor
         self._reviews = reviews
@@ -121,8 +122,9 @@ class WindowServer:
         if self._quiet:
             self._quiet.cancel()
 
-    def touched(self) -> None:
-        """The context may have changed."""
+    def touched(self, view: int | None = None) -> None:
+        """The context may have changed: what a view shows or its selection; without a view, anything."""
+        self._shown.changed(view)
         if self._quiet:
             self._quiet.cancel()
         if not self._is_closing:
@@ -147,11 +149,13 @@ class WindowServer:
                     session.notify(update)
 
     async def _context(self) -> IdeContext | None:
-        state = await self._editor.window_state(self.endpoint.window, self.order.recent())
+        question = self._shown.question(_limit(self.settings.told))
+        state = await self._editor.window_state(self.endpoint.window, question)
         if state is None:
             return None
+        self._shown.answered(question, state)
         told = self.settings.told  # after the editor's answer: a change that it has found is here before that
-        known = await asyncio.to_thread(listed, state.files, told, state.folders)
+        known = await asyncio.to_thread(listed, self._shown.files(), told, state.folders)
         folders = state.folders or tuple(dict.fromkeys(file.folder for file in known.files))
         if folders != self.endpoint.folders and not self._is_closing:
             self.endpoint.folders = folders
@@ -159,15 +163,14 @@ class WindowServer:
             self._on_folders()
         if not told.has_files:
             known = Listed()
-        selection = await self._selection(active(known, self.order), told)
+        file = active(known, self.order)
+        if file and file.view == question.selected and _limit(told) <= question.limit:
+            selection = state.selection
+        else:
+            selection = await self._editor.selection(file.view, _limit(told)) if file else None
+        if selection and not told.has_text:
+            selection = replace(selection, text="")
         return ide_context(known, self.order, selection, is_trusted=self.settings.is_trusted)
-
-    async def _selection(self, file: OpenFile | None, told: Told) -> Selection | None:
-        """The caret in the active file, and the selected text if that may be told."""
-        if file is None:
-            return None
-        selection = await self._editor.selection(file.view, MAX_SELECTED if told.has_text else 0)
-        return selection if selection is None or told.has_text else replace(selection, text="")
 
     def publish(self) -> None:
         """Write the discovery files."""
@@ -184,6 +187,11 @@ class WindowServer:
         self._reviews.orphan(session)
         with contextlib.suppress(RuntimeError):  # the manager has ended together with its sessions
             await self._app.end(session)
+
+
+def _limit(told: Told) -> int:
+    """How much of a selected text is asked for."""
+    return MAX_SELECTED if told.has_text else 0
 
 
 def _comparable(context: IdeContext | None) -> object:

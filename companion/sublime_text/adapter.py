@@ -11,7 +11,7 @@ import sublime
 
 from ..log import Log
 from ..review.disk import Encodings
-from ..server.port import OpenFile, Selection, ServedWindow, WindowState
+from ..server.port import OpenFile, Question, Selection, ServedWindow, WindowState
 from ..thread import CompanionThread
 from .bridge import LIMIT, UiBridge
 from .chat import files, vim
@@ -234,7 +234,7 @@ class Adapter:
         if window is None or self.scratch.is_scratch(window):
             return
         self.focus.activated(window, view)
-        self.settings.look(window)
+        self.settings.glance(window, view)
         self._set_keys(view)
         self.status_bar.activated(window, view)
         self.chats.activated(window, view)
@@ -249,8 +249,8 @@ class Adapter:
     def touched(self, view: sublime.View) -> None:
         """The selection or the file of a view has changed."""
         if (window := view.window()) and is_code(view) and not self.scratch.is_scratch(window):
-            identifier = window.id()
-            self.thread.post(lambda companion: companion.touched(identifier))
+            identifier, number = window.id(), view.id()
+            self.thread.post(lambda companion: companion.touched(identifier, number))
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
@@ -303,9 +303,9 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._show_status(window, status))
 
-    async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
+    async def window_state(self, window: int, question: Question) -> WindowState | None:
         """See Editor."""
-        return await self._bridge.call(lambda: self._window_state(window, views))
+        return await self._bridge.call(lambda: self._window_state(window, question))
 
     async def selection(self, view: int, limit: int) -> Selection | None:
         """See Editor."""
@@ -389,11 +389,15 @@ class Adapter:
         if target := find_window(window):
             self.status_bar.show(target, status)
 
-    def _window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
+    def _window_state(self, window: int, question: Question) -> WindowState | None:
         found = find_window(window)
-        if found:
+        if found is None:
+            return None
+        if question.is_whole or question.selected is None:
             self.settings.look(found)
-        return _window_state(found, views) if found else None
+        else:
+            self.settings.glance(found, sublime.View(question.selected))
+        return _window_state(found, question)
 
     def _keep_text(self, window: int, title: str, text: str, why: str) -> None:
         target = find_window(window) or sublime.active_window()
@@ -427,20 +431,22 @@ def _remember_port(identifier: int, port: int) -> None:
         window.settings().set(PORT_SETTING, port)
 
 
-def _window_state(found: sublime.Window, views: Sequence[int]) -> WindowState:
+def _window_state(found: sublime.Window, question: Question) -> WindowState:
     files: list[OpenFile] = []
-    known = set(views)
-    for number in views:
+    known = set(question.views)
+    for number in question.views:
         view = sublime.View(number)
         if view.is_valid() and view.window() == found and (path := view.file_name()):
             files.append(OpenFile(number, path))
-    if len(files) < FILES_WANTED:
+    if question.is_whole and len(files) < FILES_WANTED:
         # Open since before the package was installed, or opened in the background.
         others = (view for view in found.views() if view.id() not in known and view.file_name() and is_code(view))
         files += [
             OpenFile(view.id(), view.file_name() or "") for view in itertools.islice(others, FILES_WANTED - len(files))
         ]
-    return WindowState(tuple(found.folders()), tuple(files))
+    selected = question.selected
+    selection = None if selected is None else _selection(sublime.View(selected), question.limit)
+    return WindowState(tuple(found.folders()), tuple(files), selection)
 
 
 def _selection(view: sublime.View, limit: int) -> Selection | None:

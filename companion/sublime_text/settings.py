@@ -27,6 +27,8 @@ class SettingsFile:
         self._call: Callable[[], object] = lambda: None
         self._values = read(self._file.get)
         self._windows: dict[int, tuple[object, Values]] = {}
+        self._glanced: dict[int, object] = {}
+        """What `glance` found in each window."""
 
     @property
     def problems(self) -> list[Problem]:
@@ -70,6 +72,16 @@ class SettingsFile:
         if is_new:
             self._call()
 
+    def glance(self, window: sublime.Window, view: sublime.View) -> None:
+        """`look`, if a view of the window has other settings from the project than the last time.
+
+        `Window.project_data` makes objects of the whole project, this of one key.
+        """
+        glanced = view.settings().get(PROJECT_KEY)
+        if window.id() not in self._glanced or self._glanced[window.id()] != glanced:
+            self._glanced[window.id()] = glanced
+            self.look(window)
+
     def on_change(self, call: Callable[[], object]) -> None:
         """Call `call` whenever a value may have changed."""
         self._call = call
@@ -79,6 +91,7 @@ class SettingsFile:
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
         self._windows.pop(window.id(), None)
+        self._glanced.pop(window.id(), None)
 
     def close(self) -> None:
         """Stop calling."""

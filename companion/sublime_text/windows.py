@@ -17,6 +17,8 @@ CHAT_AGENT_SETTING = "qwen_companion.chat_agent"
 """On a chat's view: the name of its agent in the settings; none for Qwen Code's daemon."""
 CHAT_FOLDER_SETTING = "qwen_companion.chat_folder"
 """On a chat's view, and on a window: the folder of its chat."""
+CODES_KEPT = 20
+"""How many of the person's tabs that had the focus are remembered; when one closes, the editor focuses another."""
 PANEL_DELAY = 100
 """Milliseconds after which a view in a panel must have got the focus that it was given."""
 
@@ -212,8 +214,8 @@ class Focus:
             if due != view and _still_in(window, due) and is_visible(due):
                 sublime.set_timeout(lambda: self.give(window, due))
         if is_code(view):
-            before = [one for one in self._codes.get(window.id(), []) if one != view and _still_in(window, one)]
-            self._codes[window.id()] = [*before, view]
+            before = [one for one in self._codes.get(window.id(), []) if one != view]
+            self._codes[window.id()] = [*before[-CODES_KEPT:], view]
 
     def last(self, window: sublime.Window) -> sublime.View | None:
         """The view with the focus, or the one that had it when the window was last in front."""

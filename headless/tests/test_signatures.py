@@ -6,6 +6,7 @@ import ast
 import importlib
 import importlib.metadata
 import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,8 @@ import pytest
 from headless import hooks, modules
 
 modules.install()
-try:
-    importlib.metadata.distribution("sublime-text-stubs")
-except importlib.metadata.PackageNotFoundError:
-    pytest.skip("the stubs want a newer Python", allow_module_level=True)
+if sys.version_info < (3, 12):
+    pytest.skip("the stubs declare type parameters, which this Python cannot parse", allow_module_level=True)
 MODULES = ["sublime", "sublime_plugin", "sublime_types"]
 LISTENERS = {
     "EventListener": hooks.EVENT_LISTENER,

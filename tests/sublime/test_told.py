@@ -73,6 +73,14 @@ class TestTold(CompanionCase):
         yield lambda: self.cli.active.get("cursor") == {"line": 2, "character": 1}
         self.assertNotIn("selectedText", self.cli.active)
 
+    def test_a_project_that_becomes_stricter_holds_from_the_next_movement_of_the_caret_on(self) -> Steps:
+        yield lambda: self.cli.active
+        before = self.cli.active["cursor"]
+        self.set_project({"context": "files"})
+        self.view.run_command("select_all")
+        yield lambda: self.cli.active.get("cursor") != before
+        self.assertNotIn("selectedText", repr(self.cli.received))
+
     def test_a_project_that_loosens_is_told_in_one_sentence_and_the_persons_setting_holds(self) -> Steps:
         self.set_setting("context", "files")
         self.set_project({"context": "all", "context_exclude": ["!.env"]})

@@ -27,8 +27,9 @@ from companion.conversation.snapshot import (
     Tool,
     Turn,
 )
+from headless.grammar import Grammar, Line
 
-from .grammar import Grammar, Line
+from .problems import problems as problems_of
 
 SYNTAX = Path(__file__).resolve().parents[2] / "QwenCompanion Chat.sublime-syntax"
 PARTS = (
@@ -114,7 +115,7 @@ def _wrong_codes(lines: list[Line], codes: list[tuple[int, int]]) -> list[str]:
     at = 0
     for line in lines:
         is_code = any(start <= at <= end and start != end for start, end in codes)
-        spans = [scope for _, _, scope in line.spans if "markup.raw.code-fence" in scope]
+        spans = [span.scopes for span in line.spans if "markup.raw.code-fence" in span.scopes]
         is_read_as_code = bool(spans) and "punctuation.definition.raw.code-fence" not in line.scopes
         if line.text.strip("\n") and is_code != is_read_as_code:
             found.append(f"{line.text!r} is {'' if is_code else 'no '}code, but read as {line.scopes}")
@@ -124,8 +125,8 @@ def _wrong_codes(lines: list[Line], codes: list[tuple[int, int]]) -> list[str]:
 
 def main(count: int, seed: int) -> int:
     """Check, and print what is wrong. Returns the exit status."""
-    grammar = Grammar.load(SYNTAX)
-    problems = grammar.problems()
+    grammar = Grammar.load(SYNTAX.read_text(encoding="utf-8"))
+    problems = problems_of(grammar)
     plain, _ = transcript(Message("answer", "a"))
     lines = grammar.read(plain)
     first = next(at for at, line in enumerate(lines) if line.text == "next\n") - 1

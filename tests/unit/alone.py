@@ -54,7 +54,7 @@ class QuietEditor:
     def listening(self, window: int, port: int) -> None:
         tell(event="listening", port=port)
 
-    async def window_state(self, window: int, views: Sequence[int]):
+    async def window_state(self, window: int, question: object):
         from companion.server.port import WindowState  # noqa: PLC0415
 
         return WindowState(())

@@ -13,7 +13,7 @@ from companion.review.changes import Edit
 from companion.review.disk import Encodings
 from companion.review.marks import Marks
 from companion.review.review import Review
-from companion.server.port import OpenFile, Selection, ServedWindow, WindowState
+from companion.server.port import OpenFile, Question, Selection, ServedWindow, WindowState
 
 
 @dataclass
@@ -53,6 +53,8 @@ class MemoryEditor:
     statuses: dict[int, list[WindowStatus]] = field(default_factory=dict)
     """The statuses shown for each window, the latest last."""
     show_fails: Exception | None = None
+    questions: list[Question] = field(default_factory=list)
+    """What was asked of any window."""
     asked: list[int] = field(default_factory=list)
     """The limits in the requests for a selection."""
     renders: dict[int, list[Render]] = field(default_factory=dict)
@@ -101,12 +103,15 @@ class MemoryEditor:
     def show_status(self, window: int, status: WindowStatus) -> None:
         self.statuses.setdefault(window, []).append(status)
 
-    async def window_state(self, window: int, views: Sequence[int]) -> WindowState | None:
+    async def window_state(self, window: int, question: Question) -> WindowState | None:
+        self.questions.append(question)
         if window not in self.windows:
             return None
-        here = [(view, *self.views[view]) for view in views if view in self.views]
+        here = [(view, *self.views[view]) for view in question.views if view in self.views]
         files = tuple(OpenFile(view, path) for view, its_window, path in here if its_window == window)
-        return WindowState(self.windows[window], files)
+        selected = question.selected
+        selection = None if selected is None else await self.selection(selected, question.limit)
+        return WindowState(self.windows[window], files, selection)
 
     async def selection(self, view: int, limit: int) -> Selection | None:
         self.asked.append(limit)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from companion.conversation.snapshot import Message
+from headless.grammar import Grammar, Line
 from tests.syntax.__main__ import SYNTAX, main, transcript
-from tests.syntax.grammar import Grammar, Line
+
+
+def grammar() -> Grammar:
+    return Grammar.load(SYNTAX.read_text(encoding="utf-8"))
 
 
 def read(*items: Message) -> list[Line]:
     text, _ = transcript(*items)
-    return Grammar.load(SYNTAX).read(text)
+    return grammar().read(text)
 
 
 def scopes(lines: list[Line], text: str) -> str:
@@ -39,12 +41,5 @@ def test_pasted_lines_of_a_chat_before_an_open_fence_change_nothing_after_them(p
 
 def test_what_runs_has_a_scope_of_its_own():
     assert "markup.changed.running" in next(
-        line.scopes for line in Grammar.load(SYNTAX).read("Qwen Code\n\n◐\u00a0Working …\n") if "Working" in line.text
+        line.scopes for line in grammar().read("Qwen Code\n\n◐\u00a0Working …\n") if "Working" in line.text
     )
-
-
-def test_a_key_that_is_there_twice_is_found(tmp_path: Path):
-    file = tmp_path / "x.sublime-syntax"
-    file.write_text("%YAML 1.2\n---\nscope: a\ncontexts:\n  main: []\n  main: []\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="twice"):
-        Grammar.load(file)

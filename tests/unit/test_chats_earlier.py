@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from companion import pauses
 from companion.conversation import earlier
 from companion.conversation.conversation import START, Conversation, Cursor, History
 from companion.conversation.events import read_envelope
@@ -56,8 +57,10 @@ def numbers(text: str) -> list[int]:
 
 
 def history(events: list[dict[str, Any]], *, has_more: bool = False) -> History:
-    before, page = earlier.split(events)
-    return History(tuple(map(read_envelope, page)), Cursor("e", 0), before=tuple(before), has_more=has_more)
+    before, page = earlier.split([(earlier.kind_of(event), json.dumps(event)) for event in events])
+    return History(
+        tuple(read_envelope(text) for _, text in page), Cursor("e", 0), before=tuple(before), has_more=has_more
+    )
 
 
 def shown(conversation: Conversation) -> list[str]:
@@ -259,6 +262,22 @@ def test_an_earlier_page_that_ends_in_the_middle_of_a_turn_joins_it():
 def test_a_long_answer_is_read_as_the_standard_library_reads_it(value: object, indent: int | None):
     text = json.dumps(value, indent=indent)
     assert long.loads(text) == json.loads(text)
+
+
+def test_the_items_of_a_long_answers_lists_are_kept_as_wished():
+    text = '{"a": [1 , {"b": [2]}], "c": [ 3 ]}'
+    kept = long.loads(text, lambda name, item, own: (name, own) if name == "a" else item)
+    assert kept == {"a": [("a", "1"), ("a", '{"b": [2]}')], "c": [3]}
+
+
+def test_a_long_answer_is_read_with_pauses_for_the_other_threads(monkeypatch: pytest.MonkeyPatch):
+    slept: list[float] = []
+    monkeypatch.setattr(pauses, "sleep", slept.append)
+    monkeypatch.setattr(pauses, "monotonic", map(float, range(1000)).__next__)
+    assert long.loads(json.dumps({"a": list(range(10))})) == {"a": list(range(10))}
+    assert slept == [pauses.PAUSE] * 10
+    assert list(pauses.with_pauses("abc")) == ["a", "b", "c"]
+    assert len(slept) == 13
 
 
 @given(st.text(alphabet='{}[]:,"1 a\n', max_size=12))

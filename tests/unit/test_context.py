@@ -16,12 +16,13 @@ from companion.server.context import (
     MAX_SELECTED,
     FocusOrder,
     Listed,
+    Shown,
     active,
     cut,
     ide_context,
     listed,
 )
-from companion.server.port import OpenFile, Selection
+from companion.server.port import OpenFile, Question, Selection, WindowState
 from companion.told import Told
 
 
@@ -79,6 +80,35 @@ def test_a_clock_that_is_set_back_while_the_editor_runs_changes_no_order():
     assert order.recent() == [1, 3, 2]
     times = [order.at(view) for view in order.recent()]
     assert times == sorted(times, reverse=True)
+
+
+def test_an_event_is_followed_by_a_question_about_its_view_only():
+    """Issue 13 §3: what nobody has asked yet is asked too, and everything if the view never had the focus."""
+    order = FocusOrder()
+    shown = Shown(order)
+    for view in (1, 2):
+        order.focused(view, view)
+    shown.changed(1)
+    question = shown.question(9)
+    assert question == Question((2, 1), is_whole=True, selected=2, limit=9)
+    other = OpenFile(7, "/seven")
+    shown.answered(question, WindowState((), (OpenFile(1, "/one"), other)))
+    assert shown.files() == [OpenFile(1, "/one"), other]
+    shown.changed(1)
+    assert shown.question(9) == Question((1,), is_whole=False, selected=1, limit=9)
+    order.focused(3, 3)
+    shown.changed(1)
+    question = shown.question(0)
+    assert question == Question((3, 1), is_whole=False, selected=3, limit=0)
+    shown.answered(question, WindowState((), (OpenFile(3, "/three"), OpenFile(1, "/another"))))
+    assert shown.files() == [OpenFile(3, "/three"), OpenFile(1, "/another"), other]
+    order.focused(7, 7)
+    assert [file.view for file in shown.files()] == [3, 1]
+    shown.changed(8)
+    assert shown.question(9).is_whole
+    shown.changed()
+    assert shown.question(9).is_whole
+    assert not shown.question(9).is_whole
 
 
 def test_a_closed_view_is_forgotten():

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import json
 import logging
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -21,7 +22,7 @@ from companion.conversation.snapshot import (
     Tool,
     Turn,
 )
-from companion.daemon.answers import history
+from companion.daemon import answers, long
 
 from .test_daemon_events import HISTORIES, SESSION
 
@@ -38,6 +39,12 @@ def told(envelopes: list[Envelope]) -> Conversation:
 
 
 WHOLE = told(FRAMES)
+
+
+def history(answer: dict[str, Any]) -> History:
+    loaded = long.loads(json.dumps(answer), answers.keep)
+    assert isinstance(loaded, dict)
+    return answers.history(cast("dict[str, Any]", loaded), (), has_pages=False)
 
 
 def texts(turn: Turn) -> list[tuple[str, str]]:
@@ -144,7 +151,8 @@ def test_looks_add_up_to_the_conversation(looks: list[int]):
 @pytest.mark.parametrize("answer", HISTORIES)
 def test_the_history_says_the_same_as_the_events(answer: dict[str, Any]):
     conversation = Conversation()
-    conversation.rebuild(history(answer, (), has_pages=False))
+    conversation.rebuild(history(answer))
+    assert conversation.turns
     assert conversation.cursor == Cursor(answer["eventEpoch"], answer["lastEventId"])
     for shown, live in zip(conversation.turns, WHOLE.turns, strict=False):
         assert shown.key == live.key
@@ -157,7 +165,7 @@ def test_the_history_says_the_same_as_the_events(answer: dict[str, Any]):
 
 def test_the_live_history_is_equal_in_all():
     conversation = Conversation()
-    conversation.rebuild(history(HISTORIES[0], (), has_pages=False))
+    conversation.rebuild(history(HISTORIES[0]))
     assert conversation.turns == WHOLE.turns
 
 

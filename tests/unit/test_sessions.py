@@ -14,9 +14,11 @@ from typing import Any, cast
 import httpx2
 import pytest
 
+from companion.companion import start_task
 from companion.protocol import DiffOutcomeParams, DiffRejected
 from companion.server import sessions, window
-from companion.server.port import Selection
+from companion.server.context import CANDIDATES
+from companion.server.port import Question, Selection
 from companion.settings import Settings
 
 from .conftest import Running, until
@@ -118,6 +120,22 @@ def test_each_change_is_sent(running: Running, editor: MemoryEditor, files: list
     del editor.views[1]
     running.do(lambda companion: companion.view_closed(1))
     assert open_files(stream.take("ide/contextUpdate")) == files[1:2]
+
+
+def test_a_movement_of_the_caret_asks_for_one_view_in_one_call(running: Running, editor: MemoryEditor, tmp_path: Path):
+    """Issue 13 §3: however many views there are."""
+    _, stream = running.listening()
+    for number in range(CANDIDATES + 5):
+        (tmp_path / f"{number}.txt").touch()
+        running.focus(number, tmp_path / f"{number}.txt")
+    last = CANDIDATES + 4
+    until(lambda: open_files(stream.take("ide/contextUpdate"))[0] == str(tmp_path / f"{last}.txt"))
+    asked, selections = len(editor.questions), len(editor.asked)
+    editor.selections[last] = Selection(7, 1)
+    running.do(lambda companion: companion.touched(1, last))
+    assert stream.take("ide/contextUpdate")["workspaceState"]["openFiles"][0]["cursor"] == {"line": 7, "character": 1}
+    assert editor.questions[asked:] == [Question((last,), is_whole=False, selected=last, limit=16_384)]
+    assert len(editor.asked) == selections + 1
 
 
 def test_a_file_that_is_deleted_without_an_event_is_left_out(ticking: Running, files: list[str]):
@@ -295,7 +313,7 @@ class TestDelivery:
         tasks: list[asyncio.Task[Any]] = []
 
         def background(work: Coroutine[Any, Any, object], *, at_once: bool = False) -> None:
-            tasks.append(asyncio.get_running_loop().create_task(work, eager_start=at_once))
+            tasks.append(start_task(work, at_once=at_once))
 
         session = sessions.Session("id", 1, "Qwen Code", background)
         session.initialized(cast("Any", object()))

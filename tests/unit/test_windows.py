@@ -176,7 +176,6 @@ def test_a_view_that_moves_to_another_window_is_listed_there(running: Running, e
     assert len(first.take("ide/contextUpdate")["workspaceState"]["openFiles"]) == 1
     running.focus(1, str(file), window=2)
     assert len(second.take("ide/contextUpdate")["workspaceState"]["openFiles"]) == 1
-    running.touch(1)
     assert first.take("ide/contextUpdate")["workspaceState"]["openFiles"] == []
 
 
