@@ -367,7 +367,8 @@ class WindowChat:
             if task:
                 task.cancel()
         self._reading = self._showing = None
-        return self._outbox.take()
+        # An agent's process goes with its queue, a daemon keeps it.
+        return self._outbox.take(with_queue=self._connection.agent is not None)
 
     def _give_back(self, draft: Draft, why: str) -> None:
         self._editor.return_draft(self._window, draft, why)
@@ -437,6 +438,8 @@ class WindowChat:
         self._news.set()
         self._news = asyncio.Event()
         self._connection.seen(snapshot)
+        if snapshot.status.connection.state == "lost" and self._connection.agent:
+            self._outbox.lost(self.agent)
         if snapshot.status.connection.state in {"lost", "ended"}:
             self._approvals.dismiss()
         else:
