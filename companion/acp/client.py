@@ -29,7 +29,7 @@ from .news import News
 from .opening import Opening
 from .outputs import Outputs
 from .peer import Peer
-from .port import AgentFiles
+from .port import AgentFiles, EditorServer, OfferedServer
 from .process import AgentProcess, start
 from .prompts import Block, Prompts
 from .questions import Questions
@@ -78,18 +78,19 @@ class AgentClient(Choosing, Opening):
         window: int,
         environment: LoginEnvironment,
         told: Callable[[], Told] = Told,
-        servers: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
+        server: EditorServer | None = None,
     ) -> None:
         """`told` is what may be told of the window's files.
 
-        `servers` are the MCP servers that are offered to the agent, as the protocol has them.
+        `server` offers the editor's own MCP server to the agent.
         """
         super().__init__(command)
         self._editor = editor
         self._window = window
         self._login = environment
         self._told_of = told
-        self._servers = servers
+        self._server = server
+        self._offered: OfferedServer | None = None
         self._process: AgentProcess | None = None
         self._reading: asyncio.Task[None] | None = None
         self._stream = Stream()
@@ -158,9 +159,18 @@ class AgentClient(Choosing, Opening):
             await self._terminals.close()
         if self._process:
             await self._process.stop()
+        if self._server and self._offered:
+            self._server.dismiss(self._offered.token)
         if self._reading:
             self._reading.cancel()
             await asyncio.wait([self._reading])
+
+    def _servers(self) -> list[Mapping[str, Any]]:
+        if self._server and self._process and self._offered is None and self.has("http"):
+            self._offered = self._server.admit(self.name)
+            if self._offered:
+                self._process.hide(self._offered.token)
+        return [self._offered.entry] if self._offered else []
 
     # A conversation
 

@@ -49,7 +49,7 @@ _SHORTEST_SECRET = 6
 class AgentProcess:
     """An agent at work. Make one with `start`."""
 
-    def __init__(self, agent: str, process: asyncio.subprocess.Process, secrets: Sequence[str]) -> None:
+    def __init__(self, agent: str, process: asyncio.subprocess.Process, secrets: list[str]) -> None:
         self.agent = agent
         self._process = process
         self._secrets = secrets
@@ -60,6 +60,10 @@ class AgentProcess:
             self.started = psutil.Process(process.pid).create_time()
         self._listening = asyncio.create_task(self._listen())
         self._has_answered = False
+
+    def hide(self, secret: str) -> None:
+        """Show a secret neither in the log nor in a message."""
+        self._secrets.append(secret)
 
     @property
     def pid(self) -> int:
