@@ -27,27 +27,27 @@ class TestWays(ChatCase):
         )
         self.lost = loaded("conversation.snapshot").ConnectionStatus("lost", "Sign in.", wants_sign_in=True)
 
-    def ask(self) -> Steps:
+    def ask_for_ways(self) -> Steps:
         self.window.run_command("qwen_companion_chat_sign_in")
         yield lambda: self.screen.panels
         self.items = self.screen.panels[-1][0]
 
     def test_each_way_is_offered_with_its_words(self) -> Steps:
-        yield from self.ask()
+        yield from self.ask_for_ways()
         shown = [(item.trigger, str(item.details)) for item in self.items]
         self.assertEqual(shown[0], ("Google", "Opens a page"))
         self.assertIn("in a terminal: own --acp", shown[1][1])
         self.assertEqual(shown[2], ("A key", "Yours · set A_KEY (Key)"))
 
     def test_the_agent_signs_in(self) -> Steps:
-        yield from self.ask()
+        yield from self.ask_for_ways()
         self.screen.pick("Google")
         yield from self.told("sign_in_by")
         self.assertEqual(self.chats.of("sign_in_by"), [(self.window.id(), "g")])
         yield lambda: self.screen.said("You are signed in")
 
     def test_a_login_opens_in_a_terminal_of_its_own(self) -> Steps:
-        yield from self.ask()
+        yield from self.ask_for_ways()
         self.screen.pick("In a terminal")
         yield lambda: self.terminus.views
         [opened] = self.terminus.opened
@@ -65,14 +65,14 @@ class TestWays(ChatCase):
 
     def test_without_terminus_the_command_is_said(self) -> Steps:
         self.terminus.is_there = False
-        yield from self.ask()
+        yield from self.ask_for_ways()
         self.screen.pick("In a terminal")
         yield lambda: self.screen.said("Run this in a terminal")
         self.assertEqual(sublime.get_clipboard(), "own --acp 'log in'")
         self.assertEqual(self.terminus.opened, [])
 
     def test_the_variable_to_set_is_said(self) -> Steps:
-        yield from self.ask()
+        yield from self.ask_for_ways()
         self.screen.pick("A key")
         yield lambda: self.screen.said("Set A_KEY (Key) in the start-up file of your shell")
         self.assertTrue(self.screen.said("https://x/keys"))
