@@ -11,27 +11,27 @@ import contextlib
 import itertools
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import psutil
 
+from . import child
+from .child import Child
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
-from .process import end_group, in_group, without_colours
+from .process import end_group, without_colours
 from .updates import Printed
 
 MAX_OUTPUT = 1024 * 1024
 """Bytes of output that are kept at most, whatever an agent asks for."""
 MAX_TERMINALS = 32
 """Terminals at once."""
-_PIECE = 64 * 1024
 
 
 class Terminal:
     """A command that runs or has run. `on_output` is called when it has printed something or has ended."""
 
-    def __init__(self, process: asyncio.subprocess.Process, limit: int, on_output: Callable[[], object]) -> None:
+    def __init__(self, process: Child, limit: int, on_output: Callable[[], object]) -> None:
         self.truncated = False
         """Whether the beginning of the output is left out."""
         self.is_running = True
@@ -82,13 +82,11 @@ class Terminal:
         self._reading.cancel()
         await asyncio.wait([self._reading])
         self.is_running = False
-        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no other way
+        self._process.close()
 
     async def _read(self) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        reader = self._process.stdout
-        assert reader  # noqa: S101 - it was asked for
-        while data := await reader.read(_PIECE):
+        while data := await self._process.output.read():
             self._add(decoder.decode(data))
         self._add(decoder.decode(b"", final=True))
         await self._process.wait()
@@ -190,20 +188,12 @@ class Terminals:
     @staticmethod
     async def _run(
         command: str, arguments: list[str], folder: str, environment: Mapping[str, str], *, is_line: bool
-    ) -> asyncio.subprocess.Process:
-        pipes: dict[str, Any] = {
-            "cwd": folder,
-            "env": dict(environment),
-            "stdin": subprocess.DEVNULL,
-            "stdout": subprocess.PIPE,
-            "stderr": subprocess.STDOUT,
-            **in_group(),
-        }
+    ) -> Child:
         found = shutil.which(command, path=environment.get("PATH"))
-        if found is None and is_line and not arguments:
-            # Some agents give a line for a shell where the protocol has a program and its arguments.
-            return await asyncio.create_subprocess_shell(command, **pipes)
-        return await asyncio.create_subprocess_exec(found or command, *arguments, **pipes)
+        # Some agents give a line for a shell where the protocol has a program and its arguments.
+        is_line = found is None and is_line and not arguments
+        line = command if is_line else [found or command, *arguments]
+        return await child.start(line, folder, environment, joins_errors=True)
 
 
 def _list(value: object) -> list[object]:

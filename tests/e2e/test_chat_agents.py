@@ -119,7 +119,7 @@ def test_the_agent_shows_a_diff_by_the_editors_own_server_and_gets_the_outcome(a
         else:
             script = room.model.script([Call("mcp_qwen-companion_openDiff", arguments)])
         chat.ask(script)
-        room.editor.wait("the question", lambda: "(y)" in chat.bars )
+        room.editor.wait("the question", lambda: "(y)" in chat.bars)
         chat.answer("y")
         proposal = room.editor.wait_diff(path)
         room.editor.set_text(proposal, "x = 3\n")
