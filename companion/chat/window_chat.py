@@ -38,6 +38,10 @@ SEND_LIMIT = 60.0
 """Seconds that a prompt waits for the connection."""
 QUICK_STOP_LIMIT = 1.0
 """Seconds that a private daemon has to end by itself while the editor waits."""
+MOST_SHOWN = 200
+"""Turns that a chat's text has, unless the person scrolls up to further ones."""
+LEAST_SHOWN = 180
+"""Turns that stay when there are more than that."""
 MANY = 50
 """Turns whose text takes long to make: about 0.2 ms each."""
 FRAMES_PER_SECOND = 30
@@ -303,6 +307,8 @@ class WindowChat:
         """Send a draft as soon as the chat is connected."""
         if self._conversation.status.connection.state != "live":
             self.reconnect()
+        # Who sends something looks at the end.
+        self._conversation.hide_earlier(MOST_SHOWN, LEAST_SHOWN)
         self._outbox.send(draft, mid_turn=mid_turn)
 
     async def answer(self, permission: str, option: str | None, answers: Mapping[str, str] | None = None) -> None:

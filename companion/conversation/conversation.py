@@ -170,10 +170,13 @@ class Conversation:
         turn = next(iter(self._turns.values()), None)
         return Oldest(turn.key, turn.record) if turn else Oldest("", "")
 
-    def hide_earlier(self) -> None:
-        """Show only the last turns of a long conversation."""
-        self._hidden = max(0, len(self._turns) - MOST_TURNS)
-        self._changed()
+    def hide_earlier(self, most: int = MOST_TURNS, least: int = MOST_TURNS) -> None:
+        """Show only the last `least` turns if more than `most` are shown."""
+        if len(self._turns) - self._hidden > most:
+            self._hidden = len(self._turns) - least
+            for turn in islice(self._turns.values(), self._hidden):
+                turn.pack()
+            self._changed()
 
     def show_earlier(self) -> bool:
         """Show a page more of what is here. Returns False if only the daemon has more, or nobody has."""

@@ -190,12 +190,15 @@ def _joined(one: _AllMarks, other: _AllMarks) -> _AllMarks:
 
 
 def _merged(edits: Iterable[Edit]) -> Iterator[Edit]:
-    """The edits, with those that insert one text behind the other as one: an editor has a cost for each."""
+    """The edits, with those that insert or delete one text behind the other as one: an editor has a cost for each."""
     last: Edit | None = None
     parts: list[str] = []
     for edit in edits:
         if last and edit.start == edit.end == last.start + sum(map(len, parts)) and last.start == last.end:
             parts.append(edit.text)
+            continue
+        if last and not (edit.text or "".join(parts)) and edit.start == last.start:
+            last = Edit(last.start, last.end + edit.end - edit.start, "")
             continue
         if last:
             yield Edit(last.start, last.end, "".join(parts))
