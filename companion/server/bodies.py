@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 MAX_BODY = 64 * 1024 * 1024
@@ -25,7 +25,7 @@ class Bodies:
         self._announced = 0
 
     @contextmanager
-    def admitted(self, headers: Mapping[str, str]) -> Iterator[bool]:
+    def admitted(self, headers: Mapping[str, str]) -> Generator[bool]:
         """Whether there is room for a request's body, which is kept until the end of the block."""
         length = headers.get("content-length", "")
         # One that comes in chunks may become as long as any.
