@@ -31,8 +31,19 @@ CALLS_TESTS = ("tests/unit/test_calls.py",)
 CALLS = "server/calls.py"
 QUICK_TESTS = ("tests/unit/test_quick.py",)
 QUICK = "server/quick.py"
+BODIES = "server/bodies.py"
 
 MUTANTS = [
+    Mutant("any number of large bodies", BODIES, "if self._announced + size > room:", "if False:", CONNECTIONS),
+    Mutant("no place for small ones", BODIES, "if size <= SMALL else ROOM", "if False else ROOM", CONNECTIONS),
+    Mutant("their room is kept", BODIES, "self._announced -= size", "pass", CONNECTIONS),
+    Mutant(
+        "a session ends in the middle of a request",
+        APP,
+        "await session.in_sdk.none()",
+        "await asyncio.sleep(0)",
+        SESSIONS,
+    ),
     Mutant("any length", QUICK, "        and int(length) == len(body)\n", "", QUICK_TESTS),
     Mutant("a header twice", QUICK, "len(headers) == len(lines)", "True", QUICK_TESTS),
     Mutant("any coding", QUICK, "        and _UNUSUAL.isdisjoint(headers)\n", "", QUICK_TESTS),
