@@ -180,7 +180,7 @@ async def start(
     Raises:
         OSError: it can't be run.
     """
-    process: Popen[bytes] = Popen(  # noqa: ASYNC220, S603 - the loop does the same; the person has allowed the agent
+    process: Any = Popen(  # noqa: ASYNC220, S603 - the loop does the same; the person has allowed the agent
         command,
         shell=isinstance(command, str),
         cwd=folder,
@@ -197,6 +197,15 @@ async def start(
 async def take_over(left: Mapping[str, Any]) -> Child:
     """A process that `Child.leave` has left."""
     return await _connected(Child(left["process"], left["unread"]))
+
+
+def close_left(left: Mapping[str, Any]) -> int:
+    """Close the pipes of a process that nobody takes over. Returns its number. From any thread."""
+    process: Popen[bytes] = left["process"]
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe:
+            pipe.close()
+    return process.pid
 
 
 class _Group(TypedDict, total=False):

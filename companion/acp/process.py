@@ -15,6 +15,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
 
 import psutil
 
@@ -48,7 +49,7 @@ _SHORTEST_SECRET = 6
 class AgentProcess:
     """An agent at work. Make one with `start`."""
 
-    def __init__(self, agent: str, process: Child, secrets: list[str]) -> None:
+    def __init__(self, agent: str, process: Child, secrets: list[str], *, has_answered: bool = False) -> None:
         self.agent = agent
         self._process = process
         self._secrets = secrets
@@ -58,7 +59,7 @@ class AgentProcess:
         with contextlib.suppress(psutil.Error):
             self.started = psutil.Process(process.pid).create_time()
         self._listening = asyncio.create_task(self._listen())
-        self._has_answered = False
+        self._has_answered = has_answered
         self._lines = Lines()
         self._ready: deque[bytes] = deque()
 
@@ -122,6 +123,34 @@ class AgentProcess:
         await asyncio.wait([self._listening])
         self._process.close()
 
+    def resume(self, rest: bytes, *, is_dropped: bool) -> None:
+        """Go on with half a line."""
+        self._lines.restore(rest, is_dropped=is_dropped)
+
+    @property
+    def ready(self) -> list[bytes]:
+        """The lines that have come and that nobody has read, once nobody reads any more."""
+        found = list(self._ready)
+        self._ready.clear()
+        return found
+
+    async def leave(self) -> dict[str, Any] | None:
+        """Let go of it, running as it is, once nobody reads any more. Returns what `take_over` needs.
+
+        None if that is impossible; then it is still ours.
+        """
+        if (left := await self._process.leave()) is None:
+            return None
+        self._listening.cancel()
+        await asyncio.wait([self._listening])
+        return {
+            "child": left,
+            "agent": self.agent,
+            "started": self.started,
+            "secrets": list(self._secrets),
+            "line": (self._lines.rest, self._lines.is_dropped),
+        }
+
     async def _listen(self) -> None:
         lines = Lines(limit=64 * 1024)
         while data := await self._process.errors.read():
@@ -172,6 +201,22 @@ async def start(
         await asyncio.shield(started.stop(0))
         raise
     return started
+
+
+async def take_over(left: Mapping[str, Any]) -> AgentProcess:
+    """An agent that `AgentProcess.leave` has left."""
+    process = AgentProcess(left["agent"], await child.take_over(left["child"]), left["secrets"], has_answered=True)
+    process.started = left["started"]
+    rest, is_dropped = left["line"]
+    process.resume(rest, is_dropped=is_dropped)
+    return process
+
+
+def end_left(left: Mapping[str, Any]) -> None:
+    """End an agent that nobody takes over, and its terminals. From any thread; blocks for a moment."""
+    _end(child.close_left(left["process"]["child"]), left["process"]["started"], 0)
+    for terminal in left["terminals"]["open"].values():
+        end_group(child.close_left(terminal["child"]), terminal["started"], 0)
 
 
 def has_program(program: str, environment: Mapping[str, str]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..acp.environment import LoginEnvironment
 from ..acp.port import OfferedServer
-from ..acp.process import has_program
+from ..acp.process import end_left, has_program
 from ..conversation.failures import NotConnectedError
 from ..conversation.snapshot import DAEMON_AGENT
 from ..daemon.client import Client
@@ -242,7 +242,9 @@ class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, Sessi
 
     @staticmethod
     def end_inherited(left: Mapping[str, Any]) -> None:
-        """End the private daemon that no instance has taken over. Call it from any thread; it blocks for a moment."""
+        """End the daemon or the agent that no instance has taken over. From any thread; it blocks for a moment."""
+        if agent := left.get("process"):
+            end_left(agent)
         if daemon := handed_over(left):
             launch.stop_now(daemon)
 

@@ -299,6 +299,24 @@ class Conversation:
             self._hidden, self._before, self._has_more = 0, list(history.before), history.has_more
         self._hidden = min(self._hidden, len(kept))
 
+    def restore(self, turns: Iterable[Turn], status: Status) -> None:
+        """Take what another instance has shown. What was asked is asked again by whoever has asked it."""
+        self._turns = {turn.key: TurnBuilder.of(turn) for turn in turns}
+        self._queue = {queued.id: queued for queued in status.queue}
+        empty = Status()
+        self._status = replace(
+            status,
+            connection=empty.connection,
+            queue=(),
+            permissions=(),
+            running=None,
+            last=None,
+            changed=0,
+            has_earlier=False,
+        )
+        self._dirty = dict.fromkeys(self._turns)
+        self._changed()
+
     def forget_queue(self) -> None:
         """What waited for its turn never gets one, because the agent has ended."""
         self._queue.clear()

@@ -323,7 +323,7 @@ def test_a_chat_that_changes_its_agent_begins_a_new_conversation(project: Path, 
             following = Room(str(project), agent, other)
             following.chats.inherit({1: left}, {1: None})
             following.chats.open(1, str(project), agent="Other")
-            await following.shows("as before")
+            await following.shows("You said: again")
             await following.chats.stop(hand_over=False)
 
     run(test())
