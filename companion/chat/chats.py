@@ -13,7 +13,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from ..acp.environment import LoginEnvironment
-from ..acp.process import has_program
+from ..acp.port import OfferedServer
+from ..acp.process import end_left, has_program
 from ..conversation.failures import NotConnectedError
 from ..conversation.snapshot import DAEMON_AGENT
 from ..daemon.client import Client
@@ -53,6 +54,10 @@ class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, Sessi
         """What may be told of a window's files."""
         self.on_change: Callable[[], object] = lambda: None
         """Called when another number of questions waits in a window."""
+        self.admit: Callable[[int, str], OfferedServer | None] = lambda _window, _agent: None
+        """Offers a window's MCP server to an agent."""
+        self.dismiss_agent: Callable[[int, str], object] = lambda _window, _token: None
+        """An agent with a token for that has ended."""
         self._daemons: dict[int, Daemons] = {}
         """What the chats of each window share."""
         self._ending: set[asyncio.Task[None]] = set()
@@ -261,7 +266,17 @@ class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, Sessi
             left[window] = {**daemons.hand_over(), "chats": own}
         return left
 
-    end_inherited = staticmethod(end_inherited)
+    @staticmethod
+    def end_inherited(left: Mapping[str, Any]) -> None:
+        """End the agents and the daemons that no instance has taken over. From any thread; it blocks for a moment."""
+        for chat in left["chats"].values():
+            if agent := chat["process"]:
+                end_left(agent)
+        end_inherited(left)
+
+    def offer(self, window: int, agent: str) -> OfferedServer | None:
+        """Offer a window's MCP server to an agent, if the person wants that."""
+        return self.admit(window, agent) if self._settings.agents_use_editor else None
 
     def _end(self, work: Coroutine[Any, Any, None]) -> None:
         ending = asyncio.get_running_loop().create_task(work)
@@ -290,5 +305,22 @@ class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, Sessi
                 self._environment,
                 self._shared(window),
                 self.on_change,
+                _Server(self, window),
             )
         return self._chats[number]
+
+
+class _Server:
+    """The MCP server of one window, for the agents of its chats."""
+
+    def __init__(self, chats: Chats, window: int) -> None:
+        self._chats = chats
+        self._window = window
+
+    def admit(self, agent: str) -> OfferedServer | None:
+        """See EditorServer."""
+        return self._chats.offer(self._window, agent)
+
+    def dismiss(self, token: str) -> None:
+        """See EditorServer."""
+        self._chats.dismiss_agent(self._window, token)

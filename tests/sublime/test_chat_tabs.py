@@ -312,6 +312,12 @@ class TestReload(TabsCase):
         self.back(self.first, "daemon's")
         self.assertIsNone(self.adapter.chats.find(self.second.view))
 
+    def test_one_that_is_closed_before_anybody_has_looked_at_it_ends_for_the_companion_too(self) -> Steps:
+        yield from self.drafts()
+        self.second.view.close()
+        yield from self.told("close")
+        self.assertEqual((self.chats.of("close"), self.chats.of("open")), ([(self.second.id,)], []))
+
     def test_one_whose_agent_is_not_allowed_any_more_stays_as_it_is(self) -> Steps:
         yield from self.drafts()
         self.set_setting("agents", {"Own": {"command": ["another"]}})

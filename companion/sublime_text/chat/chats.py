@@ -18,7 +18,7 @@ from ..panels import NO_ANSWER, STARTING, say
 from ..patience import expect
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from .clicks import Clicks, Tell
-from .prompt import SESSION_SETTING, give_back, kept_session
+from .prompt import SESSION_SETTING, give_back, keep, kept_session
 from .view import USED_SETTING, ChatView
 
 if TYPE_CHECKING:
@@ -179,6 +179,14 @@ class ChatViews:
             self._used(chat)
             chat.activated()
             self.look_at_context(window)
+
+    def closing(self, view: sublime.View) -> None:
+        """The view of a chat is about to close."""
+        keep(view)
+        if self.find(view) is None:
+            # The companion may have inherited it, and nobody has looked at it since.
+            number = view.id()
+            self._tell(lambda chats: chats.close(number))
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""

@@ -15,7 +15,7 @@ from ..minihtml import safe
 from ..panels import say
 from ..windows import CHAT_SETTING, is_chat, is_code
 from .clicks import show_link
-from .prompt import keep, open_command
+from .prompt import open_command
 from .vim import is_insert, is_normal
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
 
     def on_pre_close(self, view: sublime.View) -> None:
         """A tab is about to close."""
-        if is_chat(view):
-            keep(view)
+        if is_chat(view) and (adapter := package.adapter()):
+            adapter.chats.closing(view)
 
     def on_selection_modified(self, view: sublime.View) -> None:
         """The carets have moved: into the transcript, perhaps, or back."""
