@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
+from .acp.port import OfferedServer
 from .acp.process import end_leftovers
 from .chat.chats import Chats
 from .clis.discovery import EnvironmentVariables, clear_leftovers
@@ -50,6 +51,8 @@ class Companion:
         self.chats = Chats(editor, self.reviews)
         self.chats.told_of = lambda window: self._settings_of(window).told
         self.chats.on_change = self._status_changed
+        self.chats.admit = self._admit
+        self.chats.dismiss_agent = self._dismiss_agent
         self._editor = editor
         self._settings = settings
         self._window_settings: Mapping[int, Settings] = {}
@@ -221,7 +224,9 @@ class Companion:
     def status(self, window: int) -> WindowStatus:
         """The CLIs that are connected to a window, and what waits there."""
         server = self._windows.get(window)
-        clis = tuple(session.cli for session in server.sessions if session.stream) if server else ()
+        sessions = server.sessions if server else ()
+        # An agent of a chat has its chat, and doesn't listen for anything.
+        clis = tuple(session.cli for session in sessions if session.stream and not session.is_agent)
         diffs = sum(review.owner.window == window for review in self.reviews)
         return WindowStatus(clis, diffs, self.chats.questions(window))
 
@@ -257,6 +262,16 @@ class Companion:
         self._status_changed()
         self._servers[endpoint.window] = asyncio.create_task(server.serve(check=check))
         return server
+
+    def _admit(self, window: int, agent: str) -> OfferedServer | None:
+        """Offer a window's server to an agent of its chat."""
+        if (server := self._windows.get(window)) is None:
+            return None
+        return OfferedServer(*server.admit(agent))
+
+    def _dismiss_agent(self, window: int, token: str) -> None:
+        if server := self._windows.get(window):
+            server.dismiss(token)
 
     def _folders_changed(self, window: int) -> None:
         if window == self._front:

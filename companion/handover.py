@@ -61,6 +61,8 @@ class Inheritance:
     outboxes: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]], repr=False)
     """From session ids to notifications that could not be sent yet, as JSON objects."""
     connections: list[OpenConnection] = field(default_factory=list[OpenConnection], repr=False)
+    guests: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """From the tokens of the agents that go on to their names."""
 
 
 @dataclass

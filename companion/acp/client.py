@@ -29,7 +29,7 @@ from .news import News
 from .opening import Opening
 from .outputs import Outputs
 from .peer import Peer
-from .port import AgentFiles
+from .port import AgentFiles, EditorServer, OfferedServer
 from .process import AgentProcess, start
 from .prompts import Block, Prompts
 from .questions import Questions
@@ -78,18 +78,19 @@ class AgentClient(Choosing, Opening):
         window: int,
         environment: LoginEnvironment,
         told: Callable[[], Told] = Told,
-        servers: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
+        server: EditorServer | None = None,
     ) -> None:
         """`told` is what may be told of the window's files.
 
-        `servers` are the MCP servers that are offered to the agent, as the protocol has them.
+        `server` offers the editor's own MCP server to the agent.
         """
         super().__init__(command)
         self._editor = editor
         self._window = window
         self._login = environment
         self._told_of = told
-        self._servers = servers
+        self._server = server
+        self._offered: OfferedServer | None = None
         self._process: AgentProcess | None = None
         self._reading: asyncio.Task[None] | None = None
         self._stream = Stream()
@@ -158,9 +159,18 @@ class AgentClient(Choosing, Opening):
             await self._terminals.close()
         if self._process:
             await self._process.stop()
+        if self._server and self._offered:
+            self._server.dismiss(self._offered.token)
         if self._reading:
             self._reading.cancel()
             await asyncio.wait([self._reading])
+
+    def _servers(self) -> list[Mapping[str, Any]]:
+        if self._server and self._process and self._offered is None and self.has("http"):
+            self._offered = self._server.admit(self.name)
+            if self._offered:
+                self._process.hide(self._offered.token)
+        return [self._offered.entry] if self._offered else []
 
     # A conversation
 
@@ -211,6 +221,14 @@ class AgentClient(Choosing, Opening):
             AlreadyAnsweredError: it is settled.
         """
         self._questions.vote(request, option, answers or {})
+
+    async def stop_terminal(self, terminal: str) -> bool:
+        """End what runs in a terminal. Returns False if nothing does; the agent is told how it has ended."""
+        found = self._terminals.find(terminal) if self._terminals else None
+        if found is None or not found.is_running:
+            return False
+        await found.kill()
+        return True
 
     async def edited(self, path: str, proposed: str, content: str) -> None:
         """The person has edited a proposal before they allow it: `content` is written, and the agent is told."""
@@ -351,6 +369,5 @@ class AgentClient(Choosing, Opening):
             return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
         return block
 
-    def _output(self, terminal: str) -> tuple[str, bool] | None:
-        found = self._terminals.find(terminal) if self._terminals else None
-        return (found.output, found.truncated) if found else None
+    def _output(self, terminal: str) -> updates.Printed | None:
+        return self._terminals.printed(terminal) if self._terminals else None

@@ -13,6 +13,7 @@ from typing import Any
 from ..conversation import agent, events
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Queued
+from .errors import EndedError, SilentError
 from .stream import Stream
 
 logger = logging.getLogger(__name__)
@@ -128,8 +129,11 @@ class Prompts:
 
     async def _run(self, key: str, blocks: Sequence[Block]) -> None:
         end: events.TurnCompleted | events.TurnFailed
+        is_over = False
         try:
             reason = await self._ask(blocks)
+        except (EndedError, SilentError) as error:
+            end, is_over = events.TurnFailed(message=error.sentence), True
         except ChatError as error:
             end = events.TurnFailed(message=error.sentence)
         else:
@@ -140,7 +144,8 @@ class Prompts:
             logger.exception("A turn has not ended well")
         self._running = None
         self._stream.publish(end, key)
-        if self._waiting:
+        # What waits for an agent that has ended never runs: the person gets it back.
+        if self._waiting and not is_over:
             following = next(iter(self._waiting))
             blocks = self._waiting[following].blocks
             self.dequeue(following)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..acp.client import AgentClient
 from ..acp.environment import LoginEnvironment
+from ..acp.port import EditorServer
 from ..agents import AgentCommand
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
@@ -55,12 +56,14 @@ class WindowChat:
         told: Callable[[], Told],
         environment: LoginEnvironment,
         questions_changed: Callable[[], object],
+        server: EditorServer | None = None,
     ) -> None:
         self._window = window
         self._editor = editor
         self._settings = settings
         self._told = told
         self._environment = environment
+        self._server = server
         self._connection = Connection(settings, lambda message: editor.say(message, window), self._agent_client)
         self._is_open = False
         self._conversation = Conversation()
@@ -358,7 +361,7 @@ class WindowChat:
         return next(same, agent)
 
     def _agent_client(self, agent: AgentCommand) -> AgentClient:
-        return AgentClient(agent, self._editor, self._window, self._environment, self._told)
+        return AgentClient(agent, self._editor, self._window, self._environment, self._told, self._server)
 
     def _end(self) -> list[Draft]:
         """Stop reading, showing and sending. Returns what was not sent."""
@@ -367,7 +370,8 @@ class WindowChat:
             if task:
                 task.cancel()
         self._reading = self._showing = None
-        return self._outbox.take()
+        # An agent's process goes with its queue, a daemon keeps it.
+        return self._outbox.take(with_queue=self._connection.agent is not None)
 
     def _give_back(self, draft: Draft, why: str) -> None:
         self._editor.return_draft(self._window, draft, why)
@@ -437,6 +441,8 @@ class WindowChat:
         self._news.set()
         self._news = asyncio.Event()
         self._connection.seen(snapshot)
+        if snapshot.status.connection.state == "lost" and self._connection.agent:
+            self._outbox.lost(self.agent)
         if snapshot.status.connection.state in {"lost", "ended"}:
             self._approvals.dismiss()
         else:

@@ -237,6 +237,7 @@ def _merged(tool: Tool, update: agent.ToolUpdate) -> Tool:
         input=update.raw_input or tool.input,
         output=tool.output if update.raw_output is None else update.raw_output,
         parent=update.meta.parent_tool_call_id or tool.parent,
+        terminals=tool.terminals if update.running_terminals is None else update.running_terminals,
     )
 
 

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..clis.families import FAMILIES, CliFamily
+from ..clis.families import FAMILIES
 from ..protocol import outcome
 from . import calls, quick
 from .bodies import MAX_BODY, Bodies
@@ -77,7 +77,7 @@ class App:
                     await PlainTextResponse(TOO_MUCH, 503, {"retry-after": "1"})(scope, receive, send)
                     return
                 with contextlib.nullcontext() if scope["method"] == "GET" else self._requests:
-                    scope, send = await self._resumed.translate(caller.name, scope, self._last(send))
+                    scope, send = await self._resumed.translate(caller, scope, self._last(send))
                     await self._serve(caller, scope, receive, send)
 
     def answer_at_once(self, headers: Mapping[str, str], body: bytes) -> quick.Answer | None:
@@ -90,14 +90,17 @@ class App:
         if session is None or self._sessions.is_left or LIST not in body:
             return None
         caller = self._authenticate(headers)
-        if isinstance(caller, Response) or caller.name != session.cli:
+        if isinstance(caller, Response) or caller != session.cli:
             return None
         if headers.get("mcp-protocol-version", DEFAULT_VERSION) not in HANDSHAKE_PROTOCOL_VERSIONS:
             return None
         if not calls.is_plain(headers, MAX_BODY) or (call := calls.call_in(body)) is None or call.name:
             return None
         session.last_message = time.time()
-        return calls.result_of(identifier, call.identifier, _listing(is_offered=self._tools.are_offered(session)))
+        return calls.result_of(identifier, call.identifier, self._listing(session))
+
+    def _listing(self, session: Session) -> bytes:
+        return _listing(is_offered=self._tools.are_offered(session), is_agent=session.is_agent)
 
     def session_ids(self) -> dict[str, str]:
         """The sessions that CLIs may continue to use: from the id that the CLI knows to the name of the family."""
@@ -181,7 +184,7 @@ class App:
         await serve(scope, receive, send)
         return answer
 
-    def _authenticate(self, headers: Mapping[str, str]) -> CliFamily | Response:
+    def _authenticate(self, headers: Mapping[str, str]) -> str | Response:
         host = headers.get("host", "").lower()
         if host not in self._hosts:
             return PlainTextResponse("Forbidden: unknown Host", 403)
@@ -189,12 +192,12 @@ class App:
         if origin is not None and origin.lower() != f"http://{host}":
             return PlainTextResponse("Forbidden: foreign Origin", 403)
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        family = self._endpoint.family(token.strip())
-        if scheme.lower() != "bearer" or family is None:
+        caller = self._endpoint.caller(token.strip())
+        if scheme.lower() != "bearer" or caller is None:
             return PlainTextResponse("Unauthorized", 401, {"www-authenticate": "Bearer"})
-        return family
+        return caller
 
-    async def _serve(self, family: CliFamily, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, family: str, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         version = headers.get("mcp-protocol-version")
         session = self._sessions.find(headers.get("mcp-session-id"))
@@ -202,14 +205,14 @@ class App:
             session.last_message = time.time()
         if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
             await _unsupported(version)(scope, receive, send)
-        elif session is not None and session.cli != family.name:
+        elif session is not None and session.cli != family:
             await _not_found()(scope, receive, send)
         elif scope["method"] == "GET" and session:
             await self._stream(session, scope, receive, send)
         elif scope["method"] == "POST" and session and calls.is_plain(headers, MAX_BODY):
-            await self._post(family.name, session, scope, receive, send)
+            await self._post(family, session, scope, receive, send)
         else:
-            await self._request(family.name, session, scope, receive, send)
+            await self._request(family, session, scope, receive, send)
 
     async def _post(self, family: str, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request: here if it is about the tools of a session, otherwise in the SDK."""
@@ -220,12 +223,14 @@ class App:
         if body is None or (call := calls.call_in(body)) is None:
             await self._request(family, session, scope, receive, send)
         elif not call.name:
-            await calls.answer(
-                send, session.identifier, call.identifier, _listing(is_offered=self._tools.are_offered(session))
-            )
+            offered = self._listing(session)
+            await calls.answer(send, session.identifier, call.identifier, offered)
         else:
             after: list[Callable[[], None]] = []
-            result = await self._tools.call(session, call.name, call.arguments, after.append)
+            answering = self._tools.call(session, call.name, call.arguments, after.append)
+            result = await (_unless_gone(receive, answering) if session.is_agent else answering)
+            if result is None:
+                return
             try:
                 await calls.answer(send, session.identifier, call.identifier, to_json(result))
                 connection: Connection = scope["state"]["connection"]
@@ -239,7 +244,7 @@ class App:
             if message["type"] == "http.response.start" and message["status"] == 200:
                 opened = Headers(raw=message["headers"]).get("mcp-session-id")
                 if session is None and opened:
-                    self._sessions.begin(opened, family)
+                    self._sessions.begin(opened, family, is_agent=family in self._endpoint.guests.values())
                 elif session and scope["method"] == "DELETE":
                     self._sessions.end(session.identifier)
             await send(message)
@@ -313,8 +318,25 @@ async def _answered(session: Session) -> None:
 
 
 @functools.cache
-def _listing(*, is_offered: bool) -> bytes:
-    return to_json(listing(is_offered=is_offered))
+def _listing(*, is_offered: bool, is_agent: bool) -> bytes:
+    return to_json(listing(is_offered=is_offered, is_agent=is_agent))
+
+
+async def _unless_gone(receive: Receive, answering: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any] | None:
+    """An answer that may take as long as the person needs; None if the client doesn't wait for it any more."""
+    answer, gone = asyncio.create_task(answering), asyncio.create_task(_gone(receive))
+    try:
+        await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
+        return answer.result() if answer.done() else None
+    finally:
+        answer.cancel()
+        gone.cancel()
+        await asyncio.wait((answer, gone))
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _without_event_id(scope: Scope) -> Scope:

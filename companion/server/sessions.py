@@ -50,10 +50,14 @@ class InFlight:
 class Session:
     """One connected CLI. It owns the notifications that wait for its stream."""
 
-    def __init__(self, identifier: str, window: int, cli: str, background: Background) -> None:
+    def __init__(
+        self, identifier: str, window: int, cli: str, background: Background, *, is_agent: bool = False
+    ) -> None:
         self.identifier = identifier
         self.window = window
         self.cli = cli
+        self.is_agent = is_agent
+        """Whether a chat has started it: it knows the tools, but not the notifications of a companion."""
         self.stream: Stream | None = None
         self.opening = asyncio.Lock()
         """Held while a stream replaces another: the SDK allows one."""
@@ -74,6 +78,8 @@ class Session:
 
     def notify(self, notification: Notification) -> None:
         """Send a notification, once the stream is open. A newer context replaces a waiting one."""
+        if self.is_agent:
+            return
         if self._outbox and isinstance(notification, ContextUpdate):
             self._outbox = [*self.unsent()]
         self._outbox.append(notification)
@@ -204,10 +210,11 @@ class Sessions:
         """The session of that id."""
         return self._sessions.get(identifier or "")
 
-    def begin(self, identifier: str, cli: str) -> None:
-        """The SDK has opened a session."""
-        self._sessions[identifier] = Session(identifier, self._window, cli, self._background)
-        self._end_later(identifier)
+    def begin(self, identifier: str, cli: str, *, is_agent: bool = False) -> None:
+        """The SDK has opened a session. That of an agent lasts until the agent's token is taken back."""
+        self._sessions[identifier] = Session(identifier, self._window, cli, self._background, is_agent=is_agent)
+        if not is_agent:
+            self._end_later(identifier)
 
     def end(self, identifier: str) -> None:
         """A session is over."""
@@ -227,7 +234,8 @@ class Sessions:
     def stream_closed(self, session: Session, stream: Stream) -> None:
         """A session's stream is gone. The session ends too unless a stream comes back in time."""
         if session.stream_closed(stream) and session.identifier in self._sessions:
-            self._end_later(session.identifier)
+            if not session.is_agent:
+                self._end_later(session.identifier)
             self.on_change()
 
     async def flush(self) -> None:

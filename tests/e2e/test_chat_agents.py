@@ -12,6 +12,7 @@ from companion.acp.process import MARK
 
 from .chatting import Chatting, opened, write_settings
 from .editor import Editor
+from .model import Call
 from .test_acp import Agents, agent, done
 
 __all__ = ["agent", "done"]
@@ -27,7 +28,7 @@ class Room:
         known = self.home.environment()
         environment = {name: value for name, value in agent.environment.items() if known.get(name) != value}
         settings = {"Mine": {"command": agent.command, "environment": environment}}
-        write_settings(self.home, agents=settings, debug=True)
+        write_settings(self.home, agents=settings, debug=True, agents_use_editor=agent.uses_editor)
         consent = self.home.home / ".config" / "sublime-text" / "Packages" / "User"
         allowed = {"allowed": {"Mine": agent.command}, "last": "Mine"}
         (consent / "QwenCompanion Agents.sublime-settings").write_text(json.dumps(allowed), encoding="utf-8")
@@ -100,6 +101,35 @@ def test_a_rejected_diff_is_not_written_and_an_unsaved_text_is_read(room: Room):
     chat.wait_text(again.done)
     assert path.read_text() == "x = 2\n"
     assert room.editor.view(view)["text"] == "x = 2\n"
+
+
+def test_the_agent_shows_a_diff_by_the_editors_own_server_and_gets_the_outcome(agent: Agents):
+    """Issue 15, point 7."""
+    agent.uses_editor = True
+    room = Room(agent)
+    try:
+        path = room.home.write("a.py", "x = 1\n")
+        chat = room.chat()
+        arguments = {"filePath": str(path), "newContent": "x = 2\n"}
+        if agent.name == "qwen":
+            # It has its model look up the tools of servers first.
+            name = "mcp__qwen-companion__openDiff"
+            look_up = [Call("tool_search", {"query": f"select:{name}"})]
+            script = room.model.script(look_up, [Call("tool_call", {"name": name, "arguments": arguments})])
+        else:
+            script = room.model.script([Call("mcp_qwen-companion_openDiff", arguments)])
+        chat.ask(script)
+        room.editor.wait("the question", lambda: "(y)" in chat.bars)
+        chat.answer("y")
+        proposal = room.editor.wait_diff(path)
+        room.editor.set_text(proposal, "x = 3\n")
+        room.editor.accept(proposal)
+        chat.wait_text(script.done)
+        told = json.dumps([each.body for each in room.model.requests])
+        assert "accepted" in told
+        assert "x = 3" in told
+    finally:
+        room.close()
 
 
 # Gemini CLI 0.61 empties a conversation that is loaded within its first minute.
