@@ -162,6 +162,8 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         super().connection_lost(exc)
+        # uvicorn leaves the timer of a connection that was reset, which would keep all of it for KEEP_ALIVE seconds.
+        self._unset_keepalive_if_required()
         self._lost()
 
     def _answer_at_once(self, data: bytes) -> bool:
