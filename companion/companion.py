@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
@@ -40,17 +39,6 @@ PAUSE = 0.25
 """Seconds that the next instance waits at a reload until the requests of that moment are answered."""
 LINGER = 600.0
 """Seconds that a CLI has after a reload to read what was sent to it: it may be suspended."""
-
-
-def start_task(work: Coroutine[Any, Any, object], *, at_once: bool = False) -> asyncio.Task[object]:
-    """Run it on the running loop, from the loop's next turn on; with `at_once` as far as possible before this returns.
-
-    Before Python 3.14, where only the tests run, `at_once` is ignored.
-    """
-    loop = asyncio.get_running_loop()
-    if sys.version_info < (3, 14):
-        return loop.create_task(work)
-    return loop.create_task(work, eager_start=at_once)
 
 
 class Companion:
@@ -334,8 +322,8 @@ class Companion:
             self._background(self.reviews.look())
             await asyncio.sleep(TICK)
 
-    def _background(self, work: Coroutine[Any, Any, object], *, at_once: bool = False) -> asyncio.Task[object]:
-        task = start_task(work, at_once=at_once)
+    def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task

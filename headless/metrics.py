@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from headless import diff, variations
 from headless.api.flags import PhantomLayout
-from headless.window import ViewState
+from headless.window import WINDOW_SIZE, ViewState
 
 EM_WIDTH = 10.0
 LINE_HEIGHT = 20.0
-VIEWPORT = (800.0, 600.0)
+GUTTER = 60.0
+"""What line numbers and icons take of a view's width."""
 
 
 class _Rows:
@@ -42,6 +43,22 @@ class _Rows:
 
 class Metrics:
     """Positions in a view's layout, in device-independent pixels. Lines are not wrapped."""
+
+    def viewport(self, view: ViewState) -> tuple[float, float]:
+        """The size of what is on the screen: the view's part of its group, without the gutter."""
+        window = view.window
+        if window is None:
+            return WINDOW_SIZE
+        width, height = window.size
+        if view.sheet and (number := window.group_of(view.sheet)) is not None:
+            layout, group = window.layout, window.groups[number]
+            left, top, right, bottom = layout["cells"][number]
+            width *= layout["cols"][right] - layout["cols"][left]
+            height *= layout["rows"][bottom] - layout["rows"][top]
+            if view.sheet in group.selected:
+                width /= len(group.selected)
+        gutter = GUTTER if view.settings.get("gutter") is not False else 0.0
+        return max(EM_WIDTH, width - gutter), max(LINE_HEIGHT, height)
 
     def row_top(self, view: ViewState, row: int) -> float:
         """The y of a row."""
@@ -84,22 +101,23 @@ class Metrics:
         count = view.buffer.lines.count()
         height = self.row_top(view, count)
         if view.settings.get("scroll_past_end") and view.sheet is not None:
-            height += VIEWPORT[1] - LINE_HEIGHT
+            height += self.viewport(view)[1] - LINE_HEIGHT
         width = view.buffer.widest_line() * EM_WIDTH
-        return max(width, VIEWPORT[0]), max(height, VIEWPORT[1])
+        seen = self.viewport(view)
+        return max(width, seen[0]), max(height, seen[1])
 
     def scroll_to(self, view: ViewState, x: float, y: float) -> None:
         """Scroll, as far as the layout reaches."""
-        width, height = self.extent(view)
-        left = min(max(0.0, x), max(0.0, width - VIEWPORT[0]))
-        top = min(max(0.0, y), max(0.0, height - VIEWPORT[1]))
+        (width, height), seen = self.extent(view), self.viewport(view)
+        left = min(max(0.0, x), max(0.0, width - seen[0]))
+        top = min(max(0.0, y), max(0.0, height - seen[1]))
         view.scroll = (left, top)
 
     def visible(self, view: ViewState) -> tuple[int, int]:
         """The first and last point on the screen."""
         top = view.scroll[1]
         first = self.point(view, 0, top)
-        last = self.point(view, 1e9, top + VIEWPORT[1] - 1)
+        last = self.point(view, 1e9, top + self.viewport(view)[1] - 1)
         return first, last
 
     def show(self, view: ViewState, point: int, surrounds: bool = True) -> None:
@@ -107,12 +125,13 @@ class Metrics:
         _, y = self.position(view, point)
         margin = 2 * LINE_HEIGHT if surrounds else 0.0
         left, top = view.scroll
+        height = self.viewport(view)[1]
         if y - margin < top:
             self.scroll_to(view, left, y - margin)
-        elif y + LINE_HEIGHT + margin > top + VIEWPORT[1]:
-            self.scroll_to(view, left, y + LINE_HEIGHT + margin - VIEWPORT[1])
+        elif y + LINE_HEIGHT + margin > top + height:
+            self.scroll_to(view, left, y + LINE_HEIGHT + margin - height)
 
     def show_at_center(self, view: ViewState, point: int) -> None:
         """Scroll to have `point` in the middle of the screen."""
         _, y = self.position(view, point)
-        self.scroll_to(view, view.scroll[0], y + LINE_HEIGHT / 2 - VIEWPORT[1] / 2)
+        self.scroll_to(view, view.scroll[0], y + LINE_HEIGHT / 2 - self.viewport(view)[1] / 2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headless import minicss
 from headless.highlight import Highlighter
-from headless.metrics import LINE_HEIGHT
+from headless.metrics import EM_WIDTH, LINE_HEIGHT
 from headless.render_style import STYLE
 from headless.render_view import ViewPicture
 from headless.schemes import SCHEMES, Scheme
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from headless.window import GroupState, Question, SheetState, ViewState, WindowState
 
 _BARS = 96  # the heights of the title bar, tab bar and status bar, in pixels
+_SIDEBAR = 200
+_CHARACTER = 7.8  # the width of a character in pictures
 _FILES_SHOWN = 40
 
 
@@ -36,8 +38,16 @@ def window_page(
     """
     if scheme not in SCHEMES:
         raise LookupError(f"no colour scheme {scheme!r}")
-    shown = bool(window.folders) and window.visible["sidebar"] if sidebar is None else sidebar
-    return WindowPicture(app, window, SCHEMES[scheme], scheme, height).page(width, shown)
+    return WindowPicture(app, window, SCHEMES[scheme], scheme, height).page(width, _has_sidebar(window, sidebar))
+
+
+def texts_size(window: WindowState, width: int, height: int, sidebar: bool | None = None) -> tuple[float, float]:
+    """What a window has for its texts, in the units of `metrics`, if its picture has this size."""
+    return (width - _SIDEBAR * _has_sidebar(window, sidebar)) * EM_WIDTH / _CHARACTER, float(height - _BARS)
+
+
+def _has_sidebar(window: WindowState, wished: bool | None) -> bool:
+    return bool(window.folders) and window.visible["sidebar"] if wished is None else wished
 
 
 class WindowPicture:

@@ -40,6 +40,7 @@ body { margin: 0; background: transparent;
 .sheet { padding: 12px 18px; }
 .view { padding: 5px 0; font: 13px/20px "JetBrains Mono", "SF Mono", Menlo, Consolas, "DejaVu Sans Mono",
   "Liberation Mono", monospace; }
+.pane > .view.ended { position: absolute; inset: auto 0 0 0; min-height: 100%; }
 .row { position: relative; display: flex; height: 20px; }
 .row pre { margin: 0; padding-left: 10px; font: inherit; tab-size: 4; white-space: pre; }
 .number { position: relative; flex: none; width: calc(var(--digits) * 1ch + 34px); padding-right: 12px;

@@ -6,6 +6,7 @@ import bisect
 import html
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from headless import diff, minicss, variations
 from headless.api.flags import PhantomLayout, RegionFlags
@@ -36,15 +37,34 @@ class Marks:
 
 
 OUTLINE = "outline: "
+_SIDES = {"t": "0 1px", "b": "0 -1px", "l": "1px 0", "r": "-1px 0"}
 
 
 def _outlined(css: str, is_first: bool, is_last: bool) -> str:
-    """The CSS of one piece of a region: an outline goes around all its pieces, not around each."""
+    """The CSS of one piece of an outline; letters name its sides, and left and right are those of the whole."""
     if not css.startswith(OUTLINE):
         return css
-    colour = css.removeprefix(OUTLINE)
-    sides = ["0 1px", "0 -1px", *(["1px 0"] if is_first else []), *(["-1px 0"] if is_last else [])]
-    return "box-shadow: " + ", ".join(f"inset {side} {colour}" for side in sides)
+    sides, colour = css.removeprefix(OUTLINE).split(maxsplit=1)
+    drawn = [
+        _SIDES[side] for side in sides if (is_first or side != "l") and (is_last or side != "r") and side in _SIDES
+    ]
+    # As high as the row, so that the lines of several rows meet.
+    return "padding: 2.5px 0; box-shadow: " + (", ".join(f"inset {side} {colour}" for side in drawn) or "none")
+
+
+def _outline(rows: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, str]]:
+    """The pieces of a line around a region, each with the sides that it has.
+
+    `rows` are where each of its rows begins in the text, and the first and last column of the region in it.
+    """
+    for at, (start, first, last) in enumerate(rows):
+        above, below = (rows[n][1:] if 0 <= n < len(rows) else (0, 0) for n in (at - 1, at + 1))
+        cuts = sorted({first, last, *(cut for cut in (*above, *below) if first < cut < last)})
+        for left, right in pairwise(cuts):
+            sides = "" if above[0] <= left and right <= above[1] else "t"
+            sides += "" if below[0] <= left and right <= below[1] else "b"
+            sides += ("l" if left == first else "") + ("r" if right == last else "")
+            yield start + left, start + right, sides or "-"
 
 
 class ViewPicture:
@@ -65,6 +85,8 @@ class ViewPicture:
         # How much of the first row, and of the phantoms below it, is scrolled away.
         self._cut = top - metrics.row_top(view, shown[begin])
         self._rows = shown[begin : begin + rows]
+        end = metrics.extent(view)[1] - metrics.viewport(view)[1]
+        self._is_at_end = top > 0 and top >= end and not view.settings.get("scroll_past_end")
         self._first, self._last = self._rows[0], self._rows[-1] + 1
         self._bounds = lines.start(self._first), lines.start(self._last)
         self._hunks = diff.hunks(self._buffer)
@@ -84,6 +106,8 @@ class ViewPicture:
         kind = " focused" if self._focused else ""
         kind += " wrapped" if self._view.settings.get("word_wrap") is True else ""
         kind += " unnumbered" if self._view.settings.get("line_numbers") is False else ""
+        # Lines that are wrapped make the picture higher than the layout knows.
+        kind += " ended" if self._is_at_end else ""
         kind += " bare" if self._view.settings.get("gutter") is False else ""
         return f'<div class="view{kind}" style="--digits: {digits}">{rows}</div>'
 
@@ -128,7 +152,11 @@ class ViewPicture:
                 else:
                     marks.spans.append((*part, f"background: {fill}"))
         elif not flags & RegionFlags.DRAW_NO_OUTLINE and not underline:
-            marks.spans.append((start, end, f"{OUTLINE}{colour}"))
+            lines = self._buffer.lines
+            parts = ((lines.start(row), part) for row, _, part in self._by_row(start, end))
+            rows = [(begin, part[0] - begin, part[1] - begin) for begin, part in parts]
+            for first, last, sides in _outline(rows):
+                marks.spans.append((first, last, f"{OUTLINE}{sides} {colour}"))
 
     def _by_row(self, start: int, end: int) -> Iterator[tuple[int, bool, tuple[int, int]]]:
         """The part of a span on each row, and whether that is the whole row and its newline."""

@@ -210,6 +210,11 @@ class Requests:
         """Everything that can be seen."""
         return state.describe(self._app, text)
 
+    def resize(self, width: int, height: int, window: int | None = None, sidebar: bool | None = None) -> None:
+        """Give a window the size of its next pictures, which are as wide and high as their `render` says."""
+        state = self._window(window)
+        state.size = render.texts_size(state, width, height, sidebar)
+
     def render(self, path: str, window: int | None = None, scheme: str = "dark", **options: Any) -> dict[str, Any]:
         """Write a picture of a window as an HTML file."""
         html = render.window_page(self._app, self._window(window), scheme, **options)

@@ -17,6 +17,8 @@ from headless.settings import SettingsState
 from headless.undo import Step
 
 SINGLE = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
+WINDOW_SIZE = (3440.0, 600.0)
+"""What a new window has for its texts, in width and height: a wide screen, a quarter of which is 80 columns."""
 
 
 NO_UNDO = 8192
@@ -232,6 +234,7 @@ class WindowState:
         self.settings = settings
         self.template_settings = template
         self.valid = True
+        self.size = WINDOW_SIZE
         self.layout: dict[str, Any] = copy.deepcopy(SINGLE)
         self.groups = [GroupState()]
         self.active_group = 0

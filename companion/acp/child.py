@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, TypedDict
 
 if sys.platform == "win32":
     # Its pipes can be read by the loop, those of `subprocess` can't.
@@ -208,7 +208,12 @@ def close_left(left: Mapping[str, Any]) -> int:
     return process.pid
 
 
-def in_group() -> dict[str, Any]:
+class _Group(TypedDict, total=False):
+    creationflags: int
+    start_new_session: bool
+
+
+def in_group() -> _Group:
     """The arguments that give a process a group of its own, so that keys for a terminal don't reach it."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
@@ -21,11 +21,30 @@ PING_LIMIT = 2.0
 """Seconds that a CLI has to answer a ping."""
 
 
-class Background(Protocol):
-    """Runs a coroutine on the loop and logs what it raises."""
+Background = Callable[[Coroutine[Any, Any, object]], object]
+"""Runs a coroutine on the loop, from its next turn on, and logs what it raises."""
 
-    def __call__(self, work: Coroutine[Any, Any, object], *, at_once: bool = False) -> object:
-        """Run it; with `at_once` as far as possible before this returns, otherwise from the loop's next turn on."""
+
+class InFlight:
+    """Counts the requests that are being answered: `with in_flight: …`."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._none = asyncio.Event()
+        self._none.set()
+
+    def __enter__(self) -> None:
+        self._count += 1
+        self._none.clear()
+
+    def __exit__(self, *error: object) -> None:
+        self._count -= 1
+        if not self._count:
+            self._none.set()
+
+    async def none(self) -> None:
+        """Wait until there is none."""
+        await self._none.wait()
 
 
 class Session:
@@ -46,11 +65,14 @@ class Session:
         """When it connected, as a Unix time in seconds."""
         self.last_message = self.since
         """When the CLI last sent something, as a Unix time in seconds."""
+        self.in_sdk = InFlight()
+        """Requests that the SDK is answering, streams aside."""
         self._peer: ServerSession | None = None
         self._outbox: list[Notification] = []
-        """What waits for the stream, the first that is being sent included."""
+        """What waits for the stream."""
         self._background = background
-        self._draining = False
+        self._is_waiting = False
+        """Whether it waits until the stream takes more."""
         self._drained = asyncio.Event()
         self._drained.set()
 
@@ -58,23 +80,22 @@ class Session:
         """Send a notification, once the stream is open. A newer context replaces a waiting one."""
         if self.is_agent:
             return
-        if isinstance(notification, ContextUpdate):
-            first = self._outbox[:1] if self._draining else []
-            rest = self._outbox[len(first) :]
-            self._outbox = first + [waiting for waiting in rest if not isinstance(waiting, ContextUpdate)]
+        if self._outbox and isinstance(notification, ContextUpdate):
+            self._outbox = [*self.unsent()]
         self._outbox.append(notification)
-        self._drained.clear()
-        self._drain_soon()
+        self._send()
+        if self._outbox:
+            self._drained.clear()
 
     def initialized(self, peer: ServerSession) -> None:
         """The handshake is done; `peer` is the SDK's object that sends to the CLI."""
         self._peer = peer
-        self._drain_soon()
+        self._send()
 
     def stream_opened(self, stream: Stream) -> None:
         """The CLI has opened its stream."""
         self.stream = stream
-        self._drain_soon()
+        self._send()
 
     def stream_closed(self, stream: Stream) -> bool:
         """A stream ended. Returns whether there is none now: a newer one may have replaced it."""
@@ -102,24 +123,25 @@ class Session:
         """Wait until everything is sent."""
         await self._drained.wait()
 
-    def _drain_soon(self) -> None:
-        if self._outbox and self._peer and self.stream and not self.stream.closing.is_set() and not self._draining:
-            self._draining = True
-            self._background(self._drain(), at_once=True)
+    def _send(self) -> None:
+        """Write what waits, as far as the stream takes it now."""
+        stream = self.stream
+        if self._peer is None or stream is None or stream.closing.is_set():
+            return
+        while self._outbox and stream.write(self._outbox[0].event):
+            del self._outbox[0]
+        if not self._outbox:
+            self._drained.set()
+        elif not self._is_waiting:
+            self._is_waiting = True
+            self._background(self._send_later(stream))
 
-    async def _drain(self) -> None:
+    async def _send_later(self, stream: Stream) -> None:
         try:
-            while self._outbox and self.stream and not self.stream.closing.is_set():
-                stream = self.stream
-                if await stream.write(self._outbox[0].event):
-                    del self._outbox[0]
-                else:
-                    await stream.closed.wait()
+            await stream.before_end(stream.writable())
         finally:
-            self._draining = False
-            if not self._outbox:
-                self._drained.set()
-        self._drain_soon()  # another stream may have replaced this one
+            self._is_waiting = False
+        self._send()  # perhaps on another stream, which has replaced this one
 
 
 class Stream:
@@ -129,9 +151,11 @@ class Stream:
     could tell whether it was written. The SDK still sends the head, pings and comments.
     """
 
-    def __init__(self, write: Callable[[bytes], Awaitable[bool]]) -> None:
+    def __init__(self, write: Callable[[bytes], bool], writable: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self.write = write
         """Write an event, and return whether it was written to the connection."""
+        self.writable = writable
+        """Wait until something can be written, for ever if the connection is lost."""
         self.closing = asyncio.Event()
         self.closed = asyncio.Event()
         self.limit: float | None = None

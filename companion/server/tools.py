@@ -132,7 +132,7 @@ class Tools:
     async def _call_of_agent(self, session: Session, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         if name == "getContext":
             context = await self._context()
-            return _text(context.model_dump_json(by_alias=True, exclude_none=True) if context else "{}")
+            return _text(json.dumps(context.message if context else {}))
         if name != "openDiff":
             return _failed(f"Unknown tool: {name}")
         opened = OpenDiffArguments.model_validate(arguments)

@@ -50,7 +50,7 @@ class WindowServer:
         self._on_folders = on_folders
         self.sessions = Sessions(endpoint.window, background, on_stream=self._stream_opened, on_end=self._end)
         self._app = App(endpoint, self.sessions, Tools(self.sessions, reviews, self._told_context))
-        self._server = HttpServer(self._app)
+        self._server = HttpServer(self._app, self._app.answer_at_once)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when requests are answered, or with the reason why they can't be."""
         self._is_over = asyncio.Event()
@@ -217,4 +217,4 @@ def _comparable(context: IdeContext | None) -> object:
     if context is None:
         return None
     state = context.workspace_state
-    return state.is_trusted, [file.model_copy(update={"timestamp": 0}) for file in state.open_files]
+    return state.is_trusted, [replace(file, timestamp=0) for file in state.open_files]

@@ -8,7 +8,7 @@ from headless.api.selection import Selection
 from headless.api.types import DIP, Point, Vector
 from headless.api.view_text import span_of
 from headless.host import app, locked
-from headless.metrics import EM_WIDTH, LINE_HEIGHT, VIEWPORT
+from headless.metrics import EM_WIDTH, LINE_HEIGHT
 from headless.window import ViewState
 
 
@@ -58,7 +58,7 @@ class ViewLayout:
     @locked
     def viewport_extent(self) -> Vector:
         """The size of what is on the screen."""
-        return VIEWPORT
+        return app().metrics.viewport(self._state())
 
     @locked
     def layout_extent(self) -> Vector:

@@ -104,3 +104,31 @@ def test_a_scrolled_view_begins_where_it_is_scrolled_to_with_its_phantoms(app: A
     numbers = re.findall(r'<span class="number"[^>]*>(\d+)</span>', page)
     assert numbers[0] == "3"
     assert "margin-top: -" not in page
+
+
+def test_a_view_that_is_scrolled_to_its_end_shows_its_end_though_lines_wrap(app: Application, view: Any):
+    view.settings().set("scroll_past_end", False)
+    view.run_command("append", {"characters": "line\n" * 100})
+    assert 'class="view focused ended"' not in render.window_page(app, app.windows[0])
+    app.metrics.scroll_to(app.views[view.id()], 0, 1e9)
+    assert 'class="view focused ended"' in render.window_page(app, app.windows[0])
+
+
+def test_an_outline_goes_around_all_rows_of_a_region(app: Application, view: Any):
+    view.run_command("append", {"characters": "ab\nabcd\nabc"})
+    view.add_regions("k", [sublime.Region(0, view.size())], "comment", flags=sublime.DRAW_NO_FILL)
+    page = render.window_page(app, app.windows[0])
+    boxes = [
+        (sides, text)
+        for sides, text in re.findall(
+            r"box-shadow: ([^\"]*)\">(\w+)<", page.replace(" #a6acb9", "").replace("inset ", "")
+        )
+    ]
+    top, bottom, left, right = "0 1px", "0 -1px", "1px 0", "-1px 0"
+    assert boxes == [
+        (f"{top}, {left}, {right}", "ab"),
+        (left, "ab"),
+        (top, "c"),
+        (f"{top}, {bottom}, {right}", "d"),
+        (f"{bottom}, {left}, {right}", "abc"),
+    ]

@@ -384,3 +384,19 @@ def test_a_window_has_its_settings_again_after_a_restart(tmp_path: Path):
     session.restore(second, state := second.new_window())
     assert second.window_handle(state).settings().get("mine") is None
     second.dispose()
+
+
+def test_the_groups_and_the_tabs_side_by_side_divide_the_window(app: Application, window: Any):
+    one, other = window.new_file(), window.new_file()
+    gutter = 60
+    assert one.viewport_extent() == (3440 - gutter, 600)
+    window.select_sheets([one.sheet(), other.sheet()])
+    assert one.viewport_extent() == other.viewport_extent() == (1720 - gutter, 600)
+    window.set_layout({"cols": [0, 0.25, 1], "rows": [0, 0.5, 1], "cells": [[0, 0, 1, 2], [1, 0, 2, 1], [1, 1, 2, 2]]})
+    window.set_view_index(other, 1, 0)
+    other.settings().set("gutter", False)
+    assert one.viewport_extent() == (860 - gutter, 600)
+    assert other.viewport_extent() == (2580, 300)
+    app.windows[0].size = (400, 200)
+    assert other.viewport_extent() == (300, 100)
+    assert window.create_output_panel("p").viewport_extent() == (400 - gutter, 200)

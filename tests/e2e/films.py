@@ -14,7 +14,7 @@ from .clis import NEWEST_QWEN
 from .editor import Editor
 from .first_change import FirstChange
 from .model import Call
-from .pictures import ANSWER, CHANGES, CHECK, EXAMPLE, LINE, PICTURES, QUESTION, THOUGHTS, WISH, photograph
+from .pictures import ANSWER, CHANGES, CHECK, EXAMPLE, LINE, PICTURES, QUESTION, THOUGHTS, WISH, photograph, resize
 from .qwen import PROJECT
 
 WIDTH, CAPTION = 1120, 44
@@ -39,7 +39,12 @@ class Film:
         self._frames: list[tuple[Path, float]] = []
         self._stills: dict[str, Path] = {}
         self.editor: Editor | None = None
-        self.sidebar: bool | None = None
+        self.sidebar = True
+
+    def begin(self, editor: Editor, *, sidebar: bool = True) -> None:
+        """Give the editor's window the size of the pictures."""
+        self.editor, self.sidebar = editor, sidebar
+        resize(editor, (WIDTH, self._height), sidebar=sidebar)
 
     def show(self, what: str, seconds: float, picture: str = "") -> None:
         """Take one more, with a caption. `picture` is the name of a still of it."""
@@ -81,11 +86,11 @@ def review() -> None:
     """The first change of a new user, from the open folder to the accepted text."""
     film = Film("film-review", REVIEW_HEIGHT)
     with FirstChange(film.show) as user:
-        film.editor = user.editor
+        film.begin(user.editor)
         user.open_folder()
         user.run()
         user.connect()
-        film.sidebar = False  # for the two sides of the diff
+        film.begin(user.editor, sidebar=False)  # for the two sides of the diff
         proposal = user.ask()
         user.review(proposal)
         user.accept(proposal)
@@ -96,7 +101,7 @@ def trouble() -> None:
     """The status report on a CLI that was not connected."""
     film = Film("", REPORT_HEIGHT)
     with FirstChange() as user:
-        film.editor, film.sidebar = user.editor, False
+        film.begin(user.editor, sidebar=False)
         user.open_folder()
         user.run()
         user.decline()
@@ -109,7 +114,7 @@ def chat() -> None:
     film = Film("film-chat", CHAT_HEIGHT)
     room = Room(NEWEST_QWEN, managed=True, diff_layout="inline")
     try:
-        film.editor, film.sidebar = room.editor, False
+        film.begin(room.editor, sidebar=False)
         shutil.copytree(EXAMPLE, room.home.workspace, dirs_exist_ok=True)
         file = room.home.workspace / "orders.js"
         lines = ANSWER.splitlines(keepends=True)

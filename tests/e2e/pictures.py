@@ -23,6 +23,7 @@ EXAMPLE = PROJECT / "docs" / "example"
 SIZE = (1400, 560)
 CHAT_SIZE = (1400, 760)
 TURN_SIZE = (1400, 700)
+LIST_SIZE = (1000, 560)
 CHANGES = "qwen_companion.changes"
 SCALE = 2
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -115,9 +116,23 @@ def photograph(page: Path, picture: Path, size: tuple[int, int], *, scale: int =
         subprocess.run(command, check=True, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def shoot(editor: Editor, window: int, name: str, size: tuple[int, int], **options: Any) -> None:
-    """Take a picture of a window in both colour schemes."""
-    for scheme in ("dark", "light"):
+def resize(editor: Editor, size: tuple[int, int], *, sidebar: bool = True) -> int:
+    """Give the window the size of its pictures, so that what is shown in it fits. Returns its id."""
+    window = editor.state()["windows"][0]["id"]
+    editor.do("resize", window=window, width=size[0], height=size[1], sidebar=sidebar)
+    return window
+
+
+def shoot(
+    editor: Editor,
+    window: int,
+    name: str,
+    size: tuple[int, int],
+    schemes: tuple[str, ...] = ("dark", "light"),
+    **options: Any,
+) -> None:
+    """Take a picture of a window in each of these colour schemes."""
+    for scheme in schemes:
         page = editor.home.root / f"{name}-{scheme}.html"
         options |= {"scheme": scheme, "width": size[0], "height": size[1]}
         editor.do("render", window=window, path=str(page), **options)
@@ -133,13 +148,13 @@ def diffs() -> None:
     file.write_text(BEFORE, encoding="utf-8")
     editor = Editor(home, [home.workspace])
     try:
+        window = resize(editor, SIZE)
         editor.open_file(file)
         with connect(editor.lock()) as client:
             client.call("openDiff", filePath=str(file), newContent=AFTER)
             proposal = editor.wait_diff(file)
             editor.wait("marks", lambda: editor.view(proposal["id"])["annotations"])
             editor.wait("status", lambda: "1 diff" in str(editor.view(proposal["id"])["status"]))
-            window = editor.state()["windows"][0]["id"]
             editor.do("command", name="qwen_companion_go_to_diff", window=window)
             for layout in ("side-by-side", "inline"):
                 shoot(editor, window, f"diff-{layout}", SIZE)
@@ -158,8 +173,8 @@ def scrolled() -> None:
             (home.workspace / name).write_text(before, encoding="utf-8")
     editor = Editor(home, [home.workspace])
     try:
+        window = resize(editor, TURN_SIZE)
         editor.open_file(home.workspace / "prices.py")
-        window = editor.state()["windows"][0]["id"]
         with connect(editor.lock()) as client:
             for name, (_, after) in texts.items():
                 client.call("openDiff", filePath=str(home.workspace / name), newContent=after)
@@ -191,8 +206,8 @@ def chat() -> None:
         )
         edit = {"file_path": str(file), "old_string": LINE, "new_string": CHECK + LINE}
         room.model.speech("Done.", rounds=[[Call("edit", edit)]], words=WISH)
+        window = resize(room.editor, CHAT_SIZE, sidebar=False)
         room.editor.open_file(file)
-        window = room.editor.state()["windows"][0]["id"]
         columns = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
         room.editor.do("command", name="set_layout", args=columns, window=window)
         room.editor.do("command", name="focus_group", args={"group": 1}, window=window)
@@ -213,12 +228,74 @@ def chat() -> None:
         room.close()
 
 
+STOCK = "export const stock = { Emma: 3, Walden: 1, Dune: 0 };\n"
+SERVE = "python3 -m http.server 8123"
+TURNS = {
+    "Refuse what we don't sell, and begin a list of the stock.": "Such orders are refused. The stock is in stock.js.",
+    "Serve the folder while I look at it.": "It is served on port 8123 in the background.",
+}
+"""Prompts, each with its answer."""
+
+
+def lists() -> None:
+    """Talk about docs/example, and take pictures of what the chat's commands list."""
+    room = Room(NEWEST_QWEN, managed=True)
+    try:
+        shutil.copytree(EXAMPLE, room.home.workspace, dirs_exist_ok=True)
+        orders, stock = room.home.workspace / "orders.js", room.home.workspace / "stock.js"
+        edit = {"file_path": str(orders), "old_string": LINE, "new_string": CHECK + LINE}
+        write = {"file_path": str(stock), "content": STOCK}
+        serve = {"command": SERVE, "description": "Serve it", "is_background": True}
+        rounds = [
+            [[Call("read_file", {"file_path": str(orders)})], [Call("edit", edit), Call("write_file", write)]],
+            [[Call("run_shell_command", serve)]],
+        ]
+        for (words, answer), calls in zip(TURNS.items(), rounds, strict=True):
+            room.model.speech(answer, rounds=calls, words=words)
+        room.model.speech(ANSWER, words=QUESTION)
+        window = resize(room.editor, LIST_SIZE, sidebar=False)
+        here = room.window()
+        here.wait_live()
+        here.command("chat_mode")
+        here.choose("YOLO")
+
+        def say(words: str, answer: str) -> None:
+            here.write(words)
+            here.press("enter")
+            here.wait_text(answer)
+            here.wait_idle()
+
+        def shown(name: str, scheme: str) -> None:
+            here.command(f"chat_{name}")
+            here.wait_question()
+            shoot(room.editor, window, f"chat-{name}", LIST_SIZE, (scheme,), sidebar=False)
+            room.editor.do("answer", panel=None, window=window)
+
+        say(QUESTION, ANSWER.splitlines()[-1])
+        here.command("chat_new")
+        room.editor.wait("new chat", lambda: QUESTION not in here.text)
+        here.wait_live()
+        here.command("chat_mode")
+        here.choose("YOLO")
+        change, run = TURNS.items()
+        say(*change)
+        shown("changes", "dark")
+        say(*run)
+        room.editor.wait("task", lambda: "In the background" in here.bars)
+        shown("rewind", "dark")
+        shown("tasks", "light")
+        shown("sessions", "light")
+    finally:
+        room.close()
+
+
 def main() -> None:
     """Take all pictures."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     diffs()
     scrolled()
     chat()
+    lists()
 
 
 if __name__ == "__main__":

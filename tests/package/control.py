@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx2
+
 from ..e2e.lines import LineProcess
 from ..e2e.qwen import Home
 
@@ -200,6 +202,18 @@ class Editor(LineProcess):
             return None
 
         return self.wait("lock file", found) or {}
+
+    def served(self) -> dict[str, Any]:
+        """The window's lock file once its server answers; while libraries are missing, the file comes and goes."""
+
+        def found() -> dict[str, Any] | None:
+            lock = self.lock()
+            with contextlib.suppress(httpx2.HTTPError):
+                httpx2.get(f"http://127.0.0.1:{lock['port']}/mcp", timeout=INSTALL_LIMIT, trust_env=False)
+                return lock
+            return None
+
+        return self.wait("server", found) or {}
 
     def lock_files(self) -> list[Path]:
         return sorted((self.sublime.home.qwen_home / "ide").glob("*.lock"))

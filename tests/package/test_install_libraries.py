@@ -46,7 +46,7 @@ def test_package_control_takes_them_for_its_own(control: Path, offline: Path, fo
             (old / file).write_text(text.replace(new.name, old.name), encoding="utf-8")
         editor = sublime.start()
         editor.install()
-        editor.lock()
+        editor.served()
         assert "uvicorn" in sublime.versions()
         assert sublime.versions()["uvicorn"] != "0.1.0"
         editor.control("remove_packages", packages=[NAME])

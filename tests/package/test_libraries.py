@@ -36,7 +36,7 @@ def template(control: Path, offline: Path) -> Iterator[Sublime]:
     sublime = Sublime(control, [address(offline)])
     editor = sublime.start()
     editor.install()
-    editor.lock()
+    editor.served()
     editor.quit()
     yield sublime
     sublime.remove()

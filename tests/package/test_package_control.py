@@ -60,7 +60,7 @@ def test_it_is_installed_from_a_folder_and_works_after_the_next_start(make: Make
     (item,) = editor.wait_question()["items"]
     assert item["trigger"] == NAME
     editor.do("answer", panel=0)
-    editor.lock()
+    editor.served()
     assert len(sublime.versions()) == 20
     installers = {path.read_text(encoding="utf-8") for path in sublime.libraries.glob("*.dist-info/INSTALLER")}
     assert installers == {"Package Control\n"}
@@ -79,7 +79,7 @@ def test_it_is_installed_from_a_folder_and_works_after_the_next_start(make: Make
 
 def accept_once(editor: Editor) -> None:
     """The package works where it was installed just now, without a restart."""
-    with connect(editor.lock()) as client:
+    with connect(editor.served()) as client:
         client.wait_for("ide/contextUpdate")
         accept_a_diff(editor, client, "first.py")
 
@@ -142,7 +142,7 @@ def test_it_is_installed_from_a_host_that_redirects_twice(
         sublime = make(f"{repository}/releases/latest/download/repository.json")
         editor = sublime.start()
         editor.install()
-        editor.lock()
+        editor.served()
         editor.quit()
         assert len(sublime.versions()) == 20
         latest = [path for path in asked if "/latest/" in path]
@@ -193,7 +193,7 @@ def test_a_cli_that_is_connected_goes_on_over_an_upgrade(make: Make, root: Path,
     sublime = make(address(served))
     editor = sublime.start()
     editor.install()
-    with connect(editor.lock()) as client:
+    with connect(editor.served()) as client:
         client.wait_for("ide/contextUpdate")
         accept_a_diff(editor, client, "before.py")
         shutil.rmtree(served)

@@ -69,9 +69,38 @@ class TestStarting(CompanionCase):
         self.assertTrue(self.screen.said("QwenCompanion is starting"))
         yield 300
         self.assertFalse(self.screen.said("doesn't answer"))
+        self.set_limit("sublime_text.terminal.commands", "PATIENCE", 20_000)
         self.go_on.set()
         yield lambda: "export QWEN_CODE_IDE_SERVER_PORT=" in sublime.get_clipboard()
         self.assertFalse(self.screen.said("doesn't answer"))
+
+    def test_the_answer_has_the_whole_time_again_after_the_start(self) -> None:
+        """Under load it said “doesn't answer” in the moment between the start and the answer."""
+        module, said = loaded("sublime_text.patience"), list[str]()
+        is_starting, is_over = True, False
+        with patch.object(module.sublime, "set_timeout") as timer:
+            module.expect(
+                lambda: is_over,
+                lambda: is_starting,
+                patience=lambda: 7,
+                starting=lambda: said.append("starting"),
+                silent=lambda: said.append("silent"),
+            )
+
+            def look() -> None:
+                ((call, delay), _) = timer.call_args
+                timer.reset_mock()
+                self.assertEqual(delay, 7)
+                call()
+
+            look()
+            self.assertEqual(said, ["starting"])
+            is_starting = False
+            look()
+            self.assertEqual(said, ["starting"])
+            look()
+            self.assertEqual(said, ["starting", "silent"])
+            self.assertFalse(timer.called)
 
     def test_the_status_report_says_so_and_follows(self) -> Steps:
         self.set_limit("sublime_text.status.view", "LIMIT", 50)

@@ -14,6 +14,7 @@ from ...chat.mentions import mentions
 from ...chat.prompt import Draft, Excerpt
 from ...chat.slash import Instead, translated
 from ..panels import NO_ANSWER, STARTING, say
+from ..patience import expect
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from . import html
 from .asks import QuestionForm, pick_option
@@ -271,17 +272,14 @@ class ChatViews:
             chat.take_back(draft)
         self.redraw(chat)
         self.look_at_context(window)
-        sublime.set_timeout(lambda: self._look_at_start(chat), PATIENCE)
+        expect(
+            lambda: self._chats.get(chat.window.id()) is not chat or chat.render is not None,
+            self.is_starting,
+            patience=lambda: PATIENCE,
+            starting=lambda: say(window, STARTING),
+            silent=lambda: say(window, NO_ANSWER),
+        )
         return chat
-
-    def _look_at_start(self, chat: ChatView) -> None:
-        if self._chats.get(chat.window.id()) is not chat or chat.render is not None:
-            return
-        if self.is_starting():
-            say(chat.window, STARTING)
-            sublime.set_timeout(lambda: self._look_at_start(chat), PATIENCE)
-        else:
-            say(chat.window, NO_ANSWER)
 
     def _adopt_any(self, window: sublime.Window) -> ChatView | None:
         for view in window.views():

@@ -132,8 +132,8 @@ class ChatView:
         """Update the view. `is_seen`: whether the person sees it."""
         if not render.replaces_all and (self.render is None or self.text.is_damaged):
             return  # made for another text; a render that replaces all was asked for
-        changes_text = render.replaces_all or bool(render.edits)
-        follows = changes_text and self._shows_end()
+        # The bar above the prompt may grow although the text stays.
+        follows = self._shows_end()
         length = self.text.length
         scroll = Scroll(self.view, self.render.top if self.render else 0)
         self.marks.before(render)
@@ -142,7 +142,7 @@ class ChatView:
         self.marks.show(render, self.attached)
         self.show_suggestion()
         if follows:
-            self.view.show(self.view.size(), False, False, False)
+            self._show_end()
         else:
             scroll.restore(render)
         self.scroll.shown(render, follows=follows, length=length)
@@ -174,8 +174,7 @@ class ChatView:
         if context != self.context:
             self.context = context
             self.marks.show_context(context.name if context else "")
-            if self.render:
-                self.marks.show_bar(self.render, self.attached)
+            self._show_bar()
 
     def draft(self, unsaved: dict[str, str]) -> Draft:
         """What the person has written and attached."""
@@ -224,8 +223,7 @@ class ChatView:
         """Show and save what goes with the prompt."""
         excerpts = [[excerpt.uri, excerpt.name, excerpt.text] for excerpt in self.excerpts]
         self.view.settings().set(ATTACHED_SETTING, {"excerpts": excerpts, "pictures": list(self.pictures)})
-        if self.render:
-            self.marks.show_bar(self.render, self.attached)
+        self._show_bar()
 
     def code_text(self, key: str) -> str | None:
         """The text of a code block."""
@@ -265,8 +263,19 @@ class ChatView:
         elif begun is None:
             self._begun = now
 
+    def _show_bar(self) -> None:
+        """Update the bar, which may become higher."""
+        if self.render:
+            follows = self._shows_end()
+            self.marks.show_bar(self.render, self.attached)
+            if follows:
+                self._show_end()
+
     def _shows_end(self) -> bool:
         return self.view.visible_region().end() >= self.text.length
+
+    def _show_end(self) -> None:
+        self.view.show(self.view.size(), False, False, False)
 
     def _tell(self, render: Render) -> None:
         settings = self.view.settings()

@@ -76,7 +76,6 @@ class DiffView:
         own = self._views_of_file()
         self._like = next((view for view in own if view.window() == window), next(iter(own), None))
         self._marks: Marks | None = None
-        self._is_narrow = False
         self._widths: list[float] = []
         """Those of the views when the headers were drawn."""
         self._is_watching = False
@@ -135,12 +134,22 @@ class DiffView:
             self._watch()
 
     def _watch(self) -> None:
-        """Fit the headers and links to the widths of the views while they are on the screen: there is no event."""
+        """Fit all marks to the widths of the views while they are on the screen: there is no event."""
         self._is_watching = not self._has_ended and self.proposal.is_valid() and self.is_shown
         if self._is_watching:
-            if self._is_filled and self._widths != [view.viewport_extent()[0] for view in self.views]:
-                self._draw() if self._is_narrow != self._is_too_narrow() else self._show_headers()
+            if not self.fits:
+                self._draw()
             sublime.set_timeout(self._watch, WATCH)
+
+    @property
+    def fits(self) -> bool:
+        """Whether what is drawn was made for the widths of the views."""
+        return not self._is_filled or self._widths == [view.viewport_extent()[0] for view in self.views]
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether all marks are there, for these widths."""
+        return self._is_filled and self._drawing is None and self.fits
 
     def _is_too_narrow(self) -> bool:
         return self.proposal.viewport_extent()[0] < NARROW * self.proposal.em_width()
@@ -330,7 +339,6 @@ class DiffView:
         if not self._is_filled:
             return
         marks, side_by_side = self._marks, self.layout == "side_by_side"
-        self._is_narrow = self._is_too_narrow()
         self._show_headers()
         self._show_place()
         if side_by_side and self.original and self._scroll is None:
@@ -342,7 +350,7 @@ class DiffView:
         if marks is None:
             return
         self.generation += 1
-        links = Links(marks, self.generation, is_short=self._is_narrow) if self.review.is_editable else None
+        links = Links(marks, self.generation, is_short=self._is_too_narrow()) if self.review.is_editable else None
         is_own = self._is_inline and self._inline.is_own
         gone = gone_lines(self.proposal, marks, self.review.original, links) if is_own else None
         editors = self._is_inline and not is_own
@@ -351,7 +359,13 @@ class DiffView:
         if side_by_side and self.original and self._is_original_filled:
             steps += self._original_marks.steps(marks.original, inline=False)
         drawing = self._drawing = object()
-        in_steps(steps, lambda: self._drawing is drawing and all(view.is_valid() for view in self.views))
+        in_steps(
+            [*steps, self._end_drawing],
+            lambda: self._drawing is drawing and all(view.is_valid() for view in self.views),
+        )
+
+    def _end_drawing(self) -> None:
+        self._drawing = None
 
     @property
     def offers_reload(self) -> bool:

@@ -15,6 +15,7 @@ import sublime
 from ... import __version__
 from ...status.facts import Facts, ShownWindow, Terminal
 from ...status.report import without_secrets
+from ..patience import expect
 
 if TYPE_CHECKING:
     from ...companion import Companion
@@ -57,20 +58,17 @@ class StatusReport:
 
         self._show(replace(facts, note="Asking the companion …"), False)
         ask(lambda companion: companion.look_around(facts, answer))
-        sublime.set_timeout(self._give_up, LIMIT)
+        expect(
+            lambda: self._has_answer,
+            self._is_starting,
+            patience=lambda: LIMIT,
+            starting=lambda: self._show(replace(facts, at=time.time(), note=STARTING), False),
+            silent=lambda: self._show(replace(facts, at=time.time(), note=SILENT), True),
+        )
 
     def _answered(self, facts: Facts) -> None:
         self._has_answer = True
         self._show(facts, facts.clis is not None)
-
-    def _give_up(self) -> None:
-        if self._has_answer:
-            return
-        if self._is_starting():
-            self._show(replace(self._facts, at=time.time(), note=STARTING), False)
-            sublime.set_timeout(self._give_up, LIMIT)
-        else:
-            self._show(replace(self._facts, at=time.time(), note=SILENT), True)
 
 
 def editor_facts(front: sublime.Window, settings: Sequence[object], messages: Sequence[tuple[float, str]]) -> Facts:

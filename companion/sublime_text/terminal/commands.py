@@ -14,6 +14,7 @@ from ...clis.families import FAMILIES, CliFamily
 from ...clis.shell import Shell, environment_commands
 from .. import package
 from ..panels import NO_ANSWER, STARTING, choose, say
+from ..patience import expect
 from ..targets import given_paths, missing
 from . import terminals
 from .terminals import Terminal
@@ -230,19 +231,24 @@ def _ask(
         else:
             answered(*result)
 
-    def late() -> None:
-        if waiting and adapter.is_starting:
-            say(window, STARTING)
-            sublime.set_timeout(late, PATIENCE)
-        elif waiting:
-            waiting.clear()
-            say(window, NO_ANSWER)
+    def silent() -> None:
+        waiting.clear()
+        say(window, NO_ANSWER)
+
+    def starting() -> None:
+        say(window, STARTING)
 
     identifier = window.id()
     adapter.ask(lambda companion: companion.terminal_environment(identifier, own=own_terminal), answer)
     if adapter.is_starting:
-        say(window, STARTING)
-    sublime.set_timeout(late, PATIENCE)
+        starting()
+    expect(
+        lambda: not waiting,
+        lambda: adapter.is_starting,
+        patience=lambda: PATIENCE,
+        starting=starting,
+        silent=silent,
+    )
 
 
 def _folder_of(paths: Sequence[str]) -> str:
