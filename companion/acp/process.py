@@ -273,7 +273,7 @@ def _end(pid: int, started: float | None, limit: float) -> None:
 
 
 def _telling(lines: Sequence[str]) -> str:
-    """The line of a standard error that says most: the last error, else the last line. Node.js ends with its version."""
+    """The line that says most: the last error, else the last one. Node.js ends with its version."""
     said = [line for line in lines if line]
     return next((line for line in reversed(said) if _ERROR.match(line)), said[-1] if said else "")
 
