@@ -27,7 +27,7 @@ from typing import Any
 HOLDER = "_qwen_companion_handover"
 OpenConnection = tuple[socket.socket, bytes]
 """A connection that waits for a request, and the first bytes of that if some have been read."""
-GRACE = 5.0
+GRACE = 10.0
 """Seconds until requests are told that the package isn't loaded."""
 LIMIT = 300.0
 """Seconds after which the data are given up: the package was removed, not reloaded."""

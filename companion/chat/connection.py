@@ -19,7 +19,7 @@ from ..acp.errors import SignInError
 from ..acp.process import end_left
 from ..agents import AgentCommand
 from ..conversation.conversation import Conversation
-from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError
+from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot
 from ..daemon.address import Address, resolve, starts_own
@@ -32,7 +32,7 @@ from ..daemon.process.private import CONNECTING, PrivateDaemon
 from ..settings import DaemonSettings
 from .backend import Backend
 from .daemons import Daemons
-from .reading import Attachment, Backoff, SessionEndedError, StaleError, read
+from .reading import Attachment, Backoff, SessionEndedError, StaleError, after, read, tell
 
 logger = logging.getLogger(__name__)
 
@@ -197,13 +197,13 @@ class Connection:
                     wait = None
                 except ChatError as error:
                     self._keep_unsigned(error, attachment)
-                    wait = _after(error, attachment, conversation, backoff)
+                    wait = after(error, attachment, conversation, backoff)
                 except Exception as error:
                     logger.exception("The chat could not be read")
                     wait = None if has_broken else backoff.next()
                     has_broken = True
                     broken = BrokenError(f"The chat could not be read ({type(error).__name__}).")
-                    _tell(broken, wait, conversation)
+                    tell(broken, wait, conversation)
                     attachment = await self._forget(attachment)
                 if await self._is_wanted_within(wait):
                     if not self._is_signed_in:
@@ -408,23 +408,3 @@ class Connection:
             reading.cancel()
             again.cancel()
             await asyncio.wait((reading, again))
-
-
-def _after(
-    error: ChatError, attachment: Attachment | None, conversation: Conversation, backoff: Backoff
-) -> float | None:
-    """Show an error. Returns the seconds before the next try; None if only a person can solve it."""
-    wait = None if error.final else backoff.after(error)
-    if isinstance(error, SessionGoneError) and attachment and attachment.client:
-        if not attachment.is_stale:
-            # The daemon was restarted, or has put the session aside: it is loaded from the disk.
-            attachment.is_stale = True
-            return 0
-        conversation.interrupt()
-    _tell(error, wait, conversation)
-    return wait
-
-
-def _tell(error: ChatError, wait: float | None, conversation: Conversation) -> None:
-    state = "lost" if wait is None else "waiting"
-    conversation.set_connection(ConnectionStatus(state, str(error), wait, isinstance(error, SignInError)))

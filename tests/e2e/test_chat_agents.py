@@ -168,9 +168,9 @@ def test_a_reload_while_a_permission_waits_asks_again(room: Room):
     chat = room.chat()
     script = room.agent.changes(path, "x = 1", "x = 2")
     chat.ask(script)
-    room.editor.wait_diff(path)
+    before = room.editor.wait_diff(path)["id"]
     room.editor.do("reload_package")
-    chat.wait_no_diff()
+    room.editor.wait("another diff", lambda: room.editor.wait_diff(path)["id"] != before)
     proposal = room.editor.wait_diff(path)
     room.editor.accept(proposal)
     chat.wait_text(script.done)
