@@ -320,7 +320,7 @@ class TestReload(TabsCase):
             yield from self.go(chat.view)
             yield from self.told("open")
             yield lambda: self.adapter.chats.find(self.window.active_view())
-            yield lambda: any(each[0] == self.window.active_view().id() for each in self.chats.of("open"))
+            yield lambda chat=chat: any(each[0] == chat.view.id() for each in self.chats.of("open"))
             self.back(chat, session)
 
     def test_chat_goes_to_the_one_that_was_used_last_before(self) -> Steps:
