@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
+from .acp.port import OfferedServer
 from .acp.process import end_leftovers
 from .chat.chats import Chats
 from .clis.discovery import EnvironmentVariables, clear_leftovers
@@ -41,17 +41,6 @@ LINGER = 600.0
 """Seconds that a CLI has after a reload to read what was sent to it: it may be suspended."""
 
 
-def start_task(work: Coroutine[Any, Any, object], *, at_once: bool = False) -> asyncio.Task[object]:
-    """Run it on the running loop, from the loop's next turn on; with `at_once` as far as possible before this returns.
-
-    Before Python 3.14, where only the tests run, `at_once` is ignored.
-    """
-    loop = asyncio.get_running_loop()
-    if sys.version_info < (3, 14):
-        return loop.create_task(work)
-    return loop.create_task(work, eager_start=at_once)
-
-
 class Companion:
     """Serves the windows of an editor."""
 
@@ -62,6 +51,8 @@ class Companion:
         self.chats = Chats(editor, self.reviews)
         self.chats.told_of = lambda window: self._settings_of(window).told
         self.chats.on_change = self._status_changed
+        self.chats.admit = self._admit
+        self.chats.dismiss_agent = self._dismiss_agent
         self._editor = editor
         self._settings = settings
         self._window_settings: Mapping[int, Settings] = {}
@@ -233,7 +224,9 @@ class Companion:
     def status(self, window: int) -> WindowStatus:
         """The CLIs that are connected to a window, and what waits there."""
         server = self._windows.get(window)
-        clis = tuple(session.cli for session in server.sessions if session.stream) if server else ()
+        sessions = server.sessions if server else ()
+        # An agent of a chat has its chat, and doesn't listen for anything.
+        clis = tuple(session.cli for session in sessions if session.stream and not session.is_agent)
         diffs = sum(review.owner.window == window for review in self.reviews)
         return WindowStatus(clis, diffs, self.chats.questions(window))
 
@@ -269,6 +262,16 @@ class Companion:
         self._status_changed()
         self._servers[endpoint.window] = asyncio.create_task(server.serve(check=check))
         return server
+
+    def _admit(self, window: int, agent: str) -> OfferedServer | None:
+        """Offer a window's server to an agent of its chat."""
+        if (server := self._windows.get(window)) is None:
+            return None
+        return OfferedServer(*server.admit(agent))
+
+    def _dismiss_agent(self, window: int, token: str) -> None:
+        if server := self._windows.get(window):
+            server.dismiss(token)
 
     def _folders_changed(self, window: int) -> None:
         if window == self._front:
@@ -319,8 +322,8 @@ class Companion:
             self._background(self.reviews.look())
             await asyncio.sleep(TICK)
 
-    def _background(self, work: Coroutine[Any, Any, object], *, at_once: bool = False) -> asyncio.Task[object]:
-        task = start_task(work, at_once=at_once)
+    def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task

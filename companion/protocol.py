@@ -6,11 +6,14 @@ Field names are camelCase on the wire. A field without a value is left out, neve
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr, TypeAdapter
 from pydantic.alias_generators import to_camel
+from pydantic_core import to_json
 
 
 class _Message(BaseModel):
@@ -28,14 +31,16 @@ def _absolute(path: str) -> str:
 FilePath = Annotated[StrictStr, AfterValidator(_absolute)]
 
 
-class Cursor(_Message):
+@dataclass(frozen=True, slots=True)
+class Cursor:
     """A caret. Both numbers count from 1, `character` in UTF-16 units."""
 
     line: int
     character: int
 
 
-class File(_Message):
+@dataclass(frozen=True, slots=True)
+class File:
     """An open file. Only the focused file has `is_active`, `cursor` and `selected_text`."""
 
     path: str
@@ -45,18 +50,40 @@ class File(_Message):
     cursor: Cursor | None = None
     selected_text: str | None = None
 
+    @property
+    def message(self) -> dict[str, object]:
+        """As a JSON object."""
+        message: dict[str, object] = {"path": self.path, "timestamp": self.timestamp}
+        if self.is_active is not None:
+            message["isActive"] = self.is_active
+        if self.cursor is not None:
+            message["cursor"] = {"line": self.cursor.line, "character": self.cursor.character}
+        if self.selected_text is not None:
+            message["selectedText"] = self.selected_text
+        return message
 
-class WorkspaceState(_Message):
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceState:
     """The open files and the folder's trust."""
 
-    open_files: list[File]
+    open_files: Sequence[File]
     is_trusted: bool | None = None
 
 
-class IdeContext(_Message):
+@dataclass(frozen=True, slots=True)
+class IdeContext:
     """The whole context; each update replaces the previous one."""
 
     workspace_state: WorkspaceState
+
+    @property
+    def message(self) -> dict[str, object]:
+        """As a JSON object."""
+        state: dict[str, object] = {"openFiles": [file.message for file in self.workspace_state.open_files]}
+        if self.workspace_state.is_trusted is not None:
+            state["isTrusted"] = self.workspace_state.is_trusted
+        return {"workspaceState": state}
 
 
 class _Arguments(_Message):
@@ -92,29 +119,37 @@ class DiffAcceptedParams(DiffOutcomeParams):
     content: str
 
 
-class _Notification(_Message):
+@dataclass(frozen=True)
+class ContextUpdate:
+    """Notification: the context has changed. Made of plain values: it is sent far more often than all the others."""
+
+    params: IdeContext
+
     @cached_property
     def event(self) -> bytes:
         """The notification as an event of a session's stream. It is made once for all sessions."""
-        message = self.model_dump_json(by_alias=True, exclude_none=True)
-        return b'event: message\r\ndata: {"jsonrpc":"2.0",' + message.encode().removeprefix(b"{") + b"\r\n\r\n"
+        return _event(to_json({"jsonrpc": "2.0", "method": "ide/contextUpdate", "params": self.params.message}))
 
 
-class ContextUpdate(_Notification):
-    """Notification: the context has changed."""
+class _Outcome(_Message):
+    @cached_property
+    def event(self) -> bytes:
+        """See ContextUpdate."""
+        return _event(to_json({"jsonrpc": "2.0", **self.model_dump(by_alias=True, exclude_none=True)}))
 
-    method: Literal["ide/contextUpdate"] = "ide/contextUpdate"
-    params: IdeContext
+
+def _event(message: bytes) -> bytes:
+    return b"event: message\r\ndata: " + message + b"\r\n\r\n"
 
 
-class DiffAccepted(_Notification):
+class DiffAccepted(_Outcome):
     """Notification: the person has accepted a diff."""
 
     method: Literal["ide/diffAccepted"] = "ide/diffAccepted"
     params: DiffAcceptedParams
 
 
-class DiffRejected(_Notification):
+class DiffRejected(_Outcome):
     """Notification: the person has rejected a diff."""
 
     method: Literal["ide/diffRejected"] = "ide/diffRejected"

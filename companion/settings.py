@@ -56,6 +56,8 @@ class DaemonSettings:
     """The command that runs Qwen Code."""
     agents: tuple[AgentCommand, ...] = PRESETS
     """The agents that a chat may start, besides the daemon."""
+    agents_use_editor: bool = False
+    """Whether such an agent is offered the window's own MCP server."""
 
 
 PROJECT = "https://github.com/QwenCompanion/QwenCompanion"
@@ -146,6 +148,8 @@ TABLE = (
     Setting("gemini_command", ["gemini"], or_text=True),
     # Never in a project: opening a folder must not decide which program runs. An environment may hold a key.
     Setting("agents", {}, is_secret=True),
+    # Never in a project: it lets an agent see what is open.
+    Setting("agents_use_editor", _DAEMON.agents_use_editor),
     # Never in a project: it must not decide what is started or where a token is sent.
     Setting("daemon.enabled", _DAEMON.enabled),
     Setting("daemon.managed", _DAEMON.managed),
@@ -202,6 +206,7 @@ class Values:
             token=self.by_name["daemon.token"],
             command=command if isinstance(command, str) else tuple(command),
             agents=read_agents(self.by_name[_AGENTS])[0],
+            agents_use_editor=self.by_name["agents_use_editor"],
         )
 
 

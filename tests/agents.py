@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from companion.acp.client import AgentClient
 from companion.acp.environment import LoginEnvironment, without_editors
+from companion.acp.port import EditorServer
 from companion.agents import AgentCommand
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
@@ -156,11 +157,13 @@ async def talking(
     name: str = "The agent",
     session: str | None = "",
     editor: MemoryFiles | None = None,
+    server: EditorServer | None = None,
 ) -> AsyncGenerator[AgentTalk]:
     """A talk with an agent, with a new session or the one that is named; None opens none."""
     editor = editor or MemoryFiles()
     described = AgentCommand(name, tuple(command), install="npm install -g the-agent")
-    client = AgentClient(described, editor, 1, FixedEnvironment(os.environ if environment is None else environment))
+    known = FixedEnvironment(os.environ if environment is None else environment)
+    client = AgentClient(described, editor, 1, known, server=server)
     talk = AgentTalk(client, editor, folder)
     try:
         talk.folder = await client.connect(folder)

@@ -10,17 +10,18 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, cast
 
 from ..agents import AgentCommand
 from ..conversation import agent, events
 from ..conversation.conversation import Cursor
+from ..conversation.events import Envelope
 from ..conversation.failures import UnsendableError
 from ..conversation.sessions import Session
 from ..conversation.snapshot import ContextWindow, Queued
 from ..told import Told
-from . import extensions, finding, updates, wire
+from . import extensions, finding, process, updates, wire
 from .choosing import Choosing
 from .environment import LoginEnvironment
 from .errors import METHOD_NOT_FOUND, EndedError, RequestError, SilentError, VersionError
@@ -29,12 +30,12 @@ from .news import News
 from .opening import Opening
 from .outputs import Outputs
 from .peer import Peer
-from .port import AgentFiles
-from .process import AgentProcess, start
+from .port import AgentFiles, EditorServer, OfferedServer
+from .process import AgentProcess
 from .prompts import Block, Prompts
 from .questions import Questions
 from .signing import Way, ways
-from .stream import Stream
+from .stream import OURS, Stream
 from .terminals import Terminals
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,8 @@ CAPABILITIES: Mapping[str, Any] = {
     "session": {"configOptions": {"boolean": {}}},
     "auth": {"terminal": True},
 }
+LEAVE_LIMIT = 0.2
+"""Seconds that requests of the agent have to be answered before it is left to the next instance."""
 TOLD = (
     "(From the editor: the user has edited your change of {path} before allowing it. The file now holds the user's "
     "version, not yours. Read it again before you change or describe it.)"
@@ -78,18 +81,19 @@ class AgentClient(Choosing, Opening):
         window: int,
         environment: LoginEnvironment,
         told: Callable[[], Told] = Told,
-        servers: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
+        server: EditorServer | None = None,
     ) -> None:
         """`told` is what may be told of the window's files.
 
-        `servers` are the MCP servers that are offered to the agent, as the protocol has them.
+        `server` offers the editor's own MCP server to the agent.
         """
         super().__init__(command)
         self._editor = editor
         self._window = window
         self._login = environment
         self._told_of = told
-        self._servers = servers
+        self._server = server
+        self._offered: OfferedServer | None = None
         self._process: AgentProcess | None = None
         self._reading: asyncio.Task[None] | None = None
         self._stream = Stream()
@@ -117,9 +121,8 @@ class AgentClient(Choosing, Opening):
         self.folder = await asyncio.to_thread(os.path.realpath, folder)
         environment = {**await self._login.get(), **self.command.environment}
         name, command = self.command.name, self.command.command
-        self._process = await start(name, command, self.folder, environment, self.command.install)
-        self._files = Files(self._editor, self._window, lambda: self.name, self.folder, self._told, self._told_of)
-        self._terminals = Terminals(self.folder, environment, self._outputs.printed)
+        self._process = await process.start(name, command, self.folder, environment, self.command.install)
+        self._made(environment)
         self._reading = asyncio.create_task(self._read(self._process))
         answer = await self._peer.call(
             "initialize",
@@ -131,6 +134,89 @@ class AgentClient(Choosing, Opening):
             raise VersionError(self.name, self.agent.protocol_version)
         self._peer.agent = self._process.agent = self.name
         return self.folder
+
+    async def leave(self) -> dict[str, Any] | None:
+        """Let go of the agent in the middle of whatever it does. Returns what `take_over` needs.
+
+        None if it could not be left; then it has ended. Afterwards `unread` has the last events.
+        """
+        if not (self._process and self._reading and self._files and self._terminals and self._session):
+            await self.close()
+            return None
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
+        for line in self._process.ready:
+            self._peer.receive(line)
+        end = asyncio.get_running_loop().time() + LEAVE_LIMIT
+        while self._prompts.running and not self._peer.waits_for("session/prompt"):
+            # The turn has just ended, which is being told.
+            await asyncio.sleep(0.005)
+            if asyncio.get_running_loop().time() > end:
+                break
+        peer = await self._peer.leave(LEAVE_LIMIT)
+        self._outputs.show()
+        left = {
+            "peer": peer,
+            "prompts": await self._prompts.leave(),
+            "terminals": await self._terminals.leave(),
+            "process": None,
+        }
+        if left["terminals"] and not self._news.is_history:
+            left["process"] = await self._process.leave()
+        if left["process"] is None:
+            await self.close()
+            return None
+        is_cancelling = self._cancelling is not None
+        if self._cancelling:
+            self._cancelling.cancel()
+        return {
+            **left,
+            "agent": self.agent.model_dump(by_alias=True),
+            "command": (self.command.name, list(self.command.command)),
+            "folder": self.folder,
+            "session": self._session,
+            "settings": self._settings.leave(),
+            "files": self._files.leave(),
+            "shown_in": self._outputs.shown_in,
+            "is_cancelling": is_cancelling,
+            "offered": (self._offered.url, self._offered.token) if self._offered else None,
+        }
+
+    @property
+    def unread(self) -> list[Envelope]:
+        """The events that nobody has read."""
+        return self._stream.unread
+
+    async def take_over(self, left: Mapping[str, Any]) -> Session:
+        """Go on with an agent that another instance has left. Returns its session.
+
+        Raises:
+            AgentError: it is left in another form, by another version of the package.
+        """
+        self.agent = wire.read(wire.Agent, left["agent"]) or wire.Agent()
+        self.folder, self._session = left["folder"], left["session"]
+        self._settings = wire.Settings.left(left["settings"])
+        self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
+        environment = {**await self._login.get(), **self.command.environment}
+        self._made(environment)
+        assert self._files  # noqa: S101 - they were just made
+        assert self._terminals  # noqa: S101
+        await self._files.take_over(left["files"])
+        self._outputs.shown_in.update(left["shown_in"])
+        await self._terminals.take_over(left["terminals"])
+        self._process = await process.take_over(left["process"])
+        self._peer.agent = self._process.agent = self.name
+        answer = self._peer.go_on(left["peer"], "session/prompt")
+        self._prompts.take_over(left["prompts"], lambda: _stop_reason(answer))
+        self._reading = asyncio.create_task(self._read(self._process))
+        self._peer.repeat(left["peer"])
+        if left["is_cancelling"] and self._prompts.running:
+            self._cancel_later(self._prompts.running)
+        return Session.known(self._session, self.folder, OURS)
+
+    def _made(self, environment: Mapping[str, str]) -> None:
+        self._files = Files(self._editor, self._window, lambda: self.name, self.folder, self._told, self._told_of)
+        self._terminals = Terminals(self.folder, environment, self._outputs.printed)
 
     @property
     def ways(self) -> tuple[Way, ...]:
@@ -158,9 +244,18 @@ class AgentClient(Choosing, Opening):
             await self._terminals.close()
         if self._process:
             await self._process.stop()
+        if self._server and self._offered:
+            self._server.dismiss(self._offered.token)
         if self._reading:
             self._reading.cancel()
             await asyncio.wait([self._reading])
+
+    def _servers(self) -> list[Mapping[str, Any]]:
+        if self._server and self._process and self._offered is None and self.has("http"):
+            self._offered = self._server.admit(self.name)
+            if self._offered:
+                self._process.hide(self._offered.token)
+        return [self._offered.entry] if self._offered else []
 
     # A conversation
 
@@ -197,8 +292,7 @@ class AgentClient(Choosing, Opening):
         self._peer.notify("session/cancel", {"sessionId": session.id})
         self._questions.cancel()
         if self._cancelling is None:
-            loop = asyncio.get_running_loop()
-            self._cancelling = loop.call_later(CANCEL_LIMIT, self._not_cancelled, running)
+            self._cancel_later(running)
         if self._terminals:
             await self._terminals.kill_all()
 
@@ -211,6 +305,14 @@ class AgentClient(Choosing, Opening):
             AlreadyAnsweredError: it is settled.
         """
         self._questions.vote(request, option, answers or {})
+
+    async def stop_terminal(self, terminal: str) -> bool:
+        """End what runs in a terminal. Returns False if nothing does; the agent is told how it has ended."""
+        found = self._terminals.find(terminal) if self._terminals else None
+        if found is None or not found.is_running:
+            return False
+        await found.kill()
+        return True
 
     async def edited(self, path: str, proposed: str, content: str) -> None:
         """The person has edited a proposal before they allow it: `content` is written, and the agent is told."""
@@ -233,16 +335,16 @@ class AgentClient(Choosing, Opening):
 
     # What the agent sends
 
-    async def _read(self, process: AgentProcess) -> None:
+    async def _read(self, running: AgentProcess) -> None:
         try:
-            async for line in process.lines():
+            async for line in running.lines():
                 self._peer.receive(line)
                 if not self._news.is_history:
                     await self._stream.room()
         except Exception:
             logger.exception("%s can't be read", self.name)
-            await process.stop(0)
-        error = await process.ended()
+            await running.stop(0)
+        error = await running.ended()
         self._peer.close(error)
         self._questions.cancel()
         await self._prompts.closed()
@@ -312,8 +414,7 @@ class AgentClient(Choosing, Opening):
 
     async def _ask(self, blocks: Sequence[Block]) -> str:
         params = {"sessionId": self._session, "prompt": list(blocks)}
-        answer = wire.read(wire.Ended, await self._asked("session/prompt", params, None))
-        return answer.stop_reason if answer else ""
+        return await _stop_reason(self._asked("session/prompt", params, None))
 
     async def _turn_over(self) -> None:
         if self._cancelling:
@@ -325,6 +426,9 @@ class AgentClient(Choosing, Opening):
             name = os.path.basename(lost.path)
             why = f"{self.name} has not written {name} as it proposed. The text that you accepted is kept here."
             self._editor.keep_text(self._window, name, lost.content, why)
+
+    def _cancel_later(self, prompt: str) -> None:
+        self._cancelling = asyncio.get_running_loop().call_later(CANCEL_LIMIT, self._not_cancelled, prompt)
 
     def _not_cancelled(self, prompt: str) -> None:
         """The agent doesn't end its turn."""
@@ -351,6 +455,11 @@ class AgentClient(Choosing, Opening):
             return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
         return block
 
-    def _output(self, terminal: str) -> tuple[str, bool] | None:
-        found = self._terminals.find(terminal) if self._terminals else None
-        return (found.output, found.truncated) if found else None
+    def _output(self, terminal: str) -> updates.Printed | None:
+        return self._terminals.printed(terminal) if self._terminals else None
+
+
+async def _stop_reason(answer: Awaitable[Mapping[str, Any]] | None) -> str:
+    """Why a turn has stopped, from the answer to `session/prompt`; nothing if that was lost."""
+    ended = wire.read(wire.Ended, await answer) if answer else None
+    return ended.stop_reason if ended else ""

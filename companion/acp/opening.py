@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from ..conversation.conversation import History
@@ -26,7 +26,6 @@ class Opening(Asking):
 
     _stream: Stream
     _news: News
-    _servers: Callable[[], Sequence[Mapping[str, Any]]]
 
     async def create(self, folder: str, *, scope: Literal["single", "thread"] = "thread") -> Session:
         """Begin a new session. No other client shares it.
@@ -35,7 +34,7 @@ class Opening(Asking):
             SignInError: the agent wants the person to sign in first.
             AgentError: it refuses.
         """
-        opened = await self._opened("session/new", {"cwd": folder, "mcpServers": list(self._servers())})
+        opened = await self._opened("session/new", {"cwd": folder, "mcpServers": self._servers()})
         if not opened.session_id:
             raise AnswerError(self.name, 0, "it has opened no session")
         self._session = opened.session_id
@@ -55,7 +54,7 @@ class Opening(Asking):
         self._session = session.id
         self._news.begin_history(session.id)
         method = "session/load" if abilities.load_session else "session/resume"
-        params = {"sessionId": session.id, "cwd": session.folder or self.folder, "mcpServers": list(self._servers())}
+        params = {"sessionId": session.id, "cwd": session.folder or self.folder, "mcpServers": self._servers()}
         try:
             await self._opened(method, params)
         except AnswerError as error:
@@ -95,6 +94,10 @@ class Opening(Asking):
         if self.agent.abilities.session_capabilities.close:
             with contextlib.suppress(AgentError):
                 await self._peer.call("session/close", {"sessionId": session.id}, LEAVE_LIMIT)
+
+    def _servers(self) -> list[Mapping[str, Any]]:
+        """The MCP servers that the agent is offered, as the protocol has them."""
+        raise NotImplementedError
 
     async def _opened(self, method: str, params: Mapping[str, Any]) -> wire.Opened:
         opened = wire.read(wire.Opened, await self._asked(method, params, SESSION_LIMIT)) or wire.Opened()

@@ -2,9 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from ..review.disk import Encodings
+
+SERVER = "qwen-companion"
+"""What the editor's server is called among an agent's servers."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedServer:
+    """The editor's own MCP server, as it is offered to one agent."""
+
+    url: str
+    token: str = field(repr=False)
+
+    @property
+    def entry(self) -> Mapping[str, Any]:
+        """As the protocol has it in `mcpServers`."""
+        header = {"name": "Authorization", "value": f"Bearer {self.token}"}
+        return {"type": "http", "name": SERVER, "url": self.url, "headers": [header]}
+
+
+class EditorServer(Protocol):
+    """Offers the editor's MCP server to agents, if the person wants that."""
+
+    def admit(self, agent: str) -> OfferedServer | None:
+        """Let an agent in; None if it is not offered."""
+        ...
+
+    def dismiss(self, token: str) -> None:
+        """That agent has ended."""
+        ...
 
 
 class AgentFiles(Protocol):

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -21,6 +20,8 @@ from typing import Any
 import psutil
 
 from ..daemon.process import records, tree
+from . import child
+from .child import Child
 from .errors import EndedError, NoProgramError, StartFailedError
 from .lines import Lines
 
@@ -38,7 +39,6 @@ MAX_LINE = 300
 """Characters of such a line in a message or in the log."""
 MAX_UNSENT = 128 * 1024 * 1024
 """Bytes for an agent that reads nothing."""
-_PIECE = 256 * 1024
 _TURN = 0.01
 """Seconds that reading may keep the loop from everything else."""
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]")
@@ -49,7 +49,7 @@ _SHORTEST_SECRET = 6
 class AgentProcess:
     """An agent at work. Make one with `start`."""
 
-    def __init__(self, agent: str, process: asyncio.subprocess.Process, secrets: Sequence[str]) -> None:
+    def __init__(self, agent: str, process: Child, secrets: list[str], *, has_answered: bool = False) -> None:
         self.agent = agent
         self._process = process
         self._secrets = secrets
@@ -59,7 +59,13 @@ class AgentProcess:
         with contextlib.suppress(psutil.Error):
             self.started = psutil.Process(process.pid).create_time()
         self._listening = asyncio.create_task(self._listen())
-        self._has_answered = False
+        self._has_answered = has_answered
+        self._lines = Lines()
+        self._ready: deque[bytes] = deque()
+
+    def hide(self, secret: str) -> None:
+        """Show a secret neither in the log nor in a message."""
+        self._secrets.append(secret)
 
     @property
     def pid(self) -> int:
@@ -73,32 +79,26 @@ class AgentProcess:
 
     async def lines(self) -> AsyncGenerator[bytes]:
         """What it prints, line by line, until it ends. Lets the loop do other things, however much there is."""
-        lines, reader = Lines(), self._process.stdout
-        assert reader  # noqa: S101 - it was asked for
         clock = asyncio.get_running_loop().time
         since = clock()
-        while data := await reader.read(_PIECE):
-            for line in lines.feed(data):
+        while data := await self._process.output.read():
+            self._ready.extend(self._lines.feed(data))
+            while self._ready:
                 self._has_answered = True
-                yield line
+                yield self._ready.popleft()
                 if clock() - since > _TURN:
                     await asyncio.sleep(0)
                     since = clock()
-        if rest := lines.rest:
+        if rest := self._lines.rest:
             yield rest
 
     def write(self, line: bytes) -> None:
         """Send a line. An agent that has ended, or that reads nothing, gets none."""
-        writer = self._process.stdin
-        assert writer  # noqa: S101 - it was asked for
-        if writer.is_closing():
-            return
-        if writer.transport.get_write_buffer_size() > MAX_UNSENT:
+        if self._process.unsent > MAX_UNSENT:
             logger.warning("%s doesn't read what it is sent, and is ended", self.agent)
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+            self._process.kill()
             return
-        writer.write(line)
+        self._process.write(line)
 
     async def ended(self) -> EndedError | StartFailedError:
         """Wait for its end. Returns what to tell the person."""
@@ -113,8 +113,7 @@ class AgentProcess:
 
     async def stop(self, limit: float = STOP_LIMIT) -> None:
         """End it and all that it has started; after `limit` seconds without asking."""
-        if self._process.stdin:
-            self._process.stdin.close()
+        self._process.close_input()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(CLOSE_LIMIT, limit)):
                 await self._process.wait()
@@ -122,13 +121,39 @@ class AgentProcess:
         await self._process.wait()
         self._listening.cancel()
         await asyncio.wait([self._listening])
-        # A pipe that something else still holds would keep its transport open.
-        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no other way
+        self._process.close()
+
+    def resume(self, rest: bytes, *, is_dropped: bool) -> None:
+        """Go on with half a line."""
+        self._lines.restore(rest, is_dropped=is_dropped)
+
+    @property
+    def ready(self) -> list[bytes]:
+        """The lines that have come and that nobody has read, once nobody reads any more."""
+        found = list(self._ready)
+        self._ready.clear()
+        return found
+
+    async def leave(self) -> dict[str, Any] | None:
+        """Let go of it, running as it is, once nobody reads any more. Returns what `take_over` needs.
+
+        None if that is impossible; then it is still ours.
+        """
+        if (left := await self._process.leave()) is None:
+            return None
+        self._listening.cancel()
+        await asyncio.wait([self._listening])
+        return {
+            "child": left,
+            "agent": self.agent,
+            "started": self.started,
+            "secrets": list(self._secrets),
+            "line": (self._lines.rest, self._lines.is_dropped),
+        }
 
     async def _listen(self) -> None:
-        lines, reader = Lines(limit=64 * 1024), self._process.stderr
-        assert reader  # noqa: S101 - it was asked for
-        while data := await reader.read(_PIECE):
+        lines = Lines(limit=64 * 1024)
+        while data := await self._process.errors.read():
             for line in lines.feed(data):
                 self._note(line)
         self._note(lines.rest)
@@ -162,17 +187,8 @@ async def start(
     if program is None:
         raise NoProgramError(agent, command[0], install)
     try:
-        process = await asyncio.create_subprocess_exec(
-            program,
-            *command[1:],
-            cwd=folder,
-            env={**environment, MARK: str(os.getpid())},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            limit=_PIECE,
-            **in_group(),
-        )
+        marked = {**environment, MARK: str(os.getpid())}
+        process = await child.start([program, *command[1:]], folder, marked, has_input=True)
     except OSError as error:
         why = f"there is no folder {folder}" if not has_folder else error.strerror or "it can't be run"
         raise StartFailedError(agent, why) from None
@@ -185,6 +201,22 @@ async def start(
         await asyncio.shield(started.stop(0))
         raise
     return started
+
+
+async def take_over(left: Mapping[str, Any]) -> AgentProcess:
+    """An agent that `AgentProcess.leave` has left."""
+    process = AgentProcess(left["agent"], await child.take_over(left["child"]), left["secrets"], has_answered=True)
+    process.started = left["started"]
+    rest, is_dropped = left["line"]
+    process.resume(rest, is_dropped=is_dropped)
+    return process
+
+
+def end_left(left: Mapping[str, Any]) -> None:
+    """End an agent that nobody takes over, and its terminals. From any thread; blocks for a moment."""
+    _end(child.close_left(left["process"]["child"]), left["process"]["started"], 0)
+    for terminal in left["terminals"]["open"].values():
+        end_group(child.close_left(terminal["child"]), terminal["started"], 0)
 
 
 def has_program(program: str, environment: Mapping[str, str]) -> bool:
@@ -200,13 +232,6 @@ def _where(program: str, environment: Mapping[str, str]) -> str | None:
 def _found(program: str, folder: str, environment: Mapping[str, str]) -> tuple[str | None, bool]:
     """Where a program is, and whether there is a folder."""
     return _where(program, environment), os.path.isdir(folder)
-
-
-def in_group() -> dict[str, Any]:
-    """The arguments that give a process a group of its own, so that keys for a terminal don't reach it."""
-    if sys.platform == "win32":
-        return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
-    return {"start_new_session": True}
 
 
 def end_leftovers() -> list[int]:
@@ -230,13 +255,21 @@ def without_colours(text: str) -> str:
     return _ESCAPES.sub("", text)
 
 
-def _end(pid: int, started: float | None, limit: float) -> None:
-    records.remove(pid, "agent")
+def end_group(pid: int, started: float | None, limit: float) -> None:
+    """End a process that has a group of its own, and what is in that. Blocks.
+
+    It must not be known to have ended: another group may have its number then.
+    """
     tree.end(pid, started, limit)
     if sys.platform != "win32":
         # What its children have left behind is in its group.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
+
+
+def _end(pid: int, started: float | None, limit: float) -> None:
+    records.remove(pid, "agent")
+    end_group(pid, started, limit)
 
 
 def _exit(code: int) -> str:

@@ -11,34 +11,39 @@ import contextlib
 import itertools
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import psutil
 
-from ..daemon.process import tree
+from . import child
+from .child import Child
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
-from .process import in_group, without_colours
+from .process import end_group, without_colours
+from .updates import Printed
 
 MAX_OUTPUT = 1024 * 1024
 """Bytes of output that are kept at most, whatever an agent asks for."""
 MAX_TERMINALS = 32
 """Terminals at once."""
-_PIECE = 64 * 1024
 
 
 class Terminal:
     """A command that runs or has run. `on_output` is called when it has printed something or has ended."""
 
-    def __init__(self, process: asyncio.subprocess.Process, limit: int, on_output: Callable[[], object]) -> None:
-        self.truncated = False
+    def __init__(
+        self, process: Child, limit: int, on_output: Callable[[], object], output: str = "", *, is_cut: bool = False
+    ) -> None:
+        self.truncated = is_cut
         """Whether the beginning of the output is left out."""
+        self.is_running = True
+        """Whether it, or something that it has started, may still print."""
         self._process = process
         self._limit = limit
         self._on_output = on_output
-        self._output = ""
-        self._size = 0
+        self._output = output
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._started: float | None = None
         with contextlib.suppress(psutil.Error):
             self._started = psutil.Process(process.pid).create_time()
@@ -70,7 +75,8 @@ class Terminal:
 
     async def kill(self) -> None:
         """End it and what it has started."""
-        await asyncio.to_thread(tree.end, self._process.pid, self._started, 0)
+        if self.is_running:
+            await asyncio.to_thread(end_group, self._process.pid, self._started, 0)
         await self._process.wait()
 
     async def close(self) -> None:
@@ -78,16 +84,31 @@ class Terminal:
         await self.kill()
         self._reading.cancel()
         await asyncio.wait([self._reading])
-        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no other way
+        self.is_running = False
+        self._process.close()
+
+    async def leave(self) -> dict[str, Any] | None:
+        """Let go of it, running as it is. Returns what `take_over` needs; None if that is impossible."""
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
+        if (left := await self._process.leave()) is None:
+            return None
+        unread, errors = left["unread"]
+        half, _ = self._decoder.getstate()
+        return {
+            "child": {**left, "unread": (half + unread, errors)},
+            "started": self._started,
+            "limit": self._limit,
+            "output": self._output,
+            "is_cut": self.truncated,
+        }
 
     async def _read(self) -> None:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        reader = self._process.stdout
-        assert reader  # noqa: S101 - it was asked for
-        while data := await reader.read(_PIECE):
-            self._add(decoder.decode(data))
-        self._add(decoder.decode(b"", final=True))
+        while data := await self._process.output.read():
+            self._add(self._decoder.decode(data))
+        self._add(self._decoder.decode(b"", final=True))
         await self._process.wait()
+        self.is_running = False
         self._on_output()
 
     def _add(self, text: str) -> None:
@@ -108,6 +129,7 @@ class Terminals:
         self._on_output = on_output
         self._numbers = itertools.count(1)
         self._open: dict[str, Terminal] = {}
+        self._released: dict[str, Printed] = {}
 
     async def create(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer `terminal/create`.
@@ -130,12 +152,18 @@ class Terminals:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise RequestError(INTERNAL_ERROR, f"{command[:200]} can't be run: {why}") from None
-        self._open[name] = Terminal(process, kept, lambda: self._on_output(name))
+        self._open[name] = Terminal(process, kept, partial(self._on_output, name))
         return {"terminalId": name}
 
     def find(self, name: object) -> Terminal | None:
         """A terminal that isn't released."""
         return self._open.get(name) if isinstance(name, str) else None
+
+    def printed(self, name: str) -> Printed | None:
+        """What a terminal has printed, even if it is released: it is still shown."""
+        if terminal := self.find(name):
+            return Printed(terminal.output, terminal.truncated, terminal.is_running)
+        return self._released.get(name)
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> Any:
         """Answer the other requests: `terminal/output`, `wait_for_exit`, `kill` and `release`.
@@ -155,9 +183,34 @@ class Terminals:
             case "terminal/kill":
                 await terminal.kill()
             case _:
-                del self._open[str(name)]
-                await terminal.close()
+                await self._release(str(name), terminal)
         return {}
+
+    async def _release(self, name: str, terminal: Terminal) -> None:
+        del self._open[name]
+        await terminal.close()
+        self._released[name] = Printed(terminal.output, terminal.truncated, is_running=False)
+        for old in list(self._released)[:-MAX_TERMINALS]:
+            del self._released[old]
+        self._on_output(name)
+
+    async def leave(self) -> dict[str, Any] | None:
+        """Let go of all, running as they are. Returns what `take_over` needs; None if one can't be left."""
+        left = {name: await terminal.leave() for name, terminal in self._open.items()}
+        if not all(left.values()):
+            return None
+        self._open = {}
+        return {"open": left, "released": self._released, "next": next(self._numbers)}
+
+    async def take_over(self, left: Mapping[str, Any]) -> None:
+        """Take what `leave` has left."""
+        self._numbers = itertools.count(left["next"])
+        self._released = {name: Printed(*printed) for name, printed in left["released"].items()}
+        for name, one in left["open"].items():
+            process = await child.take_over(one["child"])
+            self._open[name] = Terminal(
+                process, one["limit"], partial(self._on_output, name), one["output"], is_cut=one["is_cut"]
+            )
 
     async def kill_all(self) -> None:
         """End what runs; the output stays."""
@@ -171,20 +224,12 @@ class Terminals:
     @staticmethod
     async def _run(
         command: str, arguments: list[str], folder: str, environment: Mapping[str, str], *, is_line: bool
-    ) -> asyncio.subprocess.Process:
-        pipes: dict[str, Any] = {
-            "cwd": folder,
-            "env": dict(environment),
-            "stdin": subprocess.DEVNULL,
-            "stdout": subprocess.PIPE,
-            "stderr": subprocess.STDOUT,
-            **in_group(),
-        }
+    ) -> Child:
         found = shutil.which(command, path=environment.get("PATH"))
-        if found is None and is_line and not arguments:
-            # Some agents give a line for a shell where the protocol has a program and its arguments.
-            return await asyncio.create_subprocess_shell(command, **pipes)
-        return await asyncio.create_subprocess_exec(found or command, *arguments, **pipes)
+        # Some agents give a line for a shell where the protocol has a program and its arguments.
+        is_line = found is None and is_line and not arguments
+        line = command if is_line else [found or command, *arguments]
+        return await child.start(line, folder, environment, joins_errors=True)
 
 
 def _list(value: object) -> list[object]:

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ..conversation import agent, events
 
 MAX_SHOWN = 20_000
 """Characters of a terminal's output that the chat shows, from its end."""
 
-Output = Callable[[str], tuple[str, bool] | None]
-"""The output of a terminal, and whether its beginning is left out; None if there is no such terminal."""
+RUNNING = "runningTerminals"
+"""What we add to a tool call: see `agent.ToolUpdate`."""
+
+
+class Printed(NamedTuple):
+    """What a terminal has printed."""
+
+    text: str
+    is_cut: bool
+    """Whether the beginning is left out."""
+    is_running: bool
+
+
+Output = Callable[[str], Printed | None]
+"""What a terminal has printed; None if there is no such terminal."""
 
 
 def read(update: Mapping[str, Any], output: Output) -> events.Event:
@@ -38,18 +51,18 @@ def terminals(call: Mapping[str, Any]) -> list[str]:
 def with_terminals(call: Mapping[str, Any], output: Output) -> Mapping[str, Any]:
     """A tool call whose terminals are replaced by the text of their output."""
     content = call.get("content")
-    if not terminals(call):
-        return call
+    if not (named := terminals(call)):
+        return {name: value for name, value in call.items() if name != RUNNING}
+    running = [name for name in named if (found := output(name)) and found.is_running]
     shown: list[Mapping[str, Any]] = []
     for part in _parts(content):
         if part.get("type") != "terminal":
             shown.append(part)
         elif found := output(str(part.get("terminalId"))):
-            text, is_cut = found
-            is_cut = is_cut or len(text) > MAX_SHOWN
-            words = f"…\n{text[-MAX_SHOWN:]}" if is_cut else text
+            is_cut = found.is_cut or len(found.text) > MAX_SHOWN
+            words = f"…\n{found.text[-MAX_SHOWN:]}" if is_cut else found.text
             shown.append({"type": "content", "content": {"type": "text", "text": words}})
-    return {**call, "content": shown}
+    return {**call, "content": shown, RUNNING: running}
 
 
 def _plan(plan: object) -> events.Event:

@@ -1,6 +1,8 @@
-"""What only some agents offer: options of their own, and ways to sign in."""
+"""What only some agents offer: options of their own, ways to sign in, and terminals of the editor."""
 
 from __future__ import annotations
+
+import asyncio
 
 from ..acp.environment import LoginEnvironment
 from ..acp.signing import Way
@@ -25,6 +27,16 @@ class AgentsOfChats(Windows):
         chat = self._chat(window)
         await chat.agent_client.authenticate(way)
         chat.signed_in()
+
+    def stop_terminals(self, window: int, terminals: str) -> None:
+        """End what runs in terminals of the chat, given as words; the turn goes on."""
+
+        async def stop(chat: WindowChat) -> None:
+            client = chat.agent_client
+            if not any(await asyncio.gather(*map(client.stop_terminal, terminals.split()))):
+                self._editor.mention("It has ended already.", window)
+
+        self._do(window, stop)
 
     def set_option(self, window: int, option: str, value: str | bool) -> None:
         """Set an option of the session, to the id of a value or to true or false."""

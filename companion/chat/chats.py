@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..acp.environment import LoginEnvironment
-from ..acp.process import has_program
+from ..acp.port import OfferedServer
+from ..acp.process import end_left, has_program
 from ..conversation.failures import NotConnectedError
 from ..conversation.snapshot import DAEMON_AGENT
 from ..daemon.client import Client
@@ -51,6 +52,10 @@ class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, Sessi
         """What may be told of a window's files."""
         self.on_change: Callable[[], object] = lambda: None
         """Called when another number of questions waits in a window."""
+        self.admit: Callable[[int, str], OfferedServer | None] = lambda _window, _agent: None
+        """Offers a window's MCP server to an agent."""
+        self.dismiss_agent: Callable[[int, str], object] = lambda _window, _token: None
+        """An agent with a token for that has ended."""
         self._ending: set[asyncio.Task[dict[str, Any]]] = set()
         """The chats of windows that have closed."""
 
@@ -237,9 +242,15 @@ class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, Sessi
 
     @staticmethod
     def end_inherited(left: Mapping[str, Any]) -> None:
-        """End the private daemon that no instance has taken over. Call it from any thread; it blocks for a moment."""
+        """End the daemon or the agent that no instance has taken over. From any thread; it blocks for a moment."""
+        if agent := left.get("process"):
+            end_left(agent)
         if daemon := handed_over(left):
             launch.stop_now(daemon)
+
+    def offer(self, window: int, agent: str) -> OfferedServer | None:
+        """Offer a window's MCP server to an agent, if the person wants that."""
+        return self.admit(window, agent) if self._settings.agents_use_editor else None
 
     def _made(self, window: int) -> WindowChat:
         if window not in self._windows:
@@ -251,5 +262,22 @@ class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, Sessi
                 lambda: self.told_of(window),
                 self._environment,
                 self.on_change,
+                _Server(self, window),
             )
         return self._windows[window]
+
+
+class _Server:
+    """The MCP server of one window, for the agents of its chat."""
+
+    def __init__(self, chats: Chats, window: int) -> None:
+        self._chats = chats
+        self._window = window
+
+    def admit(self, agent: str) -> OfferedServer | None:
+        """See EditorServer."""
+        return self._chats.offer(self._window, agent)
+
+    def dismiss(self, token: str) -> None:
+        """See EditorServer."""
+        self._chats.dismiss_agent(self._window, token)

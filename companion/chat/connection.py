@@ -10,10 +10,13 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ..acp.client import AgentClient
 from ..acp.errors import SignInError
+from ..acp.process import end_left
 from ..agents import AgentCommand
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError
@@ -67,6 +70,10 @@ class Connection:
         """The client ids that the daemon has given us so far: a new one at each attach."""
         self.here: set[str] = set()
         """The addresses of which the person has said that they are on this computer."""
+        self.left: dict[str, Any] | None = None
+        """What the next instance needs to go on with the agent, once it is left."""
+        self.inherited: Mapping[str, Any] | None = None
+        """The same from the instance before this one, until it is taken up."""
         self.stays = False
         """Whether the session is left to the next instance, so that nobody detaches from it."""
         self._settings = settings
@@ -92,11 +99,26 @@ class Connection:
 
     def begin(self, session: str) -> None:
         """Make the next conversation that of a session, or a new one."""
+        if not self.goes_on(session):
+            self.end_inherited()
         self.session = session
         self.locality = self._somewhere
         self.private.may_restart = True
         self._attachment = None
         self._broken = ""
+
+    def goes_on(self, session: str) -> bool:
+        """Whether a session goes on with the agent that another instance has left."""
+        if self.inherited is None or self.agent is None:
+            return False
+        command = self.agent.name, list(self.agent.command)
+        return session == self.session and tuple(self.inherited.get("command", ())) == command
+
+    def end_inherited(self) -> None:
+        """End the agent that nobody goes on with."""
+        inherited, self.inherited = self.inherited, None
+        if inherited:
+            threading.Thread(target=end_left, args=(inherited,), name="qwen-companion-end", daemon=True).start()
 
     def confirm_here(self) -> None:
         """The person says that the daemon is on this computer."""
@@ -188,8 +210,7 @@ class Connection:
                 elif wait and attachment and attachment.client:
                     conversation.set_connection(ConnectionStatus("connecting"))
         finally:
-            await self._close_unsigned()
-            await self._drop(attachment, is_over=True)
+            await self._finish(attachment, conversation)
 
     async def _is_wanted_within(self, seconds: float | None) -> bool:
         try:
@@ -209,6 +230,10 @@ class Connection:
             raise BrokenError(why)
         if attachment and attachment.client:
             return attachment.client, attachment
+        if self.inherited and self.agent:
+            attachment = await self._continued(self.agent, self.inherited, conversation) or attachment
+            if attachment and attachment.client:
+                return attachment.client, attachment
         client, folder = await (self._started(self.agent, conversation) if self.agent else self._reached(conversation))
         try:
             if attachment is None or not self.session:
@@ -247,6 +272,30 @@ class Connection:
             raise
         return client, folder
 
+    async def _continued(
+        self, agent: AgentCommand, left: Mapping[str, Any], conversation: Conversation
+    ) -> Attachment | None:
+        """The agent that another instance has left; None if that can't be taken up, and is ended."""
+        if self._make_agent is None:
+            raise NotConnectedError
+        client = self._make_agent(agent)
+        try:
+            session = await client.take_over(left)
+        except Exception:
+            logger.exception("The agent could not be taken over, and is started again")
+            await client.close()
+            self.end_inherited()
+            return None
+        self.inherited = None
+        self._located(client, client.folder)
+        conversation.cursor = None
+        self._attachment = Attachment(session, is_stale=False, client=client)
+        return self._attachment
+
+    def _located(self, client: AgentClient, folder: str) -> None:
+        version, name = client.agent.info.version, client.name
+        self.locality = Locality("this computer", folder, version, is_private=True, agent=name)
+
     async def _started(self, agent: AgentCommand, conversation: Conversation) -> tuple[AgentClient, str]:
         """The agent, and the folder as it gets it."""
         if self._make_agent is None:
@@ -258,8 +307,7 @@ class Connection:
         client = self._make_agent(agent)
         try:
             folder = await client.connect(self.folder)
-            version, name = client.agent.info.version, client.name
-            self.locality = Locality("this computer", folder, version, is_private=True, agent=name)
+            self._located(client, folder)
         except BaseException:
             await client.close()
             raise
@@ -305,7 +353,10 @@ class Connection:
                     await client.detach(attachment.session)
             return None
         finally:
-            await client.close()
+            if self.stays and isinstance(client, AgentClient):
+                self.left = await client.leave()
+            else:
+                await client.close()
 
     def _keep_unsigned(self, error: ChatError, attachment: Attachment | None) -> None:
         if isinstance(error, SignInError) and attachment and isinstance(attachment.client, AgentClient):
@@ -315,6 +366,15 @@ class Connection:
         client, self._unsigned = self._unsigned, None
         if client:
             await client.close()
+
+    async def _finish(self, attachment: Attachment | None, conversation: Conversation) -> None:
+        """Nobody reads any more."""
+        client = attachment.client if attachment else None
+        await self._close_unsigned()
+        await self._drop(attachment, is_over=True)
+        if self.left and isinstance(client, AgentClient):
+            for envelope in client.unread:
+                conversation.apply(envelope)
 
     async def _forget(self, attachment: Attachment | None) -> None:
         """Let go of everything but the session's id: the conversation may hold half of an event."""

@@ -65,6 +65,8 @@ class _Waiting:
     """Its id once the daemon has taken it."""
     rebuilds: int = 0
     """How often the conversation had been rebuilt by then."""
+    is_queued: bool = False
+    """Whether the conversation shows it as one that waits for its turn."""
     task: asyncio.Task[object] | None = None
 
     @property
@@ -104,6 +106,7 @@ class Outbox:
         return tuple(
             Unsent(key, _shown(each.draft), each.state, can_be_removed=each.is_slow and not each.is_going)
             for key, each in self._waiting.items()
+            if not each.is_queued
         )
 
     def send(self, draft: Draft, *, mid_turn: bool) -> None:
@@ -120,7 +123,10 @@ class Outbox:
         for key, waiting in list(self._waiting.items()):
             if not waiting.prompt:
                 continue
-            if conversation.has(waiting.prompt):
+            if conversation.is_queued(waiting.prompt):
+                # It may still be lost, together with the queue.
+                waiting.is_queued = True
+            elif conversation.has(waiting.prompt):
                 del self._waiting[key]
             elif conversation.rebuilds > waiting.rebuilds:
                 # The history of 0.21.2 on disk has other ids than the events.
@@ -128,14 +134,34 @@ class Outbox:
                 if self._settle(key) and not any(each.text.startswith(said) for each in latest):
                     self._give_back(waiting.draft, "The daemon has ended before it began this.")
 
-    def take(self) -> list[Draft]:
-        """What was not sent yet, the oldest first. It belongs to the caller from now on."""
+    @property
+    def queued(self) -> dict[str, Draft]:
+        """What waits for its turn, by the ids of the prompts."""
+        return {each.prompt: each.draft for each in self._waiting.values() if each.is_queued}
+
+    def inherit(self, queued: Mapping[str, Draft]) -> None:
+        """Look after what waits for its turn since before a reload."""
+        for key, draft in queued.items():
+            self._waiting[key] = _Waiting(draft, is_going=True, prompt=key, is_queued=True)
+
+    def lost(self, agent: str) -> None:
+        """An agent has ended: give back what waited for its turn there."""
+        conversation = self._conversation()
+        queued = [key for key, each in self._waiting.items() if each.prompt and conversation.is_queued(each.prompt)]
+        drafts = [waiting.draft for key in queued if (waiting := self._waiting.pop(key, None))]
+        if drafts:
+            conversation.forget_queue()
+        for draft in drafts:
+            self._give_back(draft, f"{agent} has ended before it began this.")
+
+    def take(self, *, with_queue: bool = False) -> list[Draft]:
+        """What was not sent yet, the oldest first, or waits for its turn. It belongs to the caller from now on."""
         taken, self._waiting = list(self._waiting.values()), {}
         for waiting in taken:
             if waiting.task:
                 waiting.task.cancel()
         self._changed()
-        return [waiting.draft for waiting in taken if not waiting.prompt]
+        return [each.draft for each in taken if not each.prompt or (with_queue and each.is_queued)]
 
     def take_one(self, key: str) -> Draft | None:
         """Take one of the unsent drafts; None if it was sent or is being sent."""

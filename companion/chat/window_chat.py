@@ -12,9 +12,12 @@ from typing import Any
 
 from ..acp.client import AgentClient
 from ..acp.environment import LoginEnvironment
+from ..acp.port import EditorServer
 from ..agents import AgentCommand
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
+from ..conversation.left import plain as plain_conversation
+from ..conversation.left import restored
 from ..conversation.sessions import Session
 from ..conversation.snapshot import Choices, ConnectionStatus, Locality, Snapshot, Status, Task, Turn
 from ..daemon.process import launch
@@ -59,12 +62,14 @@ class WindowChat:
         told: Callable[[], Told],
         environment: LoginEnvironment,
         questions_changed: Callable[[], object],
+        server: EditorServer | None = None,
     ) -> None:
         self._window = window
         self._editor = editor
         self._settings = settings
         self._told = told
         self._environment = environment
+        self._server = server
         self._connection = Connection(settings, lambda message: editor.say(message, window), self._agent_client)
         self._is_open = False
         self._conversation = Conversation()
@@ -83,6 +88,10 @@ class WindowChat:
         )
         self._agent_name = ""
         self._inherited: list[Draft] = []
+        self._queued: dict[str, Draft] = {}
+        """What waited for its turn there."""
+        self._left: Mapping[str, Any] | None = None
+        """The conversation that another instance has shown, until it is shown again."""
         self._approvals = Approvals(self, editor, reviews, self.background)
         self._approvals.on_change = questions_changed
 
@@ -214,9 +223,21 @@ class WindowChat:
             self._give_back(draft, "The conversation has changed before this was sent.")
         self._is_open = True
         self._connection.begin(session)
-        self._conversation = Conversation()
+        self._conversation = self._begun()
         self._reading = self.background(self._connection.run(self._conversation))
         self._show_again()
+
+    def _begun(self) -> Conversation:
+        """What the agent that goes on has said already; nothing for a new conversation."""
+        left, self._left = self._left, None
+        conversation = restored(left) if left and self._connection.inherited else None
+        queued, self._queued = self._queued, {}
+        if conversation:
+            self._outbox.inherit(queued)
+        else:
+            self._connection.end_inherited()
+            self._inherited += queued.values()
+        return conversation or Conversation()
 
     def resume(self, session: str) -> None:
         """Show another session."""
@@ -267,14 +288,24 @@ class WindowChat:
         Returns what the next instance needs to go on with them, as plain data.
         """
         self._connection.stays = hand_over
-        unsent = [*self._inherited, *self._end()]
+        queued = self._queued | self._outbox.queued
+        unsent = [*self._inherited, *self._end(with_queue=False)]
         if tasks := list(self._tasks):
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
         if not hand_over:
             await self._connection.private.stop(limit)
+            self._connection.end_inherited()
+        agent = self._connection.left or self._connection.inherited
+        if self._connection.agent and agent is None:
+            unsent += queued.values()
+            queued = {}
+        conversation = plain_conversation(self._conversation) if self._connection.left else self._left
         return {
+            "process": agent,
+            "conversation": conversation,
+            "queued": {prompt: plain(draft) for prompt, draft in queued.items()},
             "folder": self._connection.folder,
             "session": self._connection.session,
             "agent": self._agent_name,
@@ -292,6 +323,8 @@ class WindowChat:
         self._connection.here.update(left["here"])
         self._connection.private.daemon = handed_over(left)
         self._inherited = [from_plain(draft) for draft in left["unsent"]]
+        self._connection.inherited, self._left = left.get("process"), left.get("conversation")
+        self._queued = {prompt: from_plain(draft) for prompt, draft in left.get("queued", {}).items()}
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         """Do something as long as the window is there."""
@@ -364,16 +397,17 @@ class WindowChat:
         return next(same, agent)
 
     def _agent_client(self, agent: AgentCommand) -> AgentClient:
-        return AgentClient(agent, self._editor, self._window, self._environment, self._told)
+        return AgentClient(agent, self._editor, self._window, self._environment, self._told, self._server)
 
-    def _end(self) -> list[Draft]:
+    def _end(self, *, with_queue: bool = True) -> list[Draft]:
         """Stop reading, showing and sending. Returns what was not sent."""
         self._approvals.dismiss()
         for task in (self._reading, self._showing):
             if task:
                 task.cancel()
         self._reading = self._showing = None
-        return self._outbox.take()
+        # An agent's process goes with its queue, a daemon keeps it.
+        return self._outbox.take(with_queue=with_queue and self._connection.agent is not None)
 
     def _give_back(self, draft: Draft, why: str) -> None:
         self._editor.return_draft(self._window, draft, why)
@@ -443,6 +477,8 @@ class WindowChat:
         self._news.set()
         self._news = asyncio.Event()
         self._connection.seen(snapshot)
+        if snapshot.status.connection.state == "lost" and self._connection.agent:
+            self._outbox.lost(self.agent)
         if snapshot.status.connection.state in {"lost", "ended"}:
             self._approvals.dismiss()
         else:

@@ -182,6 +182,8 @@ class ToolUpdate(Wire):
     raw_input: Annotated[dict[str, Any], BeforeValidator(_shallow_object)] = {}
     """The arguments as the model gave them."""
     raw_output: Annotated[Any, BeforeValidator(_shallow)] = None
+    running_terminals: tuple[str, ...] | None = None
+    """Our own addition: the ids of its terminals that run."""
     meta: Annotated[_ToolMeta, BeforeValidator(as_object), Field(alias="_meta")] = _ToolMeta()
 
 

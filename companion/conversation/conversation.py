@@ -106,6 +106,10 @@ class Conversation(Taking):
         """Whether a prompt has a turn, waits for one, or is over without one."""
         return prompt in self._turns or prompt in self._queue or prompt in self._over
 
+    def is_queued(self, prompt: str) -> bool:
+        """Whether a prompt waits for its turn."""
+        return prompt in self._queue
+
     def asked(self, prompt: str | None) -> str:
         """The text of a prompt that has a turn; empty if there is none."""
         turn = self._turns.get(prompt or "")
@@ -242,6 +246,29 @@ class Conversation(Taking):
         else:
             self._hidden, self._before, self._has_more = 0, list(history.before), history.has_more
         self._hidden = min(self._hidden, len(kept))
+
+    def restore(self, turns: Iterable[Turn], status: Status) -> None:
+        """Take what another instance has shown. What was asked is asked again by whoever has asked it."""
+        self._turns = {turn.key: TurnBuilder.of(turn) for turn in turns}
+        self._queue = {queued.id: queued for queued in status.queue}
+        empty = Status()
+        self._status = replace(
+            status,
+            connection=empty.connection,
+            queue=(),
+            permissions=(),
+            running=None,
+            last=None,
+            changed=0,
+            has_earlier=False,
+        )
+        self._dirty = dict.fromkeys(self._turns)
+        self._changed()
+
+    def forget_queue(self) -> None:
+        """What waited for its turn never gets one, because the agent has ended."""
+        self._queue.clear()
+        self._changed()
 
     def interrupt(self) -> None:
         """End what runs, because the session is over. A rebuild comes before any other event."""

@@ -131,6 +131,8 @@ class Tool:
     """What was asked about it, in that order; several may be open."""
     parent: str | None = None
     """The tool call of the sub-agent that makes it."""
+    terminals: tuple[str, ...] = ()
+    """The ids of the terminals in which the editor runs something for it now."""
 
 
 Item = Message | Tool | Notice

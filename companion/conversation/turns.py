@@ -96,6 +96,33 @@ class TurnBuilder:
             self._items, self._tools = _unpacked(self._packed)
             self._packed = None
 
+    @classmethod
+    def of(cls, turn: Turn) -> TurnBuilder:
+        """A turn that goes on. Its open questions are left out: whoever has asked asks again."""
+        builder = cls(
+            turn.key,
+            turn.client,
+            turn.state,
+            turn.stop_reason,
+            turn.error,
+            turn.cancelling,
+            cost=turn.cost,
+            began=turn.began,
+            has_used_model=turn.asks_model,
+        )
+        for item in turn.items:
+            match item:
+                case Message():
+                    aside = "aside" if item.is_aside else ""
+                    builder._items.append(_Said(item.speaker, item.parent, [item.text], item.attachments, aside))
+                case Tool():
+                    answered = tuple(asked for asked in item.permissions if asked.state != "open")
+                    builder._items.append(item.id)
+                    builder._tools[item.id] = replace(item, permissions=answered)
+                case Notice():
+                    builder._items.append(item)
+        return builder
+
     def show(self) -> Turn:
         """The turn as it is now."""
         items: list[Item] = []
@@ -286,6 +313,7 @@ def _merged(tool: Tool, update: agent.ToolUpdate) -> Tool:
         input=update.raw_input or tool.input,
         output=tool.output if update.raw_output is None else update.raw_output,
         parent=update.meta.parent_tool_call_id or tool.parent,
+        terminals=tool.terminals if update.running_terminals is None else update.running_terminals,
     )
 
 

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -22,22 +22,27 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..clis.families import FAMILIES, CliFamily
+from ..clis.families import FAMILIES
 from ..protocol import outcome
-from . import calls
+from . import calls, quick
+from .bodies import MAX_BODY, Bodies
 from .connections import Connection
 from .endpoint import Endpoint
 from .resumed import DEFAULT_VERSION, ResumedSessions
-from .sessions import Session, Sessions, Stream
+from .sessions import InFlight, Session, Sessions, Stream
 from .tools import AFTER, Tools, listing
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
-MAX_BODY = 64 * 1024 * 1024
-"""Bytes. openDiff carries a whole file."""
+LIST = b'"tools/list"'
+TOO_MUCH = "Too many large requests are being read at the same time. Send it once more."
 METHODS = ("GET", "POST", "DELETE")
 FINAL_CHUNK_LIMIT = 0.5
 """Seconds allowed for sending the final chunk of a stream that another one replaces."""
+
+
+ANSWER_LIMIT = 2.0
+"""Seconds that the end of a session waits for the SDK's last answers."""
 
 
 class App:
@@ -48,17 +53,18 @@ class App:
         self._sessions = sessions
         self._tools = tools
         self._resumed = ResumedSessions(endpoint.sessions, self._open_again)
-        self._requests = 0
-        """How many are being answered, streams aside."""
-        self._answered = asyncio.Event()
-        self._answered.set()
+        self._hosts = frozenset(f"{name}:{endpoint.port}" for name in HOSTS)
+        self._bodies = Bodies()
+        self._requests = InFlight()
+        """Streams aside."""
         self.manager = StreamableHTTPSessionManager(
             tools.server(), json_response=True, max_request_body_size=MAX_BODY, session_idle_timeout=None
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
-        caller = self._authenticate(Headers(scope=scope))
+        headers = Headers(scope=scope)
+        caller = self._authenticate(headers)
         if isinstance(caller, Response):
             await caller(scope, receive, send)
         elif scope["path"] != "/mcp":
@@ -66,13 +72,35 @@ class App:
         elif scope["method"] not in METHODS:
             await PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(METHODS)})(scope, receive, send)
         else:
-            is_request = scope["method"] != "GET"
-            self._count(is_request)
-            try:
-                scope, send = await self._resumed.translate(caller.name, scope, self._last(send))
-                await self._serve(caller, scope, receive, send)
-            finally:
-                self._count(-is_request)
+            with self._bodies.admitted(headers) as is_admitted:
+                if not is_admitted:
+                    await PlainTextResponse(TOO_MUCH, 503, {"retry-after": "1"})(scope, receive, send)
+                    return
+                with contextlib.nullcontext() if scope["method"] == "GET" else self._requests:
+                    scope, send = await self._resumed.translate(caller, scope, self._last(send))
+                    await self._serve(caller, scope, receive, send)
+
+    def answer_at_once(self, headers: Mapping[str, str], body: bytes) -> quick.Answer | None:
+        """The answer to a POST that asks for the list of the tools; None if `__call__` has to give it.
+
+        It needs no task and no turn of the loop.
+        """
+        identifier = headers.get("mcp-session-id", "")
+        session = self._sessions.find(self._resumed.inward(identifier))
+        if session is None or self._sessions.is_left or LIST not in body:
+            return None
+        caller = self._authenticate(headers)
+        if isinstance(caller, Response) or caller != session.cli:
+            return None
+        if headers.get("mcp-protocol-version", DEFAULT_VERSION) not in HANDSHAKE_PROTOCOL_VERSIONS:
+            return None
+        if not calls.is_plain(headers, MAX_BODY) or (call := calls.call_in(body)) is None or call.name:
+            return None
+        session.last_message = time.time()
+        return calls.result_of(identifier, call.identifier, self._listing(session))
+
+    def _listing(self, session: Session) -> bytes:
+        return _listing(is_offered=self._tools.are_offered(session), is_agent=session.is_agent)
 
     def session_ids(self) -> dict[str, str]:
         """The sessions that CLIs may continue to use: from the id that the CLI knows to the name of the family."""
@@ -93,7 +121,7 @@ class App:
 
     async def answered(self) -> None:
         """Wait until no request is being answered."""
-        await self._answered.wait()
+        await self._requests.none()
 
     async def check(self) -> None:
         """Shake hands as a CLI does, in this process. Raises whatever is wrong with the libraries."""
@@ -102,14 +130,8 @@ class App:
     async def end(self, session: Session) -> None:
         """End a session in the SDK, with the request that a client would send."""
         self._resumed.forget(session.identifier)
+        await _answered(session)
         await self._ask(self.manager.handle_request, "DELETE", {"mcp-session-id": session.identifier})
-
-    def _count(self, change: int) -> None:
-        self._requests += change
-        if self._requests:
-            self._answered.clear()
-        else:
-            self._answered.set()
 
     def _last(self, send: Send) -> Send:
         """`send`, which closes the connection after the answer if the next instance has the sessions already."""
@@ -162,20 +184,20 @@ class App:
         await serve(scope, receive, send)
         return answer
 
-    def _authenticate(self, headers: Headers) -> CliFamily | Response:
+    def _authenticate(self, headers: Mapping[str, str]) -> str | Response:
         host = headers.get("host", "").lower()
-        if host not in {f"{name}:{self._endpoint.port}" for name in HOSTS}:
+        if host not in self._hosts:
             return PlainTextResponse("Forbidden: unknown Host", 403)
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"http://{host}":
             return PlainTextResponse("Forbidden: foreign Origin", 403)
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        family = self._endpoint.family(token.strip())
-        if scheme.lower() != "bearer" or family is None:
+        caller = self._endpoint.caller(token.strip())
+        if scheme.lower() != "bearer" or caller is None:
             return PlainTextResponse("Unauthorized", 401, {"www-authenticate": "Bearer"})
-        return family
+        return caller
 
-    async def _serve(self, family: CliFamily, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, family: str, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         version = headers.get("mcp-protocol-version")
         session = self._sessions.find(headers.get("mcp-session-id"))
@@ -183,14 +205,14 @@ class App:
             session.last_message = time.time()
         if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
             await _unsupported(version)(scope, receive, send)
-        elif session is not None and session.cli != family.name:
+        elif session is not None and session.cli != family:
             await _not_found()(scope, receive, send)
         elif scope["method"] == "GET" and session:
             await self._stream(session, scope, receive, send)
         elif scope["method"] == "POST" and session and calls.is_plain(headers, MAX_BODY):
-            await self._post(family.name, session, scope, receive, send)
+            await self._post(family, session, scope, receive, send)
         else:
-            await self._request(family.name, session, scope, receive, send)
+            await self._request(family, session, scope, receive, send)
 
     async def _post(self, family: str, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request: here if it is about the tools of a session, otherwise in the SDK."""
@@ -201,12 +223,14 @@ class App:
         if body is None or (call := calls.call_in(body)) is None:
             await self._request(family, session, scope, receive, send)
         elif not call.name:
-            await calls.answer(
-                send, session.identifier, call.identifier, _listing(is_offered=self._tools.are_offered(session))
-            )
+            offered = self._listing(session)
+            await calls.answer(send, session.identifier, call.identifier, offered)
         else:
             after: list[Callable[[], None]] = []
-            result = await self._tools.call(session, call.name, call.arguments, after.append)
+            answering = self._tools.call(session, call.name, call.arguments, after.append)
+            result = await (_unless_gone(receive, answering) if session.is_agent else answering)
+            if result is None:
+                return
             try:
                 await calls.answer(send, session.identifier, call.identifier, to_json(result))
                 connection: Connection = scope["state"]["connection"]
@@ -220,7 +244,7 @@ class App:
             if message["type"] == "http.response.start" and message["status"] == 200:
                 opened = Headers(raw=message["headers"]).get("mcp-session-id")
                 if session is None and opened:
-                    self._sessions.begin(opened, family)
+                    self._sessions.begin(opened, family, is_agent=family in self._endpoint.guests.values())
                 elif session and scope["method"] == "DELETE":
                     self._sessions.end(session.identifier)
             await send(message)
@@ -230,8 +254,11 @@ class App:
                     after.pop(0)()
 
         scope = dict(scope, **{AFTER: (after := list[Callable[[], None]]())})
+        if session and scope["method"] == "DELETE":
+            await _answered(session)
         try:
-            await self.manager.handle_request(scope, receive, watch)
+            with session.in_sdk if session and scope["method"] == "POST" else contextlib.nullcontext():
+                await self.manager.handle_request(scope, receive, watch)
         finally:
             for call in after:  # the client has gone
                 call()
@@ -240,14 +267,11 @@ class App:
         connection: Connection = scope["state"]["connection"]
         started = ended = False
 
-        async def write(data: bytes) -> bool:
-            if not connection.is_writable:
-                await stream.before_end(connection.writable())
-            if ended or stream.closed.is_set() or not connection.is_open:
-                return False
-            await send({"type": "http.response.body", "body": data, "more_body": True})
-            connection.flush()
-            return connection.is_open
+        def write(data: bytes) -> bool:
+            return not ended and not stream.closed.is_set() and connection.write(data)
+
+        async def writable() -> None:
+            await (stream.closed.wait() if ended else connection.writable())
 
         async def watch(message: Message) -> None:
             nonlocal started, ended
@@ -267,7 +291,7 @@ class App:
                 asked.cancel()
                 closing.cancel()
 
-        stream = Stream(write)
+        stream = Stream(write, writable)
         await session.opening.acquire()
         try:
             if session.stream:
@@ -286,9 +310,33 @@ class App:
             self._sessions.stream_closed(session, stream)
 
 
+async def _answered(session: Session) -> None:
+    """Wait until the SDK has answered the session's requests: it fails when the session ends in the middle of one."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(ANSWER_LIMIT):
+            await session.in_sdk.none()
+
+
 @functools.cache
-def _listing(*, is_offered: bool) -> bytes:
-    return to_json(listing(is_offered=is_offered))
+def _listing(*, is_offered: bool, is_agent: bool) -> bytes:
+    return to_json(listing(is_offered=is_offered, is_agent=is_agent))
+
+
+async def _unless_gone(receive: Receive, answering: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any] | None:
+    """An answer that may take as long as the person needs; None if the client doesn't wait for it any more."""
+    answer, gone = asyncio.create_task(answering), asyncio.create_task(_gone(receive))
+    try:
+        await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
+        return answer.result() if answer.done() else None
+    finally:
+        answer.cancel()
+        gone.cancel()
+        await asyncio.wait((answer, gone))
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _without_event_id(scope: Scope) -> Scope:

@@ -6,14 +6,15 @@ that an answer takes (docs/performance.md). It still does everything else: the h
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pydantic_core
-from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Send
 
+from .quick import Answer
 from .tools import NAMES
 
 JSON = "application/json"
@@ -28,7 +29,7 @@ class Call:
     arguments: dict[str, Any]
 
 
-def is_plain(headers: Headers, limit: int) -> bool:
+def is_plain(headers: Mapping[str, str], limit: int) -> bool:
     """Whether a POST sends at most `limit` bytes of JSON and accepts it. The SDK has the answers for others."""
     is_json = headers.get("content-type", "").partition(";")[0].strip() == JSON and JSON in headers.get("accept", "")
     return is_json and int(headers.get("content-length", 0)) <= limit
@@ -79,13 +80,19 @@ async def read(receive: Receive, limit: int) -> tuple[bytes | None, Receive]:
             return b"".join(one["body"] for one in messages), again
 
 
-async def answer(send: Send, session: str, identifier: int | str, result: bytes) -> None:
-    """Send the result of a request, which is JSON."""
+def result_of(session: str, identifier: int | str, result: bytes) -> Answer:
+    """The headers and the body that answer a request with a result, which is JSON."""
     body = b'{"jsonrpc":"2.0","id":' + pydantic_core.to_json(identifier) + b',"result":' + result + b"}"
     headers = [
         (b"content-type", b"application/json"),
         (b"mcp-session-id", session.encode()),
         (b"content-length", b"%d" % len(body)),
     ]
+    return headers, body
+
+
+async def answer(send: Send, session: str, identifier: int | str, result: bytes) -> None:
+    """Send the result of a request, which is JSON."""
+    headers, body = result_of(session, identifier, result)
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from email.utils import formatdate
 from typing import cast
 
@@ -23,6 +24,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from ..handover import OpenConnection
+from . import quick
 
 MAX_IDLE = 256
 """How many connections may wait for a request. The oldest is closed for one more."""
@@ -36,6 +38,14 @@ BACKLOG = 128
 """How many connections the kernel queues."""
 END = 0.2
 """Seconds that a request has to end when its connection has been cut off."""
+
+
+AtOnce = Callable[[Mapping[str, str], bytes], quick.Answer | None]
+
+
+@functools.lru_cache(maxsize=1)
+def _date(now: int) -> bytes:
+    return formatdate(now, usegmt=True).encode()
 
 
 class _Gathered(asyncio.Transport):
@@ -57,6 +67,11 @@ class _Gathered(asyncio.Transport):
         if not self._pieces:
             self._loop.call_soon(self.flush)
         self._pieces.append(data)
+
+    def write_now(self, data: bytes) -> None:
+        """Send something after what was written before."""
+        self.flush()
+        self._inner.write(data)
 
     def close(self) -> None:
         """See asyncio.BaseTransport."""
@@ -117,9 +132,15 @@ class Connection(H11Protocol):
     """One client's connection. A request finds it in its scope, as `scope["state"]["connection"]`."""
 
     def __init__(
-        self, config: uvicorn.Config, state: ServerState, opened: Callable[[], object], lost: Callable[[], object]
+        self,
+        config: uvicorn.Config,
+        state: ServerState,
+        at_once: AtOnce,
+        opened: Callable[[], object],
+        lost: Callable[[], object],
     ) -> None:
         super().__init__(config, state, {})
+        self._at_once = at_once
         self._opened = opened
         self._lost = lost
 
@@ -133,13 +154,26 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        self.server_state.default_headers = [(b"date", formatdate(time.time(), usegmt=True).encode())]
-        super().data_received(data)
+        self.server_state.default_headers = [(b"date", _date(int(time.time())))]
+        if not self._answer_at_once(data):
+            super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         super().connection_lost(exc)
         self._lost()
+
+    def _answer_at_once(self, data: bytes) -> bool:
+        """Answer a request that needs neither h11 nor a task, and return whether it was one."""
+        if not self.is_idle or self.conn.trailing_data[0]:
+            return False
+        if (request := quick.read(data)) is None or (answer := self._at_once(*request)) is None:
+            return False
+        headers, body = answer
+        lines = [b"%b: %b\r\n" % header for header in (*self.server_state.default_headers, *headers)]
+        cast("_Gathered", self.transport).write_now(b"".join((b"HTTP/1.1 200 OK\r\n", *lines, b"\r\n", body)))
+        self.on_response_complete()
+        return True
 
     @property
     def is_open(self) -> bool:
@@ -150,14 +184,23 @@ class Connection(H11Protocol):
         """Send what was written in this turn of the loop now, and not at its end."""
         cast("_Gathered", self.transport).flush()
 
-    @property
-    def is_writable(self) -> bool:
-        """Whether what is written goes out now, because the client reads."""
-        return not self.flow.write_paused
+    def write(self, data: bytes) -> bool:
+        """Write a part of a streamed answer; returns whether the client can still get it.
+
+        Nothing is written while the client reads nothing. h11 knows nothing of it, and needs not: only the end of such
+        an answer changes its state.
+        """
+        if self.flow.write_paused or not self.is_open:
+            return False
+        is_chunked = self.conn.their_http_version != b"1.0"
+        cast("_Gathered", self.transport).write_now(b"%x\r\n%b\r\n" % (len(data), data) if is_chunked else data)
+        return self.is_open
 
     async def writable(self) -> None:
-        """Wait until the client reads, or has gone."""
+        """Wait until the client reads; for ever if it has gone."""
         await self.flow.drain()
+        if not self.is_open:
+            await asyncio.Future[None]()
 
     @property
     def is_silent(self) -> bool:
@@ -185,7 +228,9 @@ class Connection(H11Protocol):
 class HttpServer:
     """Answers HTTP requests on one listening socket."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, at_once: AtOnce) -> None:
+        """`at_once` answers a POST from its headers and its body, or leaves it to `app`."""
+        self._at_once = at_once
         self._config = uvicorn.Config(
             app,
             interface="asgi3",
@@ -272,7 +317,7 @@ class HttpServer:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _protocol(self) -> Connection:
-        connection = Connection(self._config, self._state, self._opened, self._lost.set)
+        connection = Connection(self._config, self._state, self._at_once, self._opened, self._lost.set)
         self._ages[connection] = None
         return connection
 

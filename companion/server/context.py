@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ..protocol import Cursor, File, IdeContext, WorkspaceState
 from ..told import Told
@@ -171,12 +172,12 @@ def ide_context(
     """The context for these files. The active one has the selection (C2, C4). A file without a focus has the time 0."""
     open_files = [File(path=file.path, timestamp=order.at(file.view)) for file in known.files]
     if active(known, order):
-        open_files[0] = open_files[0].model_copy(update={"is_active": True} | _selected(selection))
+        open_files[0] = replace(open_files[0], is_active=True, **_selected(selection))
     return IdeContext(workspace_state=WorkspaceState(open_files=open_files, is_trusted=is_trusted))
 
 
-def _selected(selection: Selection | None) -> dict[str, object]:
+def _selected(selection: Selection | None) -> dict[str, Any]:
     if selection is None:
         return {}
-    cursor: dict[str, object] = {"cursor": Cursor(line=selection.line, character=selection.character)}
-    return cursor | ({"selected_text": cut(selection.text, MAX_SELECTED)} if selection.text else {})
+    text = cut(selection.text, MAX_SELECTED) if selection.text else None
+    return {"cursor": Cursor(selection.line, selection.character), "selected_text": text}

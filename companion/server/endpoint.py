@@ -63,6 +63,8 @@ class Endpoint:
     """Whether to write the files that Qwen Code reads before 0.5.2, too."""
     folders_since: dict[str, float] = field(default_factory=dict[str, float])
     """Since when each folder has been published, as a Unix time in seconds."""
+    guests: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """The tokens of agents that the chats have started, each with the agent's name."""
     port: int = field(init=False)
     """The TCP port on 127.0.0.1."""
     publications: list[DiscoveryFiles] = field(init=False)
@@ -92,6 +94,7 @@ class Endpoint:
                 inherited.outboxes,
                 inherited.connections,
                 folders_since=inherited.folders_since,
+                guests=inherited.guests,
             )
         try:
             listener = listen(window.port)
@@ -110,6 +113,7 @@ class Endpoint:
             self.folders_since,
             outboxes=self.outboxes,
             connections=self.connections,
+            guests=self.guests,
         )
 
     @property
@@ -132,6 +136,26 @@ class Endpoint:
             if secrets.compare_digest(token.encode(), publication.token.encode()):
                 found = publication.family
         return found
+
+    def caller(self, token: str) -> str | None:
+        """The name of the family or of the agent that this token belongs to, in the same time whether it is right."""
+        family = self.family(token)
+        found = family.name if family else None
+        for known, name in self.guests.items():
+            if secrets.compare_digest(token.encode(), known.encode()):
+                found = name
+        return found
+
+    def admit(self, agent: str) -> str:
+        """Let in an agent that a chat has started. Returns its token: 32 random bytes, valid until `dismiss`."""
+        token = secrets.token_urlsafe(32)
+        # No CLI is called that, whatever the agent says that it is called.
+        self.guests[token] = f"{agent} (chat)"
+        return token
+
+    def dismiss(self, token: str) -> str | None:
+        """Such an agent has ended. Returns the name that it was let in with."""
+        return self.guests.pop(token, None)
 
     def names(self, family: CliFamily) -> list[DiscoveryName]:
         """The discovery files of this window for a family, by the current settings and window in front."""

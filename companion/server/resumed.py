@@ -34,6 +34,10 @@ class ResumedSessions:
         """The id that the CLI knows for a session of the SDK."""
         return next((outward for outward, inward in self._inward.items() if inward == identifier), identifier)
 
+    def inward(self, identifier: str) -> str:
+        """The SDK's id of the session that the CLI knows by this one."""
+        return self._inward.get(identifier, identifier)
+
     def forget(self, identifier: str) -> None:
         """A session of the SDK is over."""
         self._inward.pop(self.outward(identifier), None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
@@ -21,20 +21,43 @@ PING_LIMIT = 2.0
 """Seconds that a CLI has to answer a ping."""
 
 
-class Background(Protocol):
-    """Runs a coroutine on the loop and logs what it raises."""
+Background = Callable[[Coroutine[Any, Any, object]], object]
+"""Runs a coroutine on the loop, from its next turn on, and logs what it raises."""
 
-    def __call__(self, work: Coroutine[Any, Any, object], *, at_once: bool = False) -> object:
-        """Run it; with `at_once` as far as possible before this returns, otherwise from the loop's next turn on."""
+
+class InFlight:
+    """Counts the requests that are being answered: `with in_flight: …`."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._none = asyncio.Event()
+        self._none.set()
+
+    def __enter__(self) -> None:
+        self._count += 1
+        self._none.clear()
+
+    def __exit__(self, *error: object) -> None:
+        self._count -= 1
+        if not self._count:
+            self._none.set()
+
+    async def none(self) -> None:
+        """Wait until there is none."""
+        await self._none.wait()
 
 
 class Session:
     """One connected CLI. It owns the notifications that wait for its stream."""
 
-    def __init__(self, identifier: str, window: int, cli: str, background: Background) -> None:
+    def __init__(
+        self, identifier: str, window: int, cli: str, background: Background, *, is_agent: bool = False
+    ) -> None:
         self.identifier = identifier
         self.window = window
         self.cli = cli
+        self.is_agent = is_agent
+        """Whether a chat has started it: it knows the tools, but not the notifications of a companion."""
         self.stream: Stream | None = None
         self.opening = asyncio.Lock()
         """Held while a stream replaces another: the SDK allows one."""
@@ -42,33 +65,37 @@ class Session:
         """When it connected, as a Unix time in seconds."""
         self.last_message = self.since
         """When the CLI last sent something, as a Unix time in seconds."""
+        self.in_sdk = InFlight()
+        """Requests that the SDK is answering, streams aside."""
         self._peer: ServerSession | None = None
         self._outbox: list[Notification] = []
-        """What waits for the stream, the first that is being sent included."""
+        """What waits for the stream."""
         self._background = background
-        self._draining = False
+        self._is_waiting = False
+        """Whether it waits until the stream takes more."""
         self._drained = asyncio.Event()
         self._drained.set()
 
     def notify(self, notification: Notification) -> None:
         """Send a notification, once the stream is open. A newer context replaces a waiting one."""
-        if isinstance(notification, ContextUpdate):
-            first = self._outbox[:1] if self._draining else []
-            rest = self._outbox[len(first) :]
-            self._outbox = first + [waiting for waiting in rest if not isinstance(waiting, ContextUpdate)]
+        if self.is_agent:
+            return
+        if self._outbox and isinstance(notification, ContextUpdate):
+            self._outbox = [*self.unsent()]
         self._outbox.append(notification)
-        self._drained.clear()
-        self._drain_soon()
+        self._send()
+        if self._outbox:
+            self._drained.clear()
 
     def initialized(self, peer: ServerSession) -> None:
         """The handshake is done; `peer` is the SDK's object that sends to the CLI."""
         self._peer = peer
-        self._drain_soon()
+        self._send()
 
     def stream_opened(self, stream: Stream) -> None:
         """The CLI has opened its stream."""
         self.stream = stream
-        self._drain_soon()
+        self._send()
 
     def stream_closed(self, stream: Stream) -> bool:
         """A stream ended. Returns whether there is none now: a newer one may have replaced it."""
@@ -96,24 +123,25 @@ class Session:
         """Wait until everything is sent."""
         await self._drained.wait()
 
-    def _drain_soon(self) -> None:
-        if self._outbox and self._peer and self.stream and not self.stream.closing.is_set() and not self._draining:
-            self._draining = True
-            self._background(self._drain(), at_once=True)
+    def _send(self) -> None:
+        """Write what waits, as far as the stream takes it now."""
+        stream = self.stream
+        if self._peer is None or stream is None or stream.closing.is_set():
+            return
+        while self._outbox and stream.write(self._outbox[0].event):
+            del self._outbox[0]
+        if not self._outbox:
+            self._drained.set()
+        elif not self._is_waiting:
+            self._is_waiting = True
+            self._background(self._send_later(stream))
 
-    async def _drain(self) -> None:
+    async def _send_later(self, stream: Stream) -> None:
         try:
-            while self._outbox and self.stream and not self.stream.closing.is_set():
-                stream = self.stream
-                if await stream.write(self._outbox[0].event):
-                    del self._outbox[0]
-                else:
-                    await stream.closed.wait()
+            await stream.before_end(stream.writable())
         finally:
-            self._draining = False
-            if not self._outbox:
-                self._drained.set()
-        self._drain_soon()  # another stream may have replaced this one
+            self._is_waiting = False
+        self._send()  # perhaps on another stream, which has replaced this one
 
 
 class Stream:
@@ -123,9 +151,11 @@ class Stream:
     could tell whether it was written. The SDK still sends the head, pings and comments.
     """
 
-    def __init__(self, write: Callable[[bytes], Awaitable[bool]]) -> None:
+    def __init__(self, write: Callable[[bytes], bool], writable: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self.write = write
         """Write an event, and return whether it was written to the connection."""
+        self.writable = writable
+        """Wait until something can be written, for ever if the connection is lost."""
         self.closing = asyncio.Event()
         self.closed = asyncio.Event()
         self.limit: float | None = None
@@ -180,10 +210,11 @@ class Sessions:
         """The session of that id."""
         return self._sessions.get(identifier or "")
 
-    def begin(self, identifier: str, cli: str) -> None:
-        """The SDK has opened a session."""
-        self._sessions[identifier] = Session(identifier, self._window, cli, self._background)
-        self._end_later(identifier)
+    def begin(self, identifier: str, cli: str, *, is_agent: bool = False) -> None:
+        """The SDK has opened a session. That of an agent lasts until the agent's token is taken back."""
+        self._sessions[identifier] = Session(identifier, self._window, cli, self._background, is_agent=is_agent)
+        if not is_agent:
+            self._end_later(identifier)
 
     def end(self, identifier: str) -> None:
         """A session is over."""
@@ -203,7 +234,8 @@ class Sessions:
     def stream_closed(self, session: Session, stream: Stream) -> None:
         """A session's stream is gone. The session ends too unless a stream comes back in time."""
         if session.stream_closed(stream) and session.identifier in self._sessions:
-            self._end_later(session.identifier)
+            if not session.is_agent:
+                self._end_later(session.identifier)
             self.on_change()
 
     async def flush(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
@@ -22,7 +22,14 @@ from pydantic import ValidationError
 from starlette.requests import Request
 
 from .. import __version__
-from ..protocol import CloseDiffArguments, OpenDiffArguments
+from ..protocol import (
+    CloseDiffArguments,
+    DiffAccepted,
+    DiffRejected,
+    IdeContext,
+    Notification,
+    OpenDiffArguments,
+)
 from ..review.disk import refusal
 from ..review.reviews import Reviews
 from .sessions import Session, Sessions
@@ -41,7 +48,25 @@ TOOLS: list[dict[str, Any]] = [
         "inputSchema": CloseDiffArguments.model_json_schema(by_alias=True),
     },
 ]
+FOR_AGENTS: list[dict[str, Any]] = [
+    {
+        "name": "openDiff",
+        "description": (
+            "Show a proposed change of a file in the user's editor, as a diff that the user edits, accepts or rejects. "
+            "Returns as JSON whether it was accepted, and the content as the user wants it. Nothing is written: write "
+            "exactly that content afterwards."
+        ),
+        "inputSchema": OpenDiffArguments.model_json_schema(by_alias=True),
+    },
+    {
+        "name": "getContext",
+        "description": "Which files the user has open in the editor, where the cursor is, and what is selected.",
+        "inputSchema": {"type": "object", "properties": {}},
+    },
+]
+"""What an agent gets that a chat has started. It gets the outcome as the answer, since it knows no notifications."""
 NAMES = tuple(one["name"] for one in TOOLS)
+NAMES_FOR_AGENTS = tuple(one["name"] for one in FOR_AGENTS)
 LEFT = "openDiff: QwenCompanion is being loaded again. Propose the change once more."
 
 
@@ -52,9 +77,13 @@ AFTER = "qwen_companion.after"
 class Tools:
     """Answers the MCP requests of one window's sessions."""
 
-    def __init__(self, sessions: Sessions, reviews: Reviews) -> None:
+    def __init__(
+        self, sessions: Sessions, reviews: Reviews, context: Callable[[], Awaitable[IdeContext | None]]
+    ) -> None:
+        """`context` makes the context of the window, as its settings allow it."""
         self._sessions = sessions
         self._reviews = reviews
+        self._context = context
 
     def server(self) -> Server[Any]:
         """The MCP server that serves these tools."""
@@ -84,6 +113,8 @@ class Tools:
         What it takes to open a diff would compete with the answer for the interpreter.
         """
         try:
+            if session.is_agent:
+                return await self._call_of_agent(session, name, arguments)
             if name == "openDiff":
                 opened = OpenDiffArguments.model_validate(arguments)
                 if why := await asyncio.to_thread(refusal, opened.file_path):
@@ -98,17 +129,38 @@ class Tools:
         except ValidationError as error:
             return _failed(f"{name}: {_why(error)}")
 
+    async def _call_of_agent(self, session: Session, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        if name == "getContext":
+            context = await self._context()
+            return _text(json.dumps(context.message if context else {}))
+        if name != "openDiff":
+            return _failed(f"Unknown tool: {name}")
+        opened = OpenDiffArguments.model_validate(arguments)
+        if why := await asyncio.to_thread(refusal, opened.file_path):
+            return _failed(f"openDiff: filePath: {opened.file_path} {why}")
+        if self._sessions.is_left:
+            return _failed(LEFT)
+        asking = _Asking(session)
+        review = self._reviews.open(asking, opened.file_path, opened.new_content)
+        try:
+            return _text(json.dumps(await asking.outcome, ensure_ascii=False))
+        finally:
+            if not asking.has_outcome:
+                self._reviews.orphan(review.owner)
+
     def _open(self, session: Session, opened: OpenDiffArguments) -> None:
         self._reviews.open(session, opened.file_path, opened.new_content)
 
     async def _list(self, context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult.model_validate(listing(is_offered=self.are_offered(self._session(context))))
+        session = self._session(context)
+        is_agent = session is not None and session.is_agent
+        return ListToolsResult.model_validate(listing(is_offered=self.are_offered(session), is_agent=is_agent))
 
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         session = self._session(context)
         if session is None:
             return CallToolResult.model_validate(_failed("This session is over. Connect again."))
-        if params.name not in NAMES:
+        if params.name not in (NAMES_FOR_AGENTS if session.is_agent else NAMES):
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
         assert context.request  # noqa: S101 - there is a session, so there is one
         after: list[Callable[[], None]] = context.request.scope.setdefault(AFTER, [])
@@ -121,9 +173,33 @@ class Tools:
         return self._sessions.find(request.headers.get("mcp-session-id")) if request else None
 
 
-def listing(*, is_offered: bool) -> dict[str, Any]:
+class _Asking:
+    """The owner of a diff whose outcome is the answer to a call."""
+
+    def __init__(self, session: Session) -> None:
+        self.window = session.window
+        self.cli = session.cli
+        self.outcome: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+
+    @property
+    def has_outcome(self) -> bool:
+        """Whether the person has answered."""
+        return self.outcome.done() and not self.outcome.cancelled()
+
+    def notify(self, notification: Notification) -> None:
+        """See Owner."""
+        if self.outcome.done():
+            return
+        if isinstance(notification, DiffAccepted):
+            self.outcome.set_result({"outcome": "accepted", "content": notification.params.content})
+        elif isinstance(notification, DiffRejected):
+            self.outcome.set_result({"outcome": "rejected"})
+
+
+def listing(*, is_offered: bool, is_agent: bool = False) -> dict[str, Any]:
     """The result of tools/list. A CLI that isn't offered both tools asks only in its terminal."""
-    return {"tools": TOOLS if is_offered else []}
+    tools = FOR_AGENTS if is_agent else TOOLS
+    return {"tools": tools if is_offered else []}
 
 
 def _text(text: str, *, is_error: bool = False) -> dict[str, Any]:

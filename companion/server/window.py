@@ -49,8 +49,8 @@ class WindowServer:
         self._background = background
         self._on_folders = on_folders
         self.sessions = Sessions(endpoint.window, background, on_stream=self._stream_opened, on_end=self._end)
-        self._app = App(endpoint, self.sessions, Tools(self.sessions, reviews))
-        self._server = HttpServer(self._app)
+        self._app = App(endpoint, self.sessions, Tools(self.sessions, reviews, self._told_context))
+        self._server = HttpServer(self._app, self._app.answer_at_once)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when requests are answered, or with the reason why they can't be."""
         self._is_over = asyncio.Event()
@@ -148,6 +148,24 @@ class WindowServer:
                 if has_changed or session is opened:
                     session.notify(update)
 
+    def admit(self, agent: str) -> tuple[str, str]:
+        """Let in an agent that a chat has started. Returns the address for it, and its token."""
+        return f"http://127.0.0.1:{self.endpoint.port}/mcp", self.endpoint.admit(agent)
+
+    def dismiss(self, token: str) -> None:
+        """Such an agent has ended, and its sessions with it."""
+        name = self.endpoint.dismiss(token)
+        if name in self.endpoint.guests.values():
+            return  # another chat with the same agent
+        for session in self.sessions:
+            if session.is_agent and session.cli == name:
+                self.sessions.end(session.identifier)
+
+    async def _told_context(self) -> IdeContext | None:
+        """The context for an agent that asks."""
+        async with self._sending:
+            return await self._context()
+
     async def _context(self) -> IdeContext | None:
         question = self._shown.question(_limit(self.settings.told))
         state = await self._editor.window_state(self.endpoint.window, question)
@@ -199,4 +217,4 @@ def _comparable(context: IdeContext | None) -> object:
     if context is None:
         return None
     state = context.workspace_state
-    return state.is_trusted, [file.model_copy(update={"timestamp": 0}) for file in state.open_files]
+    return state.is_trusted, [replace(file, timestamp=0) for file in state.open_files]

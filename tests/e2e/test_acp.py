@@ -69,6 +69,8 @@ class Agents:
 
     name: str
     place: Daemons
+    uses_editor: bool = False
+    """Whether the agent is offered the editor's own server."""
     done: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Which agent has done what, in all tests of the module."""
 
@@ -149,7 +151,7 @@ def agent(request: pytest.FixtureRequest, done: set[tuple[str, str]]) -> Iterato
         folder = place.home.home / ".gemini"
         folder.mkdir(exist_ok=True)
         (folder / "settings.json").write_text(json.dumps(gemini.settings()), encoding="utf-8")
-    yield Agents(request.param, place, done)
+    yield Agents(request.param, place, done=done)
     place.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 
 import psutil
@@ -12,6 +13,7 @@ from companion.acp.process import MARK
 
 from .chatting import Chatting, opened, write_settings
 from .editor import Editor
+from .model import Call
 from .test_acp import Agents, agent, done
 
 __all__ = ["agent", "done"]
@@ -27,7 +29,7 @@ class Room:
         known = self.home.environment()
         environment = {name: value for name, value in agent.environment.items() if known.get(name) != value}
         settings = {"Mine": {"command": agent.command, "environment": environment}}
-        write_settings(self.home, agents=settings, debug=True)
+        write_settings(self.home, agents=settings, debug=True, agents_use_editor=agent.uses_editor)
         consent = self.home.home / ".config" / "sublime-text" / "Packages" / "User"
         allowed = {"allowed": {"Mine": agent.command}, "last": "Mine"}
         (consent / "QwenCompanion Agents.sublime-settings").write_text(json.dumps(allowed), encoding="utf-8")
@@ -102,26 +104,73 @@ def test_a_rejected_diff_is_not_written_and_an_unsaved_text_is_read(room: Room):
     assert room.editor.view(view)["text"] == "x = 2\n"
 
 
-# Gemini CLI 0.61 empties a conversation that is loaded within its first minute.
-@pytest.mark.parametrize("agent", ["qwen"], indirect=True)
-def test_a_reload_in_mid_turn_takes_the_conversation_up_again(room: Room):
+def test_the_agent_shows_a_diff_by_the_editors_own_server_and_gets_the_outcome(agent: Agents):
+    """Issue 15, point 7."""
+    agent.uses_editor = True
+    room = Room(agent)
+    try:
+        path = room.home.write("a.py", "x = 1\n")
+        chat = room.chat()
+        arguments = {"filePath": str(path), "newContent": "x = 2\n"}
+        if agent.name == "qwen":
+            # It has its model look up the tools of servers first.
+            name = "mcp__qwen-companion__openDiff"
+            look_up = [Call("tool_search", {"query": f"select:{name}"})]
+            script = room.model.script(look_up, [Call("tool_call", {"name": name, "arguments": arguments})])
+        else:
+            script = room.model.script([Call("mcp_qwen-companion_openDiff", arguments)])
+        chat.ask(script)
+        room.editor.wait("the question", lambda: "(y)" in chat.bars)
+        chat.answer("y")
+        proposal = room.editor.wait_diff(path)
+        room.editor.set_text(proposal, "x = 3\n")
+        room.editor.accept(proposal)
+        chat.wait_text(script.done)
+        told = json.dumps([each.body for each in room.model.requests])
+        assert "accepted" in told
+        assert "x = 3" in told
+    finally:
+        room.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="on Windows the agent is started again")
+def test_a_reload_in_mid_turn_loses_nothing_of_the_turn(room: Room):
+    """Issue 15, point 1: the process and its pipes are handed over."""
     chat = room.chat()
     first = room.model.script()
     chat.ask(first)
     chat.wait_text(first.done)
-    slow = room.model.speech(*["word "] * 600, pause=0.1)
+    words = [f"word{number} " for number in range(60)]
+    slow = room.model.speech(*words, pause=0.1)
     chat.ask(slow, "Talk")
-    chat.wait_text("word word")
+    chat.wait_text("word3")
     before = room.processes()
     assert len(before) == 1
     room.editor.do("reload_package")
-    room.editor.wait("another agent", lambda: (now := room.processes()) and now != before)
+    chat.wait_text("".join(words).strip())
     room.wait_live(chat)
+    chat.wait_idle()
+    assert room.processes() == before
+    assert chat.text.count("word0 ") == 1
     chat.wait_text(first.done, f"Talk {slow.tag}")
-    assert not any(map(psutil.pid_exists, before))
     again = room.model.script()
     chat.ask(again, "Again")
     chat.wait_text(again.done)
+
+
+def test_a_reload_while_a_permission_waits_asks_again(room: Room):
+    """Issue 15, point 1."""
+    path = room.home.write("a.py", "x = 1\n")
+    chat = room.chat()
+    script = room.agent.changes(path, "x = 1", "x = 2")
+    chat.ask(script)
+    room.editor.wait_diff(path)
+    room.editor.do("reload_package")
+    chat.wait_no_diff()
+    proposal = room.editor.wait_diff(path)
+    room.editor.accept(proposal)
+    chat.wait_text(script.done)
+    assert path.read_text() == "x = 2\n"
 
 
 def test_the_agent_ends_with_its_window(room: Room):

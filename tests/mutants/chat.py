@@ -19,6 +19,7 @@ STREAM = ("tests/unit/test_daemon_events.py", "tests/unit/test_daemon_client.py"
 
 OUTBOX = "chat/outbox.py"
 CONNECTION = "chat/connection.py"
+READING = "chat/reading.py"
 WINDOW = "chat/window_chat.py"
 APPROVALS = "chat/permissions.py"
 STATE = "conversation/conversation.py"
@@ -137,29 +138,29 @@ MUTANTS = [
     ),
     Mutant(
         "another bus continues the old one",
-        CONNECTION,
-        "        if not conversation.begin(stream.epoch):\n            raise _StaleError\n",
+        READING,
+        "        if not conversation.begin(stream.epoch):\n            raise StaleError\n",
         "        conversation.begin(stream.epoch)\n",
         CHATS,
     ),
     Mutant("a session that is gone is never loaded", CONNECTION, "if not attachment.is_stale:", "if False:", CHATS),
     Mutant(
         "a dead session isn't told",
-        CONNECTION,
-        "        case events.SessionDied():\n            raise _EndedError",
-        "        case events.SessionDied() if False:\n            raise _EndedError",
+        READING,
+        "        case events.SessionDied():\n            raise SessionEndedError",
+        "        case events.SessionDied() if False:\n            raise SessionEndedError",
         LIFE,
     ),
     Mutant(
         "a resync is passed over",
-        CONNECTION,
-        "        case events.ResyncRequired():\n            raise _StaleError\n",
+        READING,
+        "        case events.ResyncRequired():\n            raise StaleError\n",
         "",
         CHATS,
     ),
     Mutant(
         "the wait that a daemon asks for is ignored",
-        CONNECTION,
+        READING,
         "max(self.next(), min(error.retry_after or 0, MAX_ASKED))",
         "self.next()",
         LIFE,

@@ -359,7 +359,7 @@ MUTANTS = [
     Mutant(
         "a file that holds the proposal leaves the diff open",
         OPEN,
-        "if disk and review.is_editable and disk.exists and disk.source == review.proposed:",
+        "if disk and review.request is None and disk.exists and disk.source == review.proposed:",
         "if False:",
         (f"{DIFFS}::TestOnDisk",),
     ),

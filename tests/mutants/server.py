@@ -29,8 +29,82 @@ SOCKETS = "server/connections.py"
 
 CALLS_TESTS = ("tests/unit/test_calls.py",)
 CALLS = "server/calls.py"
+QUICK_TESTS = ("tests/unit/test_quick.py",)
+QUICK = "server/quick.py"
+BODIES = "server/bodies.py"
 
 MUTANTS = [
+    Mutant("any number of large bodies", BODIES, "if self._announced + size > room:", "if False:", CONNECTIONS),
+    Mutant("no place for small ones", BODIES, "if size <= SMALL else ROOM", "if False else ROOM", CONNECTIONS),
+    Mutant("their room is kept", BODIES, "self._announced -= size", "pass", CONNECTIONS),
+    Mutant(
+        "a session ends in the middle of a request",
+        APP,
+        "await session.in_sdk.none()",
+        "await asyncio.sleep(0)",
+        SESSIONS,
+    ),
+    Mutant("any length", QUICK, "        and int(length) == len(body)\n", "", QUICK_TESTS),
+    Mutant("a header twice", QUICK, "len(headers) == len(lines)", "True", QUICK_TESTS),
+    Mutant("any coding", QUICK, "        and _UNUSUAL.isdisjoint(headers)\n", "", QUICK_TESTS),
+    Mutant("close is ignored", QUICK, '.lower() == "keep-alive"', ".lower()", QUICK_TESTS),
+    Mutant("upper case is lost", QUICK, "headers[name.lower()]", "headers[name]", QUICK_TESTS),
+    Mutant(
+        "a half of another request is before it",
+        SOCKETS,
+        "if not self.is_idle or self.conn.trailing_data[0]:",
+        "if not self.is_idle:",
+        QUICK_TESTS,
+    ),
+    Mutant(
+        "answered before another request is",
+        SOCKETS,
+        "if not self.is_idle or self.conn.trailing_data[0]:",
+        "if self.conn.trailing_data[0]:",
+        (*QUICK_TESTS, *CONNECTIONS),
+    ),
+    Mutant(
+        "no token is needed for the list",
+        APP,
+        "if isinstance(caller, Response) or caller.name != session.cli:",
+        "if not isinstance(caller, Response) and caller.name != session.cli:",
+        QUICK_TESTS,
+    ),
+    Mutant(
+        "the list for any family",
+        APP,
+        "if isinstance(caller, Response) or caller.name != session.cli:",
+        "if isinstance(caller, Response):",
+        QUICK_TESTS,
+    ),
+    Mutant(
+        "the list after the handover",
+        APP,
+        "if session is None or self._sessions.is_left or LIST not in body:",
+        "if session is None or LIST not in body:",
+        (*QUICK_TESTS, *HANDOVER),
+    ),
+    Mutant(
+        "every event asks all views",
+        ORDER,
+        "is_whole = self._is_old or not self._changed.issubset(recent)",
+        "is_whole = True",
+        (*CONTEXT, *SESSIONS),
+    ),
+    Mutant(
+        "a view that moved is kept in its old window",
+        "companion.py",
+        "                    other.touched(view)\n",
+        "                    pass\n",
+        WINDOWS,
+    ),
+    Mutant(
+        "the selection of another view",
+        WINDOW,
+        "if file and file.view == question.selected and",
+        "if file and",
+        SESSIONS,
+    ),
     Mutant("reads on while it answers", SOCKETS, "        if not is_answering:\n", "        if True:\n", CONNECTIONS),
     Mutant(
         "who was refused may stay for ever",
@@ -81,8 +155,8 @@ MUTANTS = [
         "",
         (*CALLS_TESTS, *HANDOVER),
     ),
-    Mutant("any Host", APP, 'if host not in {f"', 'if False and host not in {f"', GUARD),
-    Mutant("Host without its port", APP, '{f"{name}:{self._endpoint.port}" for', '{f"{host}" for', GUARD),
+    Mutant("any Host", APP, "if host not in self._hosts", "if False", GUARD),
+    Mutant("Host without its port", APP, "if host not in self._hosts", "if host.partition(':')[0] not in HOSTS", GUARD),
     Mutant("any Origin", APP, "if origin is not None and origin", "if False and origin", GUARD),
     Mutant(
         "https as our own Origin", APP, '!= f"http://{host}"', 'not in (f"http://{host}", f"https://{host}")', GUARD
@@ -125,23 +199,23 @@ MUTANTS = [
     Mutant(
         "sent though the stream is gone",
         SESSION,
-        "while self._outbox and self.stream and not",
-        "while self._outbox and not",
+        "        if self.stream is stream:\n            self.stream = None\n",
+        "",
         SESSIONS,
     ),
     Mutant(
         "sent while the stream ends",
         SESSION,
-        "while self._outbox and self.stream and not self.stream.closing.is_set():",
-        "while self._outbox and self.stream:",
+        "if self._peer is None or stream is None or stream.closing.is_set():",
+        "if self._peer is None or stream is None:",
         (*SESSIONS, *HANDOVER),
         "a notification that isn't written in time is sent again on the next stream",
     ),
     Mutant(
         "counts as sent when it was not written",
         SESSION,
-        "                if await stream.write(self._outbox[0].event):\n",
-        "                await stream.write(self._outbox[0].event)\n                if True:\n",
+        "while self._outbox and stream.write(self._outbox[0].event):",
+        "while self._outbox and (stream.write(self._outbox[0].event) or True):",
         (*SESSIONS, *HANDOVER),
     ),
     Mutant(
@@ -154,8 +228,8 @@ MUTANTS = [
     Mutant(
         "every context is sent",
         SESSION,
-        "first + [waiting for waiting in rest if not isinstance(waiting, ContextUpdate)]",
-        "first + rest",
+        "if self._outbox and isinstance(notification, ContextUpdate):",
+        "if False:",
         SESSIONS,
     ),
     Mutant(
@@ -231,7 +305,7 @@ MUTANTS = [
         "    if len(text) <= limit:\n",
         CONTEXT,
     ),
-    Mutant("an empty selection", ORDER, "if selection.text else {})", ")", CONTEXT),
+    Mutant("an empty selection", ORDER, " if selection.text else None", "", CONTEXT),
     Mutant(
         "a file that never had the focus is active",
         ORDER,

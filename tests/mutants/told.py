@@ -80,8 +80,8 @@ MUTANTS = [
     Mutant(
         "the selected text always goes",
         WINDOW,
-        "return selection if selection is None or told.has_text else",
-        "return selection if True else",
+        "if selection and not told.has_text:",
+        "if False:",
         WINDOWS,
     ),
     Mutant(

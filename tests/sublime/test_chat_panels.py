@@ -74,6 +74,22 @@ class TestOptions(ChatCase):
         yield 0
 
 
+class TestStop(ChatCase):
+    """Issue 15, point 5: what the editor runs for an agent has a button below its tool call."""
+
+    def test_the_button_stops_it_and_goes_with_it(self) -> Steps:
+        tool = self.view_values.Tool("t", "", "npm test", "execute", "in_progress", terminals=("terminal-1",))
+        self.show(tool)
+        [shown] = self.screen.phantoms(self.chat.view, "qwen_companion.chat_running")
+        self.assertIn("■ Stop", shown)
+        self.screen.click(self.chat.view, "stop_terminals:terminal-1")
+        yield from self.told("stop_terminals")
+        self.assertEqual(self.chats.of("stop_terminals"), [(self.window.id(), "terminal-1")])
+        self.assertIn("■ Stop", [item.caption for item in self.adapter.chats.links(self.chat)])
+        self.show(self.view_values.Tool("t", "", "npm test", "execute", "completed"))
+        self.assertEqual(self.screen.phantoms(self.chat.view, "qwen_companion.chat_running"), [])
+
+
 class TestDaemonPage(ChatCase):
     def page(self) -> sublime.View:
         [page] = [view for view in self.window.views() if view.settings().get("qwen_companion.daemon")]

@@ -15,7 +15,7 @@ SIGNS = {
     "inserted": r"\+\d+",
     "deleted": r"−\d+",
     "accept": "✓",
-    "reject": r"✗|■ Cancel|\w+",
+    "reject": r"✗|■ \w+|\w+",
     "allow": r"▸ \w+|↻ \w+|\w+",
     "always": r"\w+",
     "warning": r"⚠ .+|.+\.",
@@ -51,6 +51,7 @@ def pages() -> list[str]:
         header.orphaned_header("Qwen Code"),
         *(html.ask(one, is_first=True) for one in (asks, asked)),
         *(html.bar(bar, ["a.py"]) for bar in bars),
+        html.running(SimpleNamespace(terminals=("terminal-1",))),
     ]
 
 

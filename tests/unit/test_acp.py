@@ -557,6 +557,49 @@ def session_prompt(params):
     run(test())
 
 
+def test_one_terminal_is_stopped_and_the_turn_goes_on(project: Path, tmp_path: Path):
+    """Issue 15, point 5: what a stopped shell has left in its group ends with it, another terminal runs on."""
+    script = """
+def run(code):
+    made = ask("terminal/create", command=sys.executable, args=["-c", code])
+    update(sessionUpdate="tool_call", toolCallId=made["terminalId"], title="Run",
+           content=[{"type": "terminal", **made}])
+    return made
+def session_prompt(params):
+    sleep = "import time; time.sleep(600)"
+    child = f"subprocess.Popen([sys.executable, '-c', '{sleep}'])"
+    # On Windows there are no groups: what has no parent any more is not found.
+    ends = f"os._exit(0) if os.name != 'nt' else None; {sleep}"
+    left = run(f"import subprocess, sys, os; print({child}.pid, flush=True); {ends}")
+    other = run(f"print('other', flush=True); {sleep}")
+    ask("terminal/wait_for_exit", **left)
+    say("stopped ")
+    ask("terminal/kill", **other)
+    say(json.dumps(ask("terminal/wait_for_exit", **other)))
+    ask("terminal/release", **other)
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("Run")
+            shown = lambda: tools(turn) if (turn := talk.turn(key)) else []  # noqa: E731
+            await until(lambda: len(shown()) == 2 and all(tool.text and tool.terminals for tool in shown()))
+            left, other = shown()
+            assert (left.terminals, other.terminals) == (("terminal-1",), ("terminal-2",))
+            child = int(left.text)
+            assert is_alive(child)
+            assert await talk.client.stop_terminal("terminal-1")
+            await until(lambda: not is_alive(child))
+            turn = await talk.done(key)
+            assert said(turn).startswith("stopped ")
+            assert [(tool.terminals, tool.text) for tool in tools(turn)] == [((), left.text), ((), "other\n")]
+            assert not await talk.client.stop_terminal("terminal-1")
+            assert not await talk.client.stop_terminal("terminal-2")
+
+    run(test())
+
+
 def is_alive(pid: int) -> bool:
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from companion.acp.port import OfferedServer
 from companion.conversation.snapshot import Choice, SessionOption
-from tests.agents import LIMIT, scripted, talking, until
+from tests.agents import LIMIT, said, scripted, talking, until
 
 SCRIPT = """
 now = {"fast": False, "style": "short"}
@@ -33,6 +38,21 @@ def session_prompt(params):
     update(sessionUpdate="config_option_update", configOptions=options())
     return {"stopReason": "end_turn"}
 """
+
+
+class Server:
+    """The editor's server, which knows whom it has let in."""
+
+    def __init__(self) -> None:
+        self.known: list[str] = []
+
+    def admit(self, agent: str) -> OfferedServer | None:
+        self.known.append(agent)
+        return OfferedServer("http://127.0.0.1:1/mcp", "very-secret-token")
+
+    def dismiss(self, token: str) -> None:
+        assert token == "very-secret-token"
+        self.known.pop()
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
@@ -65,3 +85,44 @@ def test_an_option_that_the_agent_changes_is_shown(project: Path, tmp_path: Path
             assert talk.conversation.status.options[1].value == "long"
 
     run(test())
+
+
+def test_the_editors_server_is_offered_to_an_agent_that_takes_http(
+    project: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    """Issue 15, point 7."""
+    caplog.set_level(logging.DEBUG)
+    script = """
+def initialize(params):
+    return {"protocolVersion": 1, "agentCapabilities": {"loadSession": True, "mcpCapabilities": {"http": HTTP}}}
+def session_new(params):
+    print(params["mcpServers"], file=sys.stderr, flush=True)
+    return {"sessionId": "s"}
+def session_load(params):
+    return session_new(params)
+def session_prompt(params):
+    say(json.dumps([each["params"]["mcpServers"] for each in seen if "mcpServers" in each.get("params", {})]))
+    return {"stopReason": "end_turn"}
+"""
+    entry = {
+        "type": "http",
+        "name": "qwen-companion",
+        "url": "http://127.0.0.1:1/mcp",
+        "headers": [{"name": "Authorization", "value": "Bearer very-secret-token"}],
+    }
+
+    async def test():
+        server = Server()
+        for session in ("", "s"):
+            agent = scripted(script.replace("HTTP", "True"), tmp_path)
+            async with talking(agent, str(project), server=server, session=session) as talk:
+                assert json.loads(said(await talk.done(await talk.ask("x")))) == [[entry]]
+                assert server.known == ["The agent"]
+            assert server.known == []
+        async with talking(scripted(script.replace("HTTP", "False"), tmp_path), str(project), server=server) as talk:
+            assert json.loads(said(await talk.done(await talk.ask("x")))) == [[]]
+            assert server.known == []
+
+    run(test())
+    assert "Bearer …" in caplog.text
+    assert "very-secret-token" not in caplog.text

@@ -732,6 +732,25 @@ def test_a_prompt_is_on_the_screen_with_its_state_until_the_daemon_echoes_it(pro
     attached(project, test)
 
 
+def test_a_prompt_that_waited_for_a_daemon_that_was_killed_comes_back(project: Path):
+    """Issue 15: the queue goes with the daemon."""
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, room.folder)
+        stream = await room.live()
+        room.chats.send(1, Draft("mine"))
+        await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
+        prompt = room.chats._chat(1).outbox._waiting["1"].prompt
+        stream.send("pending_prompt_added", 1, promptId=prompt, text="mine")
+        await until(lambda: room.render.status.queue and not room.render.unsent)
+        assert room.editor.returned == []
+        stream.send("state_resync_required", reason="epoch_reset")
+        await until(lambda: room.editor.returned)
+        assert room.editor.returned[0][1:] == (Draft("mine"), "The daemon has ended before it began this.")
+
+    attached(project, test)
+
+
 def test_a_prompt_that_a_daemon_took_and_lost_comes_back(project: Path):
     """Issue 12: the daemon was killed between its answer and the turn."""
 

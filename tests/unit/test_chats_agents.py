@@ -248,6 +248,50 @@ def session_prompt(params):
     run(test())
 
 
+def test_prompts_that_wait_for_an_agent_that_ends_come_back(project: Path, tmp_path: Path):
+    """Issue 15: what was never begun has not failed."""
+    script = """
+def session_prompt(params):
+    while not any(each.get("method") == "session/cancel" for each in seen): time.sleep(0.001)
+    os._exit(1)
+"""
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            for words in ("one", "two", "three"):
+                room.say(words)
+            await until(lambda: len(room.render.status.queue) == 2)
+            assert room.render.unsent == ()
+            room.chats.cancel(1)
+            await room.state("lost")
+            await until(lambda: len(room.editor.returned) == 2)
+            why = "Scripted Agent has ended before it began this."
+            assert room.editor.returned == [(1, Draft("two"), why), (1, Draft("three"), why)]
+            await until(lambda: not room.render.status.queue)
+            assert [turn.state for turn in room.chats._chat(1).turns] == ["failed"]
+
+    run(test())
+
+
+def test_prompts_that_wait_come_back_if_the_person_begins_a_new_conversation(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    while True: time.sleep(1)
+"""
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            room.say("one")
+            room.say("two")
+            await until(lambda: room.render.status.queue)
+            await until(lambda: not room.render.unsent)
+            room.chats.begin(1)
+            await until(lambda: room.editor.returned)
+            assert room.editor.returned == [(1, Draft("two"), "The conversation has changed before this was sent.")]
+
+    run(test())
+
+
 def test_an_agent_that_is_not_there_is_told_with_how_to_install_it(project: Path):
     async def test():
         missing = AgentCommand("Missing", ("there-is-no-such-program",), install="npm install -g missing")
@@ -279,7 +323,7 @@ def test_a_chat_that_changes_its_agent_begins_a_new_conversation(project: Path, 
             following = Room(str(project), agent, other)
             following.chats.inherit({1: left}, {1: None})
             following.chats.open(1, str(project), agent="Other")
-            await following.shows("as before")
+            await following.shows("You said: again")
             await following.chats.stop(hand_over=False)
 
     run(test())
@@ -300,6 +344,34 @@ def session_set_config_option(params):
             await until(lambda: room.render.status.options)
             room.chats.set_option(1, "fast", True)
             await until(lambda: room.render.status.options[0].value is True)
+
+    run(test())
+
+
+def test_a_running_terminal_has_a_stop_below_its_tool_call(project: Path, tmp_path: Path):
+    """Issue 15, point 5."""
+    script = """
+def session_prompt(params):
+    code = "import time; print(1, flush=True); time.sleep(600)"
+    made = ask("terminal/create", command=sys.executable, args=["-c", code])
+    update(sessionUpdate="tool_call", toolCallId="t", title="Sleep", kind="execute",
+           content=[{"type": "terminal", **made}])
+    ask("terminal/wait_for_exit", **made)
+    say("It has ended.")
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            room.say("Run")
+            await until(lambda: room.render.running)
+            [running] = room.render.running
+            assert "Sleep" in room.text[: running.at].rpartition("\n")[2]
+            room.chats.stop_terminals(1, " ".join(running.terminals))
+            await room.shows("It has ended.")
+            await until(lambda: not room.render.running)
+            room.chats.stop_terminals(1, "terminal-1")
+            await until(lambda: ("It has ended already.", 1) in room.editor.mentioned)
 
     run(test())
 

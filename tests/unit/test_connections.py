@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from companion.companion import Companion
-from companion.server import connections
+from companion.server import bodies, connections
 
 from .conftest import Running, until
 from .wire import LIMIT
@@ -102,6 +102,37 @@ def test_requests_whose_answers_nobody_reads_wait_in_the_kernel(
         flooding.shutdown(socket.SHUT_RDWR)
         thread.join(LIMIT)
     assert cli.tools()
+
+
+def test_large_bodies_have_a_limit_together_and_small_ones_still_a_place(running: Running, connect: Connect) -> None:
+    """50 connections with 64 MiB each would be 3 GB."""
+    cli, _ = running.listening()
+
+    def announce(length: str) -> socket.socket:
+        one = connect(running)
+        headers = cli.headers() | {"host": f"127.0.0.1:{cli.port}"}
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        one.sendall(f"POST /mcp HTTP/1.1\r\n{head}{length}\r\n\r\n".encode())
+        return one
+
+    def announced() -> int:
+        return running.do(lambda it: it._windows[1]._app._bodies._announced)
+
+    most = f"content-length: {bodies.MAX_BODY}"
+    admitted = [announce(most) for _ in range(3)] + [announce("transfer-encoding: chunked")]
+    until(lambda: announced() == bodies.ROOM)
+    for _ in range(46):
+        refused = announce(most).makefile("rb")
+        assert refused.readline() == b"HTTP/1.1 503 Service Unavailable\r\n"
+    assert announce(f"content-length: {bodies.SMALL + 1}").recv(12) == b"HTTP/1.1 503"
+    assert cli.tools()
+    small = [announce(f"content-length: {bodies.SMALL}") for _ in range(bodies.ROOM_FOR_SMALL // bodies.SMALL)]
+    until(lambda: announced() == bodies.ROOM + bodies.ROOM_FOR_SMALL)
+    assert announce("content-length: 1").recv(12) == b"HTTP/1.1 503"
+    for one in [*admitted, *small]:
+        one.close()
+    until(lambda: announced() == 0)
+    cli.open_diff("/nowhere/a.txt", "x" * 2 * bodies.SMALL)
 
 
 def test_requests_that_come_at_once_are_answered_in_their_order(running: Running, connect: Connect) -> None:

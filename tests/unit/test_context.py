@@ -32,8 +32,8 @@ def units(text: str) -> int:
 
 
 def on_the_wire(context: IdeContext) -> dict[str, object]:
-    """What the SDK sends of a context."""
-    return ContextUpdate(params=context).model_dump(by_alias=True, mode="json", exclude_none=True)["params"]
+    """What is sent of a context."""
+    return json.loads(ContextUpdate(context).event.partition(b"data: ")[2])["params"]
 
 
 def test_the_latest_focus_comes_first():

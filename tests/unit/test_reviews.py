@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from companion.protocol import DiffAccepted, Notification
+from companion.protocol import ContextUpdate, DiffAccepted, Notification
 from companion.review import reviews as review_module
 from companion.review.review import Review
 from companion.review.reviews import Reviews
@@ -40,10 +40,9 @@ class Listener:
     heard: list[tuple[str, str | None]] = field(default_factory=list)
 
     def notify(self, notification: Notification) -> None:
-        assert not hasattr(notification.params, "workspace_state")
-        accepted = isinstance(notification, DiffAccepted)
-        path = notification.params.model_dump()["file_path"]
-        self.heard.append((path, notification.params.content if accepted else None))
+        assert not isinstance(notification, ContextUpdate)
+        content = notification.params.content if isinstance(notification, DiffAccepted) else None
+        self.heard.append((notification.params.file_path, content))
 
 
 @dataclass

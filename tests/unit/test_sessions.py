@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import socket
 import threading
@@ -14,16 +15,15 @@ from typing import Any, cast
 import httpx2
 import pytest
 
-from companion.companion import start_task
 from companion.protocol import DiffOutcomeParams, DiffRejected
-from companion.server import sessions, window
+from companion.server import calls, sessions, window
 from companion.server.context import CANDIDATES
 from companion.server.port import Question, Selection
 from companion.settings import Settings
 
 from .conftest import Running, until
 from .memory_editor import MemoryEditor
-from .wire import Cli, Stream
+from .wire import LIMIT, Cli, Stream
 
 
 @pytest.fixture
@@ -148,6 +148,19 @@ def test_a_file_that_is_deleted_without_an_event_is_left_out(ticking: Running, f
     os.unlink(files[1])
     # An update of just before may still be on its way.
     until(lambda: open_files(stream.take("ide/contextUpdate")) == files[:1])
+
+
+def test_the_cursor_is_that_of_the_active_file_though_another_view_had_the_focus_last(
+    running: Running, editor: MemoryEditor, files: list[str]
+):
+    """C2, C4: that view's file isn't on disk."""
+    _, stream = running.listening()
+    running.focus(1, files[0])
+    assert open_files(stream.take("ide/contextUpdate")) == files[:1]
+    editor.selections.update({1: Selection(5, 1), 2: Selection(9, 9)})
+    running.focus(2, "/nowhere/a.txt")
+    active = stream.take("ide/contextUpdate")["workspaceState"]["openFiles"][0]
+    assert (active["path"], active["cursor"]) == (files[0], {"line": 5, "character": 1})
 
 
 def test_many_changes_in_a_moment_are_one_update(
@@ -288,17 +301,26 @@ def test_a_last_event_id_is_no_reason_to_fail(running: Running, files: list[str]
 
 
 class Wire(sessions.Stream):
-    """A stream that notes what it is asked to write; nothing is written until the test says so."""
+    """A stream that notes what is written, and how often it was asked. It takes as many events as the test says."""
 
-    def __init__(self, sent: list[str]) -> None:
-        super().__init__(self.note)
+    def __init__(self, sent: list[str], takes: int = 100) -> None:
+        super().__init__(self.note, self.wait)
         self.sent = sent
-        self.result: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.takes = takes
+        self.asked = 0
+        self.ready = asyncio.Event()
 
-    async def note(self, event: bytes) -> bool:
+    def note(self, event: bytes) -> bool:
+        self.asked += 1
+        if not self.takes:
+            return False
+        self.takes -= 1
         self.sent.append(json.loads(event.partition(b"data: ")[2])["params"]["filePath"])
-        self.result = asyncio.get_running_loop().create_future()
-        return await self.result
+        return True
+
+    async def wait(self) -> None:
+        await self.ready.wait()
+        self.ready.clear()
 
 
 class TestDelivery:
@@ -312,8 +334,8 @@ class TestDelivery:
     def session(self) -> sessions.Session:
         tasks: list[asyncio.Task[Any]] = []
 
-        def background(work: Coroutine[Any, Any, object], *, at_once: bool = False) -> None:
-            tasks.append(start_task(work, at_once=at_once))
+        def background(work: Coroutine[Any, Any, object]) -> None:
+            tasks.append(asyncio.get_running_loop().create_task(work))
 
         session = sessions.Session("id", 1, "Qwen Code", background)
         session.initialized(cast("Any", object()))
@@ -332,26 +354,41 @@ class TestDelivery:
         """D4: it would be lost. It goes out on the next stream, and only once."""
 
         async def main() -> None:
-            first, second = Wire(sent), Wire(sent)
+            first, second = Wire(sent, takes=1), Wire(sent)
             session.stream_opened(first)
-            session.notify(self.outcome("/a"))
-            session.notify(self.outcome("/b"))
-            await self.turns()
-            assert sent == ["/a"]
-            first.result.set_result(False)
+            for path in ("/a", "/b", "/c"):
+                session.notify(self.outcome(path))
             await self.turns()
             first.end()
             session.stream_closed(first)
             await self.turns()
-            assert [one.params.file_path for one in session.unsent()] == ["/a", "/b"]
-            assert len(sent) == 1
+            assert [one.event for one in session.unsent()] == [self.outcome(path).event for path in ("/b", "/c")]
+            assert sent == ["/a"]
             session.stream_opened(second)
-            for _ in range(2):
-                await self.turns()
-                second.result.set_result(True)
             await session.flushed()
-            assert sent == ["/a", "/a", "/b"]
+            assert sent == ["/a", "/b", "/c"]
             assert session.unsent() == []
+
+        asyncio.run(main())
+
+    def test_what_the_stream_does_not_take_waits_until_it_does(self, session: sessions.Session, sent: list[str]):
+        """D4: in its order, and asked for once only. A slow reader costs nobody anything."""
+
+        async def main() -> None:
+            stream = Wire(sent, takes=1)
+            session.stream_opened(stream)
+            for path in ("/a", "/b", "/c"):
+                session.notify(self.outcome(path))
+            await self.turns()
+            assert (sent, stream.asked) == (["/a"], 3)
+            stream.takes = 1
+            stream.ready.set()
+            await self.turns()
+            assert (sent, stream.asked) == (["/a", "/b"], 5)
+            stream.takes = 1
+            stream.ready.set()
+            await session.flushed()
+            assert sent == ["/a", "/b", "/c"]
 
         asyncio.run(main())
 
@@ -359,17 +396,16 @@ class TestDelivery:
         """D4: its connection is lost, and its end is about to be noticed."""
 
         async def main() -> None:
-            stream = Wire(sent)
+            stream = Wire(sent, takes=0)
             session.stream_opened(stream)
             session.notify(self.outcome("/a"))
             await self.turns()
-            stream.result.set_result(False)
-            await self.turns()
-            assert sent == ["/a"]
+            assert stream.asked == 1
             stream.end()
             session.stream_closed(stream)
             await self.turns()
-            assert [one.params.file_path for one in session.unsent()] == ["/a"]
+            assert stream.asked == 1
+            assert [one.event for one in session.unsent()] == [self.outcome("/a").event]
 
         asyncio.run(main())
 
@@ -456,6 +492,54 @@ class TestEnd:
         assert running.do(lambda companion: companion._windows[1].sessions._ends) == {}
         running.focus(1, files[0])
         assert open_files(stream.take("ide/contextUpdate")) == files[:1]
+
+    @pytest.mark.parametrize("ends", ["by itself", "by the client"])
+    def test_a_request_that_is_being_answered_is_answered_before_the_end(
+        self,
+        running: Running,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        ends: str,
+    ):
+        """A1: the SDK would fail in the middle, and the client would get a reset."""
+        cli = running.cli().connect()
+        assert cli.session
+        identifier, plain = cli.session, calls.read
+        other = httpx2.Client(base_url=cli.http.base_url, timeout=LIMIT, trust_env=False)
+        deleted: list[int] = []
+        threads: list[threading.Thread] = []
+
+        def delete() -> None:
+            deleted.append(other.delete("/mcp", headers=cli.headers()).status_code)
+
+        async def read(receive: Any, limit: int) -> Any:
+            body, again = await plain(receive, limit)
+
+            async def slowly() -> Any:
+                server = running.thread._running[1]._windows[1]  # pyright: ignore[reportOptionalSubscript]
+                if ends == "by itself":
+                    server.sessions.end(identifier)
+                else:
+                    threads.append(threading.Thread(target=delete))
+                    threads[0].start()
+                    await asyncio.to_thread(until, lambda: server._app._requests._count == 2)
+                for _ in range(100):
+                    await asyncio.sleep(0)
+                return await again()
+
+            return body, slowly
+
+        monkeypatch.setattr(calls, "read", read)
+        answer = cli.ask("ping")
+        monkeypatch.setattr(calls, "read", plain)
+        assert (answer.status_code, answer.json()["result"]) == (200, {})
+        for thread in threads:
+            thread.join(LIMIT)
+        assert deleted == ([] if ends == "by itself" else [200])
+        other.close()
+        until(lambda: identifier not in running.sessions())
+        assert cli.ask("ping").status_code == 404
+        assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
 
     def test_a_cli_may_end_its_session(self, running: Running, files: list[str], monkeypatch: pytest.MonkeyPatch):
         """A1: by DELETE; its diffs are orphaned at once and its stream ends."""

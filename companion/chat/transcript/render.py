@@ -84,6 +84,14 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Running:
+    """A tool call for which the editor runs something, and the point of the button that stops it."""
+
+    terminals: tuple[str, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """Numbers of marks."""
 
@@ -108,6 +116,7 @@ class Render:
     codes: tuple[Code, ...]
     asks: tuple[Ask, ...]
     said: tuple[Said, ...]
+    running: tuple[Running, ...]
     status: Status
     locality: Locality
     session: str = ""

@@ -13,7 +13,7 @@ from ...conversation.snapshot import Locality, Snapshot, Unsent
 from ...review.changes import Edit
 from . import around, wording
 from .pieces import Piece
-from .render import MARK, Ask, Code, Fold, Kept, Link, Render, Said
+from .render import MARK, Ask, Code, Fold, Kept, Link, Render, Running, Said
 from .turn_text import TurnText
 from .writer import Writer
 
@@ -148,7 +148,7 @@ class _Marks:
     @property
     def count(self) -> Kept:
         """How many there are of those that an editor shows one by one."""
-        folds, links, codes, _, said = self._kept
+        folds, links, codes, _, said, _ = self._kept
         return Kept(len(folds), len(links), len(codes), len(said))
 
     def of(self, turns: list[TurnText], first: int) -> _AllMarks:
@@ -161,7 +161,9 @@ class _Marks:
         return _joined(self._kept, _marks_of(turns[first:]))
 
 
-_AllMarks = tuple[tuple[Fold, ...], tuple[Link, ...], tuple[Code, ...], tuple[Ask, ...], tuple[Said, ...]]
+_AllMarks = tuple[
+    tuple[Fold, ...], tuple[Link, ...], tuple[Code, ...], tuple[Ask, ...], tuple[Said, ...], tuple[Running, ...]
+]
 
 
 def _marks_of(turns: Iterable[TurnText]) -> _AllMarks:
@@ -172,11 +174,19 @@ def _marks_of(turns: Iterable[TurnText]) -> _AllMarks:
         tuple(chain.from_iterable(marks.codes for marks in found)),
         tuple(chain.from_iterable(marks.asks for marks in found)),
         tuple(chain.from_iterable(marks.said for marks in found)),
+        tuple(chain.from_iterable(marks.running for marks in found)),
     )
 
 
 def _joined(one: _AllMarks, other: _AllMarks) -> _AllMarks:
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3], one[4] + other[4]
+    return (
+        one[0] + other[0],
+        one[1] + other[1],
+        one[2] + other[2],
+        one[3] + other[3],
+        one[4] + other[4],
+        one[5] + other[5],
+    )
 
 
 def _merged(edits: Iterable[Edit]) -> Iterator[Edit]:

@@ -23,7 +23,7 @@ from ...conversation.snapshot import (
 )
 from ...review.changes import Tally, changes, lines_of, tally
 from .plain import GAP, SIGNS, clean, flat, presentable, relative, whole
-from .render import Ask
+from .render import Ask, Running
 from .writer import Writer
 
 INDENT = "    "
@@ -75,6 +75,8 @@ def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_run
     for line in _details(tool, context, has_command=not is_asked):
         writer.write(f"\n{margin}{INDENT}{line}")
     writer.fold(key, start)
+    if tool.terminals:
+        writer.marks.running.append(Running(tool.terminals, writer.length))
     for asked in tool.permissions:
         if asked.state == "open":
             writer.write("\n")

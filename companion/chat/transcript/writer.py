@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from .render import Ask, Code, Fold, Link, Said
+from .render import Ask, Code, Fold, Link, Running, Said
 
 
 @dataclass(slots=True)
 class TranscriptMarks:
-    """What is where in a text: folds, links, code blocks, questions, messages of the person."""
+    """What is where in a text: folds, links, code blocks, questions, messages of the person, what runs."""
 
     folds: list[Fold] = field(default_factory=list[Fold])
     links: list[Link] = field(default_factory=list[Link])
     codes: list[Code] = field(default_factory=list[Code])
     asks: list[Ask] = field(default_factory=list[Ask])
     said: list[Said] = field(default_factory=list[Said])
+    running: list[Running] = field(default_factory=list[Running])
 
     def add(self, others: Iterable[TranscriptMarks], by: int = 0) -> None:
         """Add others, moved by `by` characters."""
@@ -27,12 +28,14 @@ class TranscriptMarks:
                 self.codes += [replace(each, start=each.start + by, end=each.end + by) for each in other.codes]
                 self.asks += [Ask(each.permission, each.at + by) for each in other.asks]
                 self.said += [Said(each.start + by, each.end + by) for each in other.said]
+                self.running += [Running(each.terminals, each.at + by) for each in other.running]
             else:
                 self.folds += other.folds
                 self.links += other.links
                 self.codes += other.codes
                 self.asks += other.asks
                 self.said += other.said
+                self.running += other.running
 
 
 class Writer:

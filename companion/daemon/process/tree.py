@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
+from collections.abc import Sequence
 
 import psutil
 
@@ -11,6 +13,8 @@ CHILDREN_LIMIT = 0.5
 """Seconds that what a process has started has to end after it."""
 KILLED_LIMIT = 0.2
 """Seconds to wait for the end of what was killed."""
+LOOK = 0.01
+"""Seconds between two looks whether something has ended."""
 
 
 def find(pid: int, started: float | None) -> psutil.Process | None:
@@ -39,10 +43,24 @@ def end(pid: int, started: float | None, limit: float) -> None:
     if limit and sys.platform != "win32":
         with contextlib.suppress(psutil.Error):
             process.terminate()
-        psutil.wait_procs([process], timeout=limit)
-        psutil.wait_procs(children, timeout=CHILDREN_LIMIT)
+        _await([process], limit)
+        _await(children, CHILDREN_LIMIT)
     tree = [process, *children]
     for left in tree:
         with contextlib.suppress(psutil.Error):
             left.kill()
-    psutil.wait_procs(tree, timeout=KILLED_LIMIT)
+    _await(tree, KILLED_LIMIT)
+
+
+def _await(processes: Sequence[psutil.Process], limit: float) -> None:
+    """Wait until processes have ended. psutil's own way takes the exit codes away from whoever has started them."""
+    end = time.monotonic() + limit
+    while any(map(_runs, processes)) and time.monotonic() < end:
+        time.sleep(LOOK)
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False

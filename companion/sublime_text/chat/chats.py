@@ -313,6 +313,7 @@ class ChatViews:
         ]
         pages += [html.ask(ask, is_first=at == 0) for at, ask in enumerate(render.asks)]
         found = [item for page in pages for item in html.link_items(page)]
+        found += [item for one in render.running for item in html.link_items(html.running(one))]
         for block in render.codes:
             first = (chat.code_text(block.key) or "").strip().partition("\n")[0]
             found += [item._replace(line=first) for item in html.link_items(html.code(block))]
@@ -336,7 +337,7 @@ class ChatViews:
         match what:
             case "cancel" | "reconnect" | "go_on" | "confirm_here" | "show_earlier":
                 self._tell(lambda chats: getattr(chats, what)(window))
-            case "dequeue" | "unsend":
+            case "dequeue" | "unsend" | "stop_terminals":
                 self._tell(lambda chats: getattr(chats, what)(window, of))
             case "suggestion":
                 chat.view.run_command("qwen_companion_chat_suggestion")

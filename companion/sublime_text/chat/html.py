@@ -11,7 +11,7 @@ from ..minihtml import safe
 from ..style import COLOURS, LINK_COLOUR
 
 if TYPE_CHECKING:
-    from ...chat.transcript.render import Ask, Code, Render
+    from ...chat.transcript.render import Ask, Code, Render, Running
     from ...conversation.snapshot import Choice, ContextWindow, Option, Queued, Unsent
 
 STYLE = f"""{COLOURS}
@@ -120,6 +120,12 @@ def ask(question: Ask, *, is_first: bool) -> str:
         buttons.append(link(f"vote:{permission.options.index(option)}:{permission.id}", words, _kind(option)))
     between = "<br>" if sum(map(len, words_of)) > LINE_LENGTH else " "
     return page(f'<div class="ask">{between.join(buttons)}</div>')
+
+
+def running(what: Running) -> str:
+    """The button below a tool call for which the editor runs something."""
+    stop = link(f"stop_terminals:{' '.join(what.terminals)}", "■ Stop", "reject")
+    return page(f'<div class="ask">{stop}</div>')
 
 
 def code(block: Code) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ...chat.transcript.render import Code, Fold, Link, Render, Said
 
 BAR, ASKS, CODES = "qwen_companion.chat_bar", "qwen_companion.chat_asks", "qwen_companion.chat_codes"
+RUNNING = "qwen_companion.chat_running"
 EARLIER = "qwen_companion.chat_earlier"
 SUGGESTION = "qwen_companion.chat_suggestion"
 LINKS = "qwen_companion.chat_links"
@@ -190,13 +191,15 @@ class _Phantoms:
     """The phantoms of a chat's view. `clicked` is called with a link's href."""
 
     def __init__(self, view: sublime.View, clicked: Callable[[str], None]) -> None:
-        for name in (BAR, ASKS, EARLIER, SUGGESTION):
+        for name in (BAR, ASKS, RUNNING, EARLIER, SUGGESTION):
             view.erase_phantoms(name)  # left by an instance that was not unloaded
         # The sets erase their phantoms when they are collected.
         self._bar, self._asks, self._earlier = (sublime.PhantomSet(view, name) for name in (BAR, ASKS, EARLIER))
+        self._running = sublime.PhantomSet(view, RUNNING)
         self._suggestion = sublime.PhantomSet(view, SUGGESTION)
         self._clicked = clicked
         self._shown_asks: object = None
+        self._shown_running: object = ()
         self._shown_earlier: object = None
         self.context = ""
         """The name of what goes with the prompt by itself."""
@@ -211,6 +214,10 @@ class _Phantoms:
             self._shown_asks = render.asks
             asks = [(ask.at, html.ask(ask, is_first=at == 0)) for at, ask in enumerate(render.asks)]
             self._asks.update([self._phantom(at, content, sublime.PhantomLayout.BLOCK) for at, content in asks])
+        if render.running != self._shown_running:
+            self._shown_running = render.running
+            block = sublime.PhantomLayout.BLOCK
+            self._running.update([self._phantom(one.at, html.running(one), block) for one in render.running])
         earlier = render.status.has_earlier, render.top
         if earlier != self._shown_earlier:
             self._shown_earlier = earlier
@@ -233,7 +240,14 @@ class _Phantoms:
 
     def close(self) -> None:
         """Remove them from the view."""
-        for phantoms in (self._bar, self._asks, self._earlier, self._suggestion, *self._code_sets.values()):
+        for phantoms in (
+            self._bar,
+            self._asks,
+            self._running,
+            self._earlier,
+            self._suggestion,
+            *self._code_sets.values(),
+        ):
             phantoms.update([])
 
     def _show_codes(self, group: int, codes: Sequence[Code]) -> None:
