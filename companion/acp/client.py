@@ -10,13 +10,12 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, cast
 
 from ..agents import AgentCommand
 from ..conversation import agent, events
 from ..conversation.conversation import Cursor
-from ..conversation.events import Envelope
 from ..conversation.failures import UnsendableError
 from ..conversation.sessions import Session
 from ..conversation.snapshot import ContextWindow, Queued
@@ -26,6 +25,7 @@ from .choosing import Choosing
 from .environment import LoginEnvironment
 from .errors import METHOD_NOT_FOUND, EndedError, RequestError, SilentError, VersionError
 from .files import Edited, Files
+from .leaving import Leaving, stop_reason
 from .news import News
 from .opening import Opening
 from .outputs import Outputs
@@ -35,7 +35,7 @@ from .process import AgentProcess
 from .prompts import Block, Prompts
 from .questions import Questions
 from .signing import Way, ways
-from .stream import OURS, Stream
+from .stream import Stream
 from .terminals import Terminals
 
 logger = logging.getLogger(__name__)
@@ -51,8 +51,6 @@ CAPABILITIES: Mapping[str, Any] = {
     "session": {"configOptions": {"boolean": {}}},
     "auth": {"terminal": True},
 }
-LEAVE_LIMIT = 0.2
-"""Seconds that requests of the agent have to be answered before it is left to the next instance."""
 TOLD = (
     "(From the editor: the user has edited your change of {path} before allowing it. The file now holds the user's "
     "version, not yours. Read it again before you change or describe it.)"
@@ -71,7 +69,7 @@ class Screen(AgentFiles, Protocol):
         ...
 
 
-class AgentClient(Choosing, Opening):
+class AgentClient(Choosing, Leaving, Opening):
     """Talks with one agent. Close it."""
 
     def __init__(
@@ -135,88 +133,10 @@ class AgentClient(Choosing, Opening):
         self._peer.agent = self._process.agent = self.name
         return self.folder
 
-    async def leave(self) -> dict[str, Any] | None:
-        """Let go of the agent in the middle of whatever it does. Returns what `take_over` needs.
-
-        None if it could not be left; then it has ended. Afterwards `unread` has the last events.
-        """
-        if not (self._process and self._reading and self._files and self._terminals and self._session):
-            await self.close()
-            return None
-        self._reading.cancel()
-        await asyncio.wait([self._reading])
-        for line in self._process.ready:
-            self._peer.receive(line)
-        end = asyncio.get_running_loop().time() + LEAVE_LIMIT
-        while self._prompts.running and not self._peer.waits_for("session/prompt"):
-            # The turn has just ended, which is being told.
-            await asyncio.sleep(0.005)
-            if asyncio.get_running_loop().time() > end:
-                break
-        peer = await self._peer.leave(LEAVE_LIMIT)
-        self._outputs.show()
-        left = {
-            "peer": peer,
-            "prompts": await self._prompts.leave(),
-            "terminals": await self._terminals.leave(),
-            "process": None,
-        }
-        if left["terminals"] and not self._news.is_history:
-            left["process"] = await self._process.leave()
-        if left["process"] is None:
-            await self.close()
-            return None
-        is_cancelling = self._cancelling is not None
-        if self._cancelling:
-            self._cancelling.cancel()
-        return {
-            **left,
-            "agent": self.agent.model_dump(by_alias=True),
-            "command": (self.command.name, list(self.command.command)),
-            "folder": self.folder,
-            "session": self._session,
-            "settings": self._settings.leave(),
-            "files": self._files.leave(),
-            "shown_in": self._outputs.shown_in,
-            "is_cancelling": is_cancelling,
-            "offered": (self._offered.url, self._offered.token) if self._offered else None,
-        }
-
-    @property
-    def unread(self) -> list[Envelope]:
-        """The events that nobody has read."""
-        return self._stream.unread
-
-    async def take_over(self, left: Mapping[str, Any]) -> Session:
-        """Go on with an agent that another instance has left. Returns its session.
-
-        Raises:
-            AgentError: it is left in another form, by another version of the package.
-        """
-        self.agent = wire.read(wire.Agent, left["agent"]) or wire.Agent()
-        self.folder, self._session = left["folder"], left["session"]
-        self._settings = wire.Settings.left(left["settings"])
-        self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
-        environment = {**await self._login.get(), **self.command.environment}
-        self._made(environment)
-        assert self._files  # noqa: S101 - they were just made
-        assert self._terminals  # noqa: S101
-        await self._files.take_over(left["files"])
-        self._outputs.shown_in.update(left["shown_in"])
-        await self._terminals.take_over(left["terminals"])
-        self._process = await process.take_over(left["process"])
-        self._peer.agent = self._process.agent = self.name
-        answer = self._peer.go_on(left["peer"], "session/prompt")
-        self._prompts.take_over(left["prompts"], lambda: _stop_reason(answer))
-        self._reading = asyncio.create_task(self._read(self._process))
-        self._peer.repeat(left["peer"])
-        if left["is_cancelling"] and self._prompts.running:
-            self._cancel_later(self._prompts.running)
-        return Session.known(self._session, self.folder, OURS)
-
-    def _made(self, environment: Mapping[str, str]) -> None:
+    def _made(self, environment: Mapping[str, str]) -> tuple[Files, Terminals]:
         self._files = Files(self._editor, self._window, lambda: self.name, self.folder, self._told, self._told_of)
         self._terminals = Terminals(self.folder, environment, self._outputs.printed)
+        return self._files, self._terminals
 
     @property
     def ways(self) -> tuple[Way, ...]:
@@ -414,7 +334,7 @@ class AgentClient(Choosing, Opening):
 
     async def _ask(self, blocks: Sequence[Block]) -> str:
         params = {"sessionId": self._session, "prompt": list(blocks)}
-        return await _stop_reason(self._asked("session/prompt", params, None))
+        return await stop_reason(self._asked("session/prompt", params, None))
 
     async def _turn_over(self) -> None:
         if self._cancelling:
@@ -457,9 +377,3 @@ class AgentClient(Choosing, Opening):
 
     def _output(self, terminal: str) -> updates.Printed | None:
         return self._terminals.printed(terminal) if self._terminals else None
-
-
-async def _stop_reason(answer: Awaitable[Mapping[str, Any]] | None) -> str:
-    """Why a turn has stopped, from the answer to `session/prompt`; nothing if that was lost."""
-    ended = wire.read(wire.Ended, await answer) if answer else None
-    return ended.stop_reason if ended else ""

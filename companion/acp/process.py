@@ -42,6 +42,7 @@ MAX_UNSENT = 128 * 1024 * 1024
 _TURN = 0.01
 """Seconds that reading may keep the loop from everything else."""
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]")
+_ERROR = re.compile(r"(\w+ )?\w*(Error|Exception)\b.*:")
 _SECRETS = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 6
 
@@ -107,8 +108,7 @@ class AgentProcess:
             # What it has started may keep the pipe open.
             async with asyncio.timeout(CLOSE_LIMIT):
                 await asyncio.shield(self._listening)
-        last = next((line for line in reversed(self._errors) if line), "")
-        how = last.rstrip(".") or _exit(code)
+        how = _telling(self._errors).rstrip(".") or _exit(code)
         return EndedError(self.agent, how) if self._has_answered else StartFailedError(self.agent, how)
 
     async def stop(self, limit: float = STOP_LIMIT) -> None:
@@ -270,6 +270,12 @@ def end_group(pid: int, started: float | None, limit: float) -> None:
 def _end(pid: int, started: float | None, limit: float) -> None:
     records.remove(pid, "agent")
     end_group(pid, started, limit)
+
+
+def _telling(lines: Sequence[str]) -> str:
+    """The line that says most: the last error, else the last one. Node.js ends with its version."""
+    said = [line for line in lines if line]
+    return next((line for line in reversed(said) if _ERROR.match(line)), said[-1] if said else "")
 
 
 def _exit(code: int) -> str:

@@ -20,6 +20,18 @@ __all__ = ["agent", "done"]
 pytestmark = pytest.mark.usefixtures("programs")
 
 
+def agent_processes(editor: Editor) -> list[int]:
+    """The agents that an editor has started."""
+    found: list[int] = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK) == str(editor.pid) and process.ppid() == editor.pid:
+                found.append(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
 class Room:
     """An editor whose person has said yes to an agent."""
 
@@ -46,15 +58,7 @@ class Room:
         self.editor.wait("connection", lambda: chat.bars and "Reconnect" not in chat.bars)
 
     def processes(self) -> list[int]:
-        """The agents that this editor has started."""
-        found: list[int] = []
-        for process in psutil.process_iter():
-            try:
-                if process.environ().get(MARK) == str(self.editor.pid) and process.ppid() == self.editor.pid:
-                    found.append(process.pid)
-            except (psutil.Error, OSError):
-                continue
-        return found
+        return agent_processes(self.editor)
 
     def close(self) -> None:
         self.editor.kill()
@@ -164,9 +168,9 @@ def test_a_reload_while_a_permission_waits_asks_again(room: Room):
     chat = room.chat()
     script = room.agent.changes(path, "x = 1", "x = 2")
     chat.ask(script)
-    room.editor.wait_diff(path)
+    before = room.editor.wait_diff(path)["id"]
     room.editor.do("reload_package")
-    chat.wait_no_diff()
+    room.editor.wait("another diff", lambda: room.editor.wait_diff(path)["id"] != before)
     proposal = room.editor.wait_diff(path)
     room.editor.accept(proposal)
     chat.wait_text(script.done)

@@ -21,7 +21,7 @@ STREAM = ("tests/unit/test_daemon_events.py", "tests/unit/test_daemon_client.py"
 OUTBOX = "chat/outbox.py"
 CONNECTION = "chat/connection.py"
 READING = "chat/reading.py"
-WINDOW = "chat/window_chat.py"
+CHAT = "chat/chat.py"
 APPROVALS = "chat/permissions.py"
 STATE = "conversation/conversation.py"
 TAKING = "conversation/taking.py"
@@ -111,7 +111,7 @@ MUTANTS = [
     ),
     Mutant(
         "drafts from before a reload are dropped",
-        WINDOW,
+        CHAT,
         "unsent = [*self._inherited, *self._end(with_queue=False)]",
         "unsent = self._end(with_queue=False)",
         UNSENT,
@@ -147,7 +147,7 @@ MUTANTS = [
         "        conversation.begin(stream.epoch)\n",
         CHATS,
     ),
-    Mutant("a session that is gone is never loaded", CONNECTION, "if not attachment.is_stale:", "if False:", CHATS),
+    Mutant("a session that is gone is never loaded", READING, "if not attachment.is_stale:", "if False:", CHATS),
     Mutant(
         "a dead session isn't told",
         READING,
@@ -171,7 +171,7 @@ MUTANTS = [
     ),
     Mutant(
         "an error for a person is tried again",
-        CONNECTION,
+        READING,
         "wait = None if error.final else backoff.after(error)",
         "wait = backoff.after(error)",
         CHATS,
@@ -257,7 +257,7 @@ MUTANTS = [
         LONG,
     ),
     Mutant("hidden turns stay unpacked", STATE, "                turn.pack()\n", "                pass\n", LONG),
-    Mutant("a long chat stays whole on the screen", WINDOW, "hide_earlier(MOST_SHOWN, LEAST_SHOWN)", "oldest", LONG),
+    Mutant("a long chat stays whole on the screen", CHAT, "hide_earlier(MOST_SHOWN, LEAST_SHOWN)", "oldest", LONG),
     Mutant(
         "a history's events stay as objects",
         ANSWERS,

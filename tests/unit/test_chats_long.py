@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from companion.chat import window_chat
+from companion.chat import chat as chat_module
 from companion.chat.prompt import Draft
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation, Cursor, History
@@ -46,8 +46,8 @@ def told_of(count: int) -> Conversation:
 def test_who_sends_a_prompt_in_a_long_chat_sees_its_last_turns_and_can_scroll_up_to_all(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(window_chat, "MOST_SHOWN", 30)
-    monkeypatch.setattr(window_chat, "LEAST_SHOWN", 25)
+    monkeypatch.setattr(chat_module, "MOST_SHOWN", 30)
+    monkeypatch.setattr(chat_module, "LEAST_SHOWN", 25)
 
     async def test(room: Room) -> None:
         stream = await resumed(room, turns(0, 10))

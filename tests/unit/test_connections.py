@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -171,6 +172,28 @@ def test_whoever_is_refused_and_sends_no_more_counts_as_silent(
     while refused.recv(1000):  # the rest of the answer, and then the end
         pass
     assert many[0].recv(1) == b""
+
+
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_nothing_is_kept_of_a_connection_that_is_gone(running: Running, connect: Connect, is_reset: bool) -> None:
+    cli = running.cli().connect()
+    one = connect(running)
+    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+    headers = cli.headers() | {"host": f"127.0.0.1:{cli.port}", "content-length": str(len(body))}
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    one.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
+    assert one.recv(12) == b"HTTP/1.1 200"
+    address = one.getsockname()
+
+    def find(it: Companion) -> connections.Connection:
+        return next(each for each in it._windows[1]._server.connections if each.client == address)
+
+    gone = running.do(find)
+    if is_reset:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    one.close()
+    until(lambda: running.do(lambda it: gone not in it._windows[1]._server.connections))
+    assert running.do(lambda _: gone.timeout_keep_alive_task) is None
 
 
 def test_a_connection_is_kept_for_minutes(running: Running) -> None:
