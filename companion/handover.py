@@ -57,7 +57,7 @@ class Inheritance:
     folders_since: dict[str, float] = field(default_factory=dict[str, float])
     """Since when each folder has been published, as a Unix time in seconds."""
     chat: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
-    """What its chat needs to continue (`WindowChat.stop`); empty without a chat."""
+    """What its chats and their daemons need to continue (`Chats.stop`); empty without a chat."""
     outboxes: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]], repr=False)
     """From session ids to notifications that could not be sent yet, as JSON objects."""
     connections: list[OpenConnection] = field(default_factory=list[OpenConnection], repr=False)
@@ -67,7 +67,7 @@ class Inheritance:
 
 @dataclass
 class Chores:
-    """What is done when no instance takes the data: with a chat, and once at the end."""
+    """What is done when no instance takes the data: with the chats of each window, and once at the end."""
 
     end_chat: Callable[[dict[str, Any]], object] = lambda _: None
     end: Callable[[], object] = lambda: None

@@ -65,7 +65,8 @@ class Asking(Lacking):
             return await self._peer.call(method, params, limit)
         except AnswerError as error:
             if error.code == AUTHENTICATION_NEEDED:
-                raise SignInError(self.name, [each.name or each.id for each in self.agent.auth_methods]) from None
+                methods = [each.name or each.id for each in self.agent.auth_methods]
+                raise SignInError(self.name, methods, error.message) from None
             raise
 
     def _publish(self, event: Event) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, TypedDict
 
 if sys.platform == "win32":
     # Its pipes can be read by the loop, those of `subprocess` can't.
@@ -180,7 +180,7 @@ async def start(
     Raises:
         OSError: it can't be run.
     """
-    process: Popen[bytes] = Popen(  # noqa: ASYNC220, S603 - the loop does the same; the person has allowed the agent
+    process: Any = Popen(  # noqa: ASYNC220, S603 - the loop does the same; the person has allowed the agent
         command,
         shell=isinstance(command, str),
         cwd=folder,
@@ -189,7 +189,6 @@ async def start(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if joins_errors else subprocess.PIPE,
         bufsize=0,
-        text=False,
         **in_group(),
     )
     return await _connected(Child(process))
@@ -200,7 +199,21 @@ async def take_over(left: Mapping[str, Any]) -> Child:
     return await _connected(Child(left["process"], left["unread"]))
 
 
-def in_group() -> dict[str, Any]:
+def close_left(left: Mapping[str, Any]) -> int:
+    """Close the pipes of a process that nobody takes over. Returns its number. From any thread."""
+    process: Popen[bytes] = left["process"]
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe:
+            pipe.close()
+    return process.pid
+
+
+class _Group(TypedDict, total=False):
+    creationflags: int
+    start_new_session: bool
+
+
+def in_group() -> _Group:
     """The arguments that give a process a group of its own, so that keys for a terminal don't reach it."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}

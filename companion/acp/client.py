@@ -20,17 +20,18 @@ from ..conversation.failures import UnsendableError
 from ..conversation.sessions import Session
 from ..conversation.snapshot import ContextWindow, Queued
 from ..told import Told
-from . import extensions, finding, updates, wire
+from . import extensions, finding, process, updates, wire
 from .choosing import Choosing
 from .environment import LoginEnvironment
 from .errors import METHOD_NOT_FOUND, EndedError, RequestError, SilentError, VersionError
 from .files import Edited, Files
+from .leaving import Leaving, stop_reason
 from .news import News
 from .opening import Opening
 from .outputs import Outputs
 from .peer import Peer
 from .port import AgentFiles, EditorServer, OfferedServer
-from .process import AgentProcess, start
+from .process import AgentProcess
 from .prompts import Block, Prompts
 from .questions import Questions
 from .signing import Way, ways
@@ -68,7 +69,7 @@ class Screen(AgentFiles, Protocol):
         ...
 
 
-class AgentClient(Choosing, Opening):
+class AgentClient(Choosing, Leaving, Opening):
     """Talks with one agent. Close it."""
 
     def __init__(
@@ -118,9 +119,8 @@ class AgentClient(Choosing, Opening):
         self.folder = await asyncio.to_thread(os.path.realpath, folder)
         environment = {**await self._login.get(), **self.command.environment}
         name, command = self.command.name, self.command.command
-        self._process = await start(name, command, self.folder, environment, self.command.install)
-        self._files = Files(self._editor, self._window, lambda: self.name, self.folder, self._told, self._told_of)
-        self._terminals = Terminals(self.folder, environment, self._outputs.printed)
+        self._process = await process.start(name, command, self.folder, environment, self.command.install)
+        self._made(environment)
         self._reading = asyncio.create_task(self._read(self._process))
         answer = await self._peer.call(
             "initialize",
@@ -132,6 +132,11 @@ class AgentClient(Choosing, Opening):
             raise VersionError(self.name, self.agent.protocol_version)
         self._peer.agent = self._process.agent = self.name
         return self.folder
+
+    def _made(self, environment: Mapping[str, str]) -> tuple[Files, Terminals]:
+        self._files = Files(self._editor, self._window, lambda: self.name, self.folder, self._told, self._told_of)
+        self._terminals = Terminals(self.folder, environment, self._outputs.printed)
+        return self._files, self._terminals
 
     @property
     def ways(self) -> tuple[Way, ...]:
@@ -207,8 +212,7 @@ class AgentClient(Choosing, Opening):
         self._peer.notify("session/cancel", {"sessionId": session.id})
         self._questions.cancel()
         if self._cancelling is None:
-            loop = asyncio.get_running_loop()
-            self._cancelling = loop.call_later(CANCEL_LIMIT, self._not_cancelled, running)
+            self._cancel_later(running)
         if self._terminals:
             await self._terminals.kill_all()
 
@@ -251,16 +255,16 @@ class AgentClient(Choosing, Opening):
 
     # What the agent sends
 
-    async def _read(self, process: AgentProcess) -> None:
+    async def _read(self, running: AgentProcess) -> None:
         try:
-            async for line in process.lines():
+            async for line in running.lines():
                 self._peer.receive(line)
                 if not self._news.is_history:
                     await self._stream.room()
         except Exception:
             logger.exception("%s can't be read", self.name)
-            await process.stop(0)
-        error = await process.ended()
+            await running.stop(0)
+        error = await running.ended()
         self._peer.close(error)
         self._questions.cancel()
         await self._prompts.closed()
@@ -330,8 +334,7 @@ class AgentClient(Choosing, Opening):
 
     async def _ask(self, blocks: Sequence[Block]) -> str:
         params = {"sessionId": self._session, "prompt": list(blocks)}
-        answer = wire.read(wire.Ended, await self._asked("session/prompt", params, None))
-        return answer.stop_reason if answer else ""
+        return await stop_reason(self._asked("session/prompt", params, None))
 
     async def _turn_over(self) -> None:
         if self._cancelling:
@@ -343,6 +346,9 @@ class AgentClient(Choosing, Opening):
             name = os.path.basename(lost.path)
             why = f"{self.name} has not written {name} as it proposed. The text that you accepted is kept here."
             self._editor.keep_text(self._window, name, lost.content, why)
+
+    def _cancel_later(self, prompt: str) -> None:
+        self._cancelling = asyncio.get_running_loop().call_later(CANCEL_LIMIT, self._not_cancelled, prompt)
 
     def _not_cancelled(self, prompt: str) -> None:
         """The agent doesn't end its turn."""

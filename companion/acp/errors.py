@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..conversation.failures import ChatError
 
+_REQUIRED = re.compile(r"^authentication (is )?required\b[.:]?", re.IGNORECASE)
+"""What the code says as well."""
 AUTHENTICATION_NEEDED = -32000
 """The protocol's code for a session that needs a sign-in."""
 NOT_FOUND = -32002
@@ -68,9 +71,12 @@ class SignInError(AgentError):
 
     remedy = "Click Sign In, or run “Qwen Companion: Chat: Sign In”."
 
-    def __init__(self, agent: str, methods: Sequence[str]) -> None:
+    def __init__(self, agent: str, methods: Sequence[str], words: str = "") -> None:
+        """`words` are the agent's own."""
+        words = _REQUIRED.sub("", words).strip().rstrip(".")
+        why = f": {words}" if words else ""
         how = f" It offers: {', '.join(methods)}." if methods else ""
-        super().__init__(f"{agent} wants you to sign in.{how}")
+        super().__init__(f"{agent} wants you to sign in{why}.{how}")
 
 
 class AnswerError(AgentError):

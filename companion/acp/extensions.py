@@ -13,6 +13,7 @@ from .wire import AuthMethod, texts
 
 DRAIN = "craft/drainMidTurnQueue"
 """Qwen Code asks between two steps of a turn for messages that the person has sent into it."""
+_SPEAKS = {"--acp", "--experimental-acp"}
 _CONTEXT = ("<session_context>", "</session_context>")
 
 
@@ -27,12 +28,14 @@ def written(params: Mapping[str, Any]) -> tuple[bool, bool]:
     return meta.get("bom") is True, meta.get("lineEnding") == "crlf"
 
 
-def login_arguments(method: AuthMethod) -> tuple[str, ...] | None:
-    """What the agent's program gets for a login in a terminal, in place of its own arguments; None if it isn't one.
+def login(command: Sequence[str], method: AuthMethod) -> tuple[str, ...] | None:
+    """The command of a login in a terminal that isn't one by the protocol; None if it is no such login.
 
     Qwen Code has the kind and the arguments of a method in its `_meta`. With `--acp` it would speak the protocol there.
     """
-    return texts(method.meta.get("args")) if method.meta.get("type") == "terminal" else None
+    if method.meta.get("type") != "terminal":
+        return None
+    return (*(word for word in command if word not in _SPEAKS), *texts(method.meta.get("args")))
 
 
 def is_own_context(update: Mapping[str, Any]) -> bool:

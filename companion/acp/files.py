@@ -69,6 +69,17 @@ class Files:
         self._writing = asyncio.Lock()
         self._edited: dict[str, Edited] = {}
 
+    def leave(self) -> dict[str, Any]:
+        """What the next instance needs to go on."""
+        edited = [(each.path, each.proposed, each.content) for each in self._edited.values()]
+        return {"edited": edited, "answers": dict(self._answers), "refusals": self._refusals}
+
+    async def take_over(self, left: Mapping[str, Any]) -> None:
+        """Go on with what `leave` has left."""
+        self._answers, self._refusals = dict(left["answers"]), left["refusals"]
+        for edited in left["edited"]:
+            await self.allowed(Edited(*edited))
+
     async def read(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer `fs/read_text_file`.
 

@@ -37,6 +37,15 @@ class Lines:
         self._add(data[start:])
 
     @property
+    def is_dropped(self) -> bool:
+        """Whether the line that isn't complete is too long, and its rest is dropped."""
+        return self._dropped
+
+    def restore(self, rest: bytes, *, is_dropped: bool) -> None:
+        """Go on with a line that isn't complete."""
+        self._pieces, self._size, self._dropped = [rest], len(rest), is_dropped
+
+    @property
     def rest(self) -> bytes:
         """What has come of a line that isn't complete."""
         return b"".join(self._pieces)

@@ -46,6 +46,11 @@ class Outputs:
             news = {name: call[name] for name in ("toolCallId", "content") if name in call}
             self._publish(updates.read({"sessionUpdate": "tool_call_update", **news}, self._output))
 
+    @property
+    def shown_in(self) -> dict[str, Mapping[str, Any]]:
+        """By terminal: the tool call that shows it, as the agent has told of it."""
+        return self._shown_in
+
     def close(self) -> None:
         """Show nothing more by itself."""
         if self._timer:

@@ -53,7 +53,11 @@ class Peer:
         self._on_junk = on_junk
         self._count = 0
         self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._answering: set[asyncio.Task[None]] = set()
+        self._methods: dict[int, str] = {}
+        """The methods of the calls that wait."""
+        self._abandoned = 0
+        """Calls up to this number were made by another instance, which nobody waits for any more."""
+        self._answering: dict[asyncio.Task[None], tuple[object, str, Params]] = {}
         self._end: AgentError | None = None
 
     async def call(self, method: str, params: Params, limit: float | None) -> Mapping[str, Any]:
@@ -67,15 +71,54 @@ class Peer:
             raise self._end
         self._count += 1
         number = self._count
+        future = self._await(number, method)
+        self._send({"id": number, "method": method, "params": params})
+        return await self._answer_of(number, future, limit)
+
+    def go_on(self, left: Mapping[str, Any], method: str) -> Awaitable[Mapping[str, Any]] | None:
+        """Go on with what `leave` has left. Returns the answer to a call of a method that is still to come."""
+        self._count = self._abandoned = left["count"]
+        number = next((number for number, waits in left["calls"].items() if waits == method), None)
+        return None if number is None else self._answer_of(number, self._await(number, method), None)
+
+    def waits_for(self, method: str) -> bool:
+        """Whether the answer to a call of a method hasn't come yet."""
+        return any(self._methods.get(number) == method for number, each in self._waiting.items() if not each.done())
+
+    def repeat(self, left: Mapping[str, Any]) -> None:
+        """Answer the requests of the agent that were at work when the connection was left."""
+        for number, method, params in left["requests"]:
+            self._requested(number, method, params)
+
+    async def leave(self, limit: float) -> dict[str, Any]:
+        """Answer what can be answered within `limit` seconds, and stop. Returns what the next instance needs."""
+        if self._answering:
+            await asyncio.wait(list(self._answering), timeout=limit)
+        left = {
+            "count": self._count,
+            "calls": dict(self._methods),
+            "requests": [request for task, request in self._answering.items() if not task.done()],
+        }
+        for task in list(self._answering):
+            task.cancel()
+        if self._answering:
+            await asyncio.wait(list(self._answering))
+        return left
+
+    def _await(self, number: int, method: str) -> asyncio.Future[Any]:
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._methods[number] = method
+        return future
+
+    async def _answer_of(self, number: int, future: asyncio.Future[Any], limit: float | None) -> Mapping[str, Any]:
         try:
-            self._send({"id": number, "method": method, "params": params})
             async with asyncio.timeout(limit):
                 answer: object = await future
         except TimeoutError:
             raise SilentError(self.agent, limit or 0) from None
         finally:
             self._waiting.pop(number, None)
+            self._methods.pop(number, None)
         return as_object(answer)
 
     def notify(self, method: str, params: Params) -> None:
@@ -118,6 +161,8 @@ class Peer:
             self._on_notification(method, params)
         elif type(number) is int and number in self._waiting:
             self._answered(self._waiting[number], message)
+        elif type(number) is int and 0 < number <= self._abandoned:
+            logger.debug("%s answers what another instance has asked", self.agent)
         elif "result" in message or "error" in message:
             self._on_junk("an answer to what was not asked")
         else:
@@ -138,8 +183,8 @@ class Peer:
             self._refuse(number, _TOO_MANY, "too many requests at once")
             return
         task = asyncio.get_running_loop().create_task(self._answer(number, method, params))
-        self._answering.add(task)
-        task.add_done_callback(self._answering.discard)
+        self._answering[task] = number, method, params
+        task.add_done_callback(self._answering.pop)
 
     async def _answer(self, number: object, method: str, params: Params) -> None:
         try:

@@ -15,6 +15,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
 
 import psutil
 
@@ -41,6 +42,7 @@ MAX_UNSENT = 128 * 1024 * 1024
 _TURN = 0.01
 """Seconds that reading may keep the loop from everything else."""
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]")
+_ERROR = re.compile(r"(\w+ )?\w*(Error|Exception)\b.*:")
 _SECRETS = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 6
 
@@ -48,7 +50,7 @@ _SHORTEST_SECRET = 6
 class AgentProcess:
     """An agent at work. Make one with `start`."""
 
-    def __init__(self, agent: str, process: Child, secrets: list[str]) -> None:
+    def __init__(self, agent: str, process: Child, secrets: list[str], *, has_answered: bool = False) -> None:
         self.agent = agent
         self._process = process
         self._secrets = secrets
@@ -58,7 +60,7 @@ class AgentProcess:
         with contextlib.suppress(psutil.Error):
             self.started = psutil.Process(process.pid).create_time()
         self._listening = asyncio.create_task(self._listen())
-        self._has_answered = False
+        self._has_answered = has_answered
         self._lines = Lines()
         self._ready: deque[bytes] = deque()
 
@@ -106,8 +108,7 @@ class AgentProcess:
             # What it has started may keep the pipe open.
             async with asyncio.timeout(CLOSE_LIMIT):
                 await asyncio.shield(self._listening)
-        last = next((line for line in reversed(self._errors) if line), "")
-        how = last.rstrip(".") or _exit(code)
+        how = _telling(self._errors).rstrip(".") or _exit(code)
         return EndedError(self.agent, how) if self._has_answered else StartFailedError(self.agent, how)
 
     async def stop(self, limit: float = STOP_LIMIT) -> None:
@@ -121,6 +122,34 @@ class AgentProcess:
         self._listening.cancel()
         await asyncio.wait([self._listening])
         self._process.close()
+
+    def resume(self, rest: bytes, *, is_dropped: bool) -> None:
+        """Go on with half a line."""
+        self._lines.restore(rest, is_dropped=is_dropped)
+
+    @property
+    def ready(self) -> list[bytes]:
+        """The lines that have come and that nobody has read, once nobody reads any more."""
+        found = list(self._ready)
+        self._ready.clear()
+        return found
+
+    async def leave(self) -> dict[str, Any] | None:
+        """Let go of it, running as it is, once nobody reads any more. Returns what `take_over` needs.
+
+        None if that is impossible; then it is still ours.
+        """
+        if (left := await self._process.leave()) is None:
+            return None
+        self._listening.cancel()
+        await asyncio.wait([self._listening])
+        return {
+            "child": left,
+            "agent": self.agent,
+            "started": self.started,
+            "secrets": list(self._secrets),
+            "line": (self._lines.rest, self._lines.is_dropped),
+        }
 
     async def _listen(self) -> None:
         lines = Lines(limit=64 * 1024)
@@ -174,6 +203,22 @@ async def start(
     return started
 
 
+async def take_over(left: Mapping[str, Any]) -> AgentProcess:
+    """An agent that `AgentProcess.leave` has left."""
+    process = AgentProcess(left["agent"], await child.take_over(left["child"]), left["secrets"], has_answered=True)
+    process.started = left["started"]
+    rest, is_dropped = left["line"]
+    process.resume(rest, is_dropped=is_dropped)
+    return process
+
+
+def end_left(left: Mapping[str, Any]) -> None:
+    """End an agent that nobody takes over, and its terminals. From any thread; blocks for a moment."""
+    _end(child.close_left(left["process"]["child"]), left["process"]["started"], 0)
+    for terminal in left["terminals"]["open"].values():
+        end_group(child.close_left(terminal["child"]), terminal["started"], 0)
+
+
 def has_program(program: str, environment: Mapping[str, str]) -> bool:
     """Whether a program is there. Looks at the disk."""
     return _where(program, environment) is not None
@@ -225,6 +270,12 @@ def end_group(pid: int, started: float | None, limit: float) -> None:
 def _end(pid: int, started: float | None, limit: float) -> None:
     records.remove(pid, "agent")
     end_group(pid, started, limit)
+
+
+def _telling(lines: Sequence[str]) -> str:
+    """The line that says most: the last error, else the last one. Node.js ends with its version."""
+    said = [line for line in lines if line]
+    return next((line for line in reversed(said) if _ERROR.match(line)), said[-1] if said else "")
 
 
 def _exit(code: int) -> str:

@@ -111,6 +111,28 @@ class Prompts:
         if self._task:
             await asyncio.wait([self._task])
 
+    async def leave(self) -> dict[str, Any]:
+        """Stop without a word. Returns what `take_over` needs."""
+        self.close()
+        await self.closed()
+        return {
+            "running": self._running,
+            "waiting": [(key, list(each.blocks), each.is_for_turn) for key, each in self._waiting.items()],
+            "notes": list(self._notes),
+            "takes_messages": self.takes_messages,
+            "prefix": self._prefix,
+            "next": next(self._numbers),
+        }
+
+    def take_over(self, left: Mapping[str, Any], answer: Callable[[], Awaitable[str]]) -> None:
+        """Go on with what `leave` has left. `answer` waits for the end of the turn that runs."""
+        self._prefix, self._numbers = left["prefix"], itertools.count(left["next"])
+        self._notes, self.takes_messages = list(left["notes"]), left["takes_messages"]
+        self._waiting = {key: _Waiting(blocks, is_for_turn) for key, blocks, is_for_turn in left["waiting"]}
+        if left["running"]:
+            self._running = left["running"]
+            self._task = asyncio.get_running_loop().create_task(self._run(left["running"], answer()))
+
     def _key(self) -> str:
         return f"{self._prefix}-{next(self._numbers)}"
 
@@ -125,13 +147,13 @@ class Prompts:
             self._stream.publish(update, key)
         notes, self._notes = self._notes, []
         told = [{"type": "text", "text": note} for note in notes]
-        self._task = asyncio.get_running_loop().create_task(self._run(key, [*told, *blocks]))
+        self._task = asyncio.get_running_loop().create_task(self._run(key, self._ask([*told, *blocks])))
 
-    async def _run(self, key: str, blocks: Sequence[Block]) -> None:
+    async def _run(self, key: str, answer: Awaitable[str]) -> None:
         end: events.TurnCompleted | events.TurnFailed
         is_over = False
         try:
-            reason = await self._ask(blocks)
+            reason = await answer
         except (EndedError, SilentError) as error:
             end, is_over = events.TurnFailed(message=error.sentence), True
         except ChatError as error:

@@ -37,10 +37,9 @@ def ways(command: AgentCommand, methods: tuple[AuthMethod, ...]) -> tuple[Way, .
 
 def _way(command: AgentCommand, method: AuthMethod) -> Way:
     name = method.name or method.id
-    arguments = extensions.login_arguments(method)
-    if method.type == "terminal" or arguments is not None:
+    line = (*command.command, *method.args) if method.type == "terminal" else extensions.login(command.command, method)
+    if line:
         # A method names arguments, never another program.
-        line = (*command.command, *method.args) if arguments is None else (command.command[0], *arguments)
         given = {name: value for name, value in method.env.items() if isinstance(value, str)}
         return Way(method.id, name, method.description, "terminal", line, {**command.environment, **given})
     if method.type == "env_var":

@@ -57,6 +57,11 @@ class Stream:
         self._end = self._end or error
         self._news.set()
 
+    @property
+    def unread(self) -> list[Envelope]:
+        """The events that nobody has read."""
+        return list(self._waiting)
+
     def drop(self) -> None:
         """Forget what waits: a history that is read next has it."""
         self._waiting.clear()

@@ -12,6 +12,7 @@ import itertools
 import shutil
 import signal
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import psutil
@@ -31,16 +32,18 @@ MAX_TERMINALS = 32
 class Terminal:
     """A command that runs or has run. `on_output` is called when it has printed something or has ended."""
 
-    def __init__(self, process: Child, limit: int, on_output: Callable[[], object]) -> None:
-        self.truncated = False
+    def __init__(
+        self, process: Child, limit: int, on_output: Callable[[], object], output: str = "", *, is_cut: bool = False
+    ) -> None:
+        self.truncated = is_cut
         """Whether the beginning of the output is left out."""
         self.is_running = True
         """Whether it, or something that it has started, may still print."""
         self._process = process
         self._limit = limit
         self._on_output = on_output
-        self._output = ""
-        self._size = 0
+        self._output = output
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._started: float | None = None
         with contextlib.suppress(psutil.Error):
             self._started = psutil.Process(process.pid).create_time()
@@ -84,11 +87,26 @@ class Terminal:
         self.is_running = False
         self._process.close()
 
+    async def leave(self) -> dict[str, Any] | None:
+        """Let go of it, running as it is. Returns what `take_over` needs; None if that is impossible."""
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
+        if (left := await self._process.leave()) is None:
+            return None
+        unread, errors = left["unread"]
+        half, _ = self._decoder.getstate()
+        return {
+            "child": {**left, "unread": (half + unread, errors)},
+            "started": self._started,
+            "limit": self._limit,
+            "output": self._output,
+            "is_cut": self.truncated,
+        }
+
     async def _read(self) -> None:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         while data := await self._process.output.read():
-            self._add(decoder.decode(data))
-        self._add(decoder.decode(b"", final=True))
+            self._add(self._decoder.decode(data))
+        self._add(self._decoder.decode(b"", final=True))
         await self._process.wait()
         self.is_running = False
         self._on_output()
@@ -134,7 +152,7 @@ class Terminals:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise RequestError(INTERNAL_ERROR, f"{command[:200]} can't be run: {why}") from None
-        self._open[name] = Terminal(process, kept, lambda: self._on_output(name))
+        self._open[name] = Terminal(process, kept, partial(self._on_output, name))
         return {"terminalId": name}
 
     def find(self, name: object) -> Terminal | None:
@@ -175,6 +193,24 @@ class Terminals:
         for old in list(self._released)[:-MAX_TERMINALS]:
             del self._released[old]
         self._on_output(name)
+
+    async def leave(self) -> dict[str, Any] | None:
+        """Let go of all, running as they are. Returns what `take_over` needs; None if one can't be left."""
+        left = {name: await terminal.leave() for name, terminal in self._open.items()}
+        if not all(left.values()):
+            return None
+        self._open = {}
+        return {"open": left, "released": self._released, "next": next(self._numbers)}
+
+    async def take_over(self, left: Mapping[str, Any]) -> None:
+        """Take what `leave` has left."""
+        self._numbers = itertools.count(left["next"])
+        self._released = {name: Printed(*printed) for name, printed in left["released"].items()}
+        for name, one in left["open"].items():
+            process = await child.take_over(one["child"])
+            self._open[name] = Terminal(
+                process, one["limit"], partial(self._on_output, name), one["output"], is_cut=one["is_cut"]
+            )
 
     async def kill_all(self) -> None:
         """End what runs; the output stays."""

@@ -244,6 +244,18 @@ class Settings:
         settings.update(opened.options)
         return settings
 
+    def leave(self) -> dict[str, Any]:
+        """As plain data."""
+        opened = self.opened.model_dump(by_alias=True)
+        options = [option.model_dump(by_alias=True) for option in self.options]
+        return {"opened": opened, "options": options, "model": self.model, "mode": self.mode}
+
+    @classmethod
+    def left(cls, left: Mapping[str, Any]) -> Settings:
+        """What `leave` has left."""
+        opened = read(Opened, left["opened"]) or Opened()
+        return cls(opened, _several(Option)(left["options"]), left["model"], left["mode"])
+
     def update(self, options: tuple[Option, ...]) -> None:
         """The agent tells all its options anew."""
         self.options = options

@@ -1,4 +1,4 @@
-"""The connection of a window's chat: it reaches the daemon, reads a session's events, and tries again when that fails.
+"""The connection of a chat: it reaches the daemon, reads a session's events, and tries again when that fails.
 
 The reader never waits for the screen: each event goes into the conversation at once, and the screen gets a snapshot
 when it is ready. A slow screen needs no more memory than the conversation.
@@ -10,13 +10,16 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ..acp.client import AgentClient
 from ..acp.errors import SignInError
+from ..acp.process import end_left
 from ..agents import AgentCommand
 from ..conversation.conversation import Conversation
-from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError
+from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot
 from ..daemon.address import Address, resolve, starts_own
@@ -28,7 +31,8 @@ from ..daemon.process import launch
 from ..daemon.process.private import CONNECTING, PrivateDaemon
 from ..settings import DaemonSettings
 from .backend import Backend
-from .reading import Attachment, Backoff, SessionEndedError, StaleError, read
+from .daemons import Daemons
+from .reading import Attachment, Backoff, SessionEndedError, StaleError, after, read, tell
 
 logger = logging.getLogger(__name__)
 
@@ -45,16 +49,16 @@ class BrokenError(ChatError):
 
 
 class Connection:
-    """Reads one session at a time with `run`, as a task. `say` tells the person what a private daemon does."""
+    """Reads one session at a time with `run`, as a task."""
 
     def __init__(
         self,
         settings: Callable[[], DaemonSettings],
-        say: Callable[[str], object],
+        daemons: Daemons,
         agent: Callable[[AgentCommand], AgentClient] | None = None,
     ) -> None:
-        """`agent` makes a client of an agent on stdio."""
-        self.private = PrivateDaemon(say)
+        """`daemons` are those of the window, `agent` makes a client of an agent on stdio."""
+        self.daemons = daemons
         self.agent: AgentCommand | None = None
         """The agent that is started for the chat; None for the daemon."""
         self._make_agent = agent
@@ -63,10 +67,10 @@ class Connection:
         self.session = ""
         """The id of the session that is shown, once it has something to resume."""
         self.locality = Locality()
-        self.own_clients: set[str] = set()
-        """The client ids that the daemon has given us so far: a new one at each attach."""
-        self.here: set[str] = set()
-        """The addresses of which the person has said that they are on this computer."""
+        self.left: dict[str, Any] | None = None
+        """What the next instance needs to go on with the agent, once it is left."""
+        self.inherited: Mapping[str, Any] | None = None
+        """The same from the instance before this one, until it is taken up."""
         self.stays = False
         """Whether the session is left to the next instance, so that nobody detaches from it."""
         self._settings = settings
@@ -78,6 +82,11 @@ class Connection:
         """An agent that wants the person to sign in, which it can do if it is asked."""
         self._is_signed_in = False
         self._again = asyncio.Event()
+
+    @property
+    def private(self) -> PrivateDaemon:
+        """The private daemon of the chat's folder, which other chats of the window may use, too."""
+        return self.daemons.private(self.folder)
 
     @property
     def connected(self) -> tuple[Backend, Session]:
@@ -92,16 +101,31 @@ class Connection:
 
     def begin(self, session: str) -> None:
         """Make the next conversation that of a session, or a new one."""
+        if not self.goes_on(session):
+            self.end_inherited()
         self.session = session
         self.locality = self._somewhere
         self.private.may_restart = True
         self._attachment = None
         self._broken = ""
 
+    def goes_on(self, session: str) -> bool:
+        """Whether a session goes on with the agent that another instance has left."""
+        if self.inherited is None or self.agent is None:
+            return False
+        command = self.agent.name, list(self.agent.command)
+        return session == self.session and tuple(self.inherited.get("command", ())) == command
+
+    def end_inherited(self) -> None:
+        """End the agent that nobody goes on with."""
+        inherited, self.inherited = self.inherited, None
+        if inherited:
+            threading.Thread(target=end_left, args=(inherited,), name="qwen-companion-end", daemon=True).start()
+
     def confirm_here(self) -> None:
         """The person says that the daemon is on this computer."""
         if self._attachment and isinstance(self._attachment.client, Client):
-            self.here.add(self._attachment.client.address.url)
+            self.daemons.here.add(self._attachment.client.address.url)
             self._again.set()
 
     @property
@@ -139,13 +163,16 @@ class Connection:
     def seen(self, snapshot: Snapshot) -> None:
         """Take note of what is shown now."""
         if self._attachment:
-            self.own_clients.add(self._attachment.session.client_id)
+            self.daemons.own_clients.add(self._attachment.session.client_id)
             if snapshot.order:
                 self.session = self._attachment.session.id
+        client = self._attachment.client if self._attachment else None
+        # It has ended, or another chat has started it anew at another address.
         if (
             snapshot.status.connection.state in {"waiting", "lost"}
             and self.locality.is_private
-            and self.private.has_ended()
+            and isinstance(client, Client)
+            and not self.private.runs_at(client.address)
         ):
             self._again.set()
 
@@ -170,13 +197,13 @@ class Connection:
                     wait = None
                 except ChatError as error:
                     self._keep_unsigned(error, attachment)
-                    wait = _after(error, attachment, conversation, backoff)
+                    wait = after(error, attachment, conversation, backoff)
                 except Exception as error:
                     logger.exception("The chat could not be read")
                     wait = None if has_broken else backoff.next()
                     has_broken = True
                     broken = BrokenError(f"The chat could not be read ({type(error).__name__}).")
-                    _tell(broken, wait, conversation)
+                    tell(broken, wait, conversation)
                     attachment = await self._forget(attachment)
                 if await self._is_wanted_within(wait):
                     if not self._is_signed_in:
@@ -188,8 +215,7 @@ class Connection:
                 elif wait and attachment and attachment.client:
                     conversation.set_connection(ConnectionStatus("connecting"))
         finally:
-            await self._close_unsigned()
-            await self._drop(attachment, is_over=True)
+            await self._finish(attachment, conversation)
 
     async def _is_wanted_within(self, seconds: float | None) -> bool:
         try:
@@ -209,6 +235,10 @@ class Connection:
             raise BrokenError(why)
         if attachment and attachment.client:
             return attachment.client, attachment
+        if self.inherited and self.agent:
+            attachment = await self._continued(self.agent, self.inherited, conversation) or attachment
+            if attachment and attachment.client:
+                return attachment.client, attachment
         client, folder = await (self._started(self.agent, conversation) if self.agent else self._reached(conversation))
         try:
             if attachment is None or not self.session:
@@ -247,6 +277,30 @@ class Connection:
             raise
         return client, folder
 
+    async def _continued(
+        self, agent: AgentCommand, left: Mapping[str, Any], conversation: Conversation
+    ) -> Attachment | None:
+        """The agent that another instance has left; None if that can't be taken up, and is ended."""
+        if self._make_agent is None:
+            raise NotConnectedError
+        client = self._make_agent(agent)
+        try:
+            session = await client.take_over(left)
+        except Exception:
+            logger.exception("The agent could not be taken over, and is started again")
+            await client.close()
+            self.end_inherited()
+            return None
+        self.inherited = None
+        self._located(client, client.folder)
+        conversation.cursor = None
+        self._attachment = Attachment(session, is_stale=False, client=client)
+        return self._attachment
+
+    def _located(self, client: AgentClient, folder: str) -> None:
+        version, name = client.agent.info.version, client.name
+        self.locality = Locality("this computer", folder, version, is_private=True, agent=name)
+
     async def _started(self, agent: AgentCommand, conversation: Conversation) -> tuple[AgentClient, str]:
         """The agent, and the folder as it gets it."""
         if self._make_agent is None:
@@ -258,8 +312,7 @@ class Connection:
         client = self._make_agent(agent)
         try:
             folder = await client.connect(self.folder)
-            version, name = client.agent.info.version, client.name
-            self.locality = Locality("this computer", folder, version, is_private=True, agent=name)
+            self._located(client, folder)
         except BaseException:
             await client.close()
             raise
@@ -267,7 +320,7 @@ class Connection:
 
     async def _locate(self, client: Client, folder: str) -> None:
         address, is_private = client.address, self.private.is_at(client.address)
-        known_here = is_private or (address.is_loopback and address.url in self.here)
+        known_here = is_private or (address.is_loopback and address.url in self.daemons.here)
         shown_here = known_here or await is_here(client, self.folder)
         self.locality = where(address, client.capabilities, folder, is_here=shown_here, is_private=is_private)
 
@@ -280,8 +333,9 @@ class Connection:
 
         environment = os.environ
         if settings.enabled and starts_own(managed=settings.managed, url=settings.url, environment=environment):
+            await self.daemons.end_others()
             return await self.private.address(self.folder, settings.command, connecting)
-        await self.private.stop(launch.STOP_LIMIT)
+        await self.daemons.stop(launch.STOP_LIMIT)
         if not settings.enabled:
             raise DisabledError
         connecting(CONNECTING)
@@ -305,7 +359,10 @@ class Connection:
                     await client.detach(attachment.session)
             return None
         finally:
-            await client.close()
+            if self.stays and isinstance(client, AgentClient):
+                self.left = await client.leave()
+            else:
+                await client.close()
 
     def _keep_unsigned(self, error: ChatError, attachment: Attachment | None) -> None:
         if isinstance(error, SignInError) and attachment and isinstance(attachment.client, AgentClient):
@@ -315,6 +372,15 @@ class Connection:
         client, self._unsigned = self._unsigned, None
         if client:
             await client.close()
+
+    async def _finish(self, attachment: Attachment | None, conversation: Conversation) -> None:
+        """Nobody reads any more."""
+        client = attachment.client if attachment else None
+        await self._close_unsigned()
+        await self._drop(attachment, is_over=True)
+        if self.left and isinstance(client, AgentClient):
+            for envelope in client.unread:
+                conversation.apply(envelope)
 
     async def _forget(self, attachment: Attachment | None) -> None:
         """Let go of everything but the session's id: the conversation may hold half of an event."""
@@ -342,23 +408,3 @@ class Connection:
             reading.cancel()
             again.cancel()
             await asyncio.wait((reading, again))
-
-
-def _after(
-    error: ChatError, attachment: Attachment | None, conversation: Conversation, backoff: Backoff
-) -> float | None:
-    """Show an error. Returns the seconds before the next try; None if only a person can solve it."""
-    wait = None if error.final else backoff.after(error)
-    if isinstance(error, SessionGoneError) and attachment and attachment.client:
-        if not attachment.is_stale:
-            # The daemon was restarted, or has put the session aside: it is loaded from the disk.
-            attachment.is_stale = True
-            return 0
-        conversation.interrupt()
-    _tell(error, wait, conversation)
-    return wait
-
-
-def _tell(error: ChatError, wait: float | None, conversation: Conversation) -> None:
-    state = "lost" if wait is None else "waiting"
-    conversation.set_connection(ConnectionStatus(state, str(error), wait, isinstance(error, SignInError)))

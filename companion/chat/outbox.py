@@ -134,6 +134,16 @@ class Outbox:
                 if self._settle(key) and not any(each.text.startswith(said) for each in latest):
                     self._give_back(waiting.draft, "The daemon has ended before it began this.")
 
+    @property
+    def queued(self) -> dict[str, Draft]:
+        """What waits for its turn, by the ids of the prompts."""
+        return {each.prompt: each.draft for each in self._waiting.values() if each.is_queued}
+
+    def inherit(self, queued: Mapping[str, Draft]) -> None:
+        """Look after what waits for its turn since before a reload."""
+        for key, draft in queued.items():
+            self._waiting[key] = _Waiting(draft, is_going=True, prompt=key, is_queued=True)
+
     def lost(self, agent: str) -> None:
         """An agent has ended: give back what waited for its turn there."""
         conversation = self._conversation()

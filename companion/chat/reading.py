@@ -7,9 +7,10 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..acp.errors import SignInError
 from ..conversation import agent, events
 from ..conversation.conversation import Conversation
-from ..conversation.failures import ChatError, StreamLostError
+from ..conversation.failures import ChatError, SessionGoneError, StreamLostError
 from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus
 from .backend import Backend, Stream
@@ -170,3 +171,24 @@ def _check(event: events.Event, session: Session) -> None:
             raise StreamLostError(f"The daemon has ended the stream: {error or 'it does not say why'}.")
         case _:
             pass
+
+
+def after(
+    error: ChatError, attachment: Attachment | None, conversation: Conversation, backoff: Backoff
+) -> float | None:
+    """Show an error. Returns the seconds before the next try; None if only a person can solve it."""
+    wait = None if error.final else backoff.after(error)
+    if isinstance(error, SessionGoneError) and attachment and attachment.client:
+        if not attachment.is_stale:
+            # The daemon was restarted, or has put the session aside: it is loaded from the disk.
+            attachment.is_stale = True
+            return 0
+        conversation.interrupt()
+    tell(error, wait, conversation)
+    return wait
+
+
+def tell(error: ChatError, wait: float | None, conversation: Conversation) -> None:
+    """Show an error, and the seconds before the next try; None if there is none."""
+    state = "lost" if wait is None else "waiting"
+    conversation.set_connection(ConnectionStatus(state, str(error), wait, isinstance(error, SignInError)))

@@ -10,7 +10,13 @@ from .qwen import PROJECT, MissingError, node, pinned_command
 CLIS = PROJECT / "tests" / "npm" / "clis"
 #: Installed in tests/npm itself, not below tests/npm/clis.
 NEWEST_QWEN = "0.24.4"
-PACKAGES = {"qwen": "@qwen-code/qwen-code", "gemini": "@google/gemini-cli"}
+PACKAGES = {
+    "qwen": "@qwen-code/qwen-code",
+    "gemini": "@google/gemini-cli",
+    # Agents of which only the handshake is tried: they need an account to answer.
+    "claude-agent-acp": "@agentclientprotocol/claude-agent-acp",
+    "auggie": "@augmentcode/auggie",
+}
 #: In a container, old versions connect to another host than the one that the editor listens on. Tests may run in one.
 NOT_IN_A_CONTAINER = f"--require={Path(__file__).with_name('not_in_a_container.cjs')}"
 

@@ -63,6 +63,14 @@ def table(done: Container[tuple[str, str]]) -> str:
     return "\n".join([*lines, ""])
 
 
+def write_section(heading: str, section: str) -> None:
+    """Replace a section of docs/compatibility.md, or add it at the end."""
+    before, _, after = TABLE.read_text(encoding="utf-8").partition(f"{heading}\n")
+    following = after.partition("\n## ")[2]
+    rest = f"\n## {following}" if following else ""
+    TABLE.write_text(f"{before.rstrip()}\n\n{section}{rest}", encoding="utf-8")
+
+
 @dataclass
 class Agents:
     """One agent in a home of its own, with a scripted model."""
@@ -139,8 +147,7 @@ def done() -> Iterator[set[tuple[str, str]]]:
     done: set[tuple[str, str]] = set()
     yield done
     if len(done) == len(STEPS) * len(TITLES):
-        text = TABLE.read_text(encoding="utf-8").partition(HEADING)[0].rstrip()
-        TABLE.write_text(f"{text}\n\n{table(done)}", encoding="utf-8")
+        write_section(HEADING, table(done))
 
 
 @pytest.fixture(params=["qwen", "gemini"])

@@ -223,7 +223,7 @@ def said(model: Model, script: Script) -> str:
 
 def test_the_table_names_every_row() -> None:
     """docs/compatibility.md has a line for each of these rows."""
-    text = TABLE.read_text(encoding="utf-8")
+    text = TABLE.read_text(encoding="utf-8").partition("## Agents in the chat")[0]
     assert [line.split(" | ")[0] for line in text.splitlines() if line.startswith(("| Qwen", "| Gemini"))] == [
         f"| {FAMILIES[row.family][0]} {row.version}" for row in ROWS
     ]

@@ -22,6 +22,8 @@ COMMANDS = {
     "warnings": "qwen_companion_diff_warnings",
     # A chat; "Chat: Use a Link" has all of them, and the most frequent ones have a command of their own.
     "cancel": "qwen_companion_chat_cancel",
+    "sign_in": "qwen_companion_chat_sign_in",
+    "stop_terminals": "qwen_companion_chat_links",
     "go_on": "qwen_companion_chat_continue",
     "reconnect": "qwen_companion_chat_reconnect",
     "vote": "qwen_companion_chat_answer",

@@ -130,4 +130,4 @@ def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
         wire.read(model, answer)
     opened = wire.read(wire.Opened, answer) or wire.Opened()
     wire.Settings.of(opened).choices  # noqa: B018 - it must not raise
-    updates.read(update, lambda _: ("out", True))
+    updates.read(update, lambda _: updates.Printed("out", is_cut=True, is_running=False))
