@@ -17,18 +17,12 @@ from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatCommand,
     QwenCompanionChatContinueCommand,
     QwenCompanionChatEarlierCommand,
-    QwenCompanionChatEditCommand,
     QwenCompanionChatFolderCommand,
-    QwenCompanionChatFollowCommand,
-    QwenCompanionChatHomeCommand,
     QwenCompanionChatLeaveOutCommand,
     QwenCompanionChatLinksCommand,
     QwenCompanionChatNewCommand,
-    QwenCompanionChatRecallCommand,
     QwenCompanionChatReconnectCommand,
     QwenCompanionChatSendCommand,
-    QwenCompanionChatTypeCommand,
-    QwenCompanionChatUndoCommand,
     QwenCompanionChatWithCommand,
 )
 from .companion.sublime_text.chat.listener import (  # noqa: E402
@@ -52,6 +46,14 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
 )
 from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsCommand  # noqa: E402
 from .companion.sublime_text.chat.sign_in import QwenCompanionChatSignInCommand  # noqa: E402
+from .companion.sublime_text.chat.text_commands import (  # noqa: E402
+    QwenCompanionChatEditCommand,
+    QwenCompanionChatFollowCommand,
+    QwenCompanionChatHomeCommand,
+    QwenCompanionChatRecallCommand,
+    QwenCompanionChatTypeCommand,
+    QwenCompanionChatUndoCommand,
+)
 from .companion.sublime_text.check.commands import (  # noqa: E402
     QwenCompanionCheckEditCommand,
     QwenCompanionCheckEditorCommand,

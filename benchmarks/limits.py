@@ -17,8 +17,7 @@ LIMITS: Mapping[str, float] = {
     "peer.list_ratio": 0.8,
     "peer.diff_ratio": 1,
     "peer.large_ratio": 0.9,
-    # 0.8 was wanted. Bare asyncio has about 0.75 (docs/performance.md).
-    "peer.notification_ratio": 1,
+    "peer.notification_ratio": 0.8,
     "peer.memory_ratio": 0.7,
     # Issue 3, figures
     "review.10k.shown_ms": 150,

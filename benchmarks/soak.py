@@ -33,6 +33,7 @@ from .chat import Chat, piece
 from .editor import ROOT, Editor, sublime, views
 
 SELF = "--in-this-process"
+EARLIER = "qwen_companion.chat_earlier"
 Figures = dict[str, float]
 
 COUNTS = {
@@ -48,11 +49,10 @@ LIMITS = {
     "sessions.kb_each": 1.0,
     "reviews.kb_each": 1.0,
     "windows.kb_each": 20.0,
-    # The chat keeps the text of each turn, and what it was made from.
-    "chat.kb_each": 10.0,
-    # All that was said is kept, by the daemon in the same process as well: 6 KB. Memory grows by more, since each of
-    # the daemon's histories and each text of the whole chat leaves gaps.
-    "day.kb_each": 25.0,
+    # The chat keeps what was said, packed, and the editor has the text of 200 turns.
+    "chat.kb_each": 3.0,
+    # The daemon, which keeps all that was said, is in the same process, and each of its histories leaves gaps.
+    "day.kb_each": 12.0,
     "day.differences": 0,
     "reloads.kb_each": 300.0,
     "reloads.lost": 0,
@@ -109,7 +109,9 @@ class Soak:
                 "reviews": len(list(companion.reviews)),
             }
 
-        phantoms = sum(len(view.phantoms) for view in self.editor.app.views.values() if hasattr(view, "phantoms"))
+        states = self.editor.app.views.values()
+        # A long chat has one at its top, for its earlier turns.
+        phantoms = sum(phantom.key != EARLIER for state in states for phantom in state.phantoms.values())
         return {
             # Pools make their threads when they need them, up to a limit, and keep them.
             "threads": sum(not one.name.startswith(("asyncio_", "ThreadPool")) for one in threading.enumerate()),

@@ -69,7 +69,7 @@ class Companion:
     def start(self, endpoints: Sequence[Endpoint], chats: Mapping[int, Mapping[str, Any]] | None = None) -> None:
         """Serve endpoints that are already open; the first one belongs to the window in front.
 
-        `chats` is what the previous instance handed over of its chats, by window.
+        `chats` is what the previous instance handed over of its chats and their daemons, by window.
         """
         for number, endpoint in enumerate(reversed(endpoints)):
             self._serve(endpoint, check=not number)
@@ -228,7 +228,7 @@ class Companion:
         # An agent of a chat has its chat, and doesn't listen for anything.
         clis = tuple(session.cli for session in sessions if session.stream and not session.is_agent)
         diffs = sum(review.owner.window == window for review in self.reviews)
-        return WindowStatus(clis, diffs, self.chats.questions(window))
+        return WindowStatus(clis, diffs, self.chats.questions(window), self.chats.asking(window))
 
     def terminal_environment(self, window: int, *, own: bool) -> tuple[tuple[str, ...], dict[str, str]] | None:
         """A window's folders and the variables for a terminal; `own` if we open the terminal ourselves."""

@@ -24,7 +24,9 @@ class WindowStatus:
     diffs: int = 0
     """How many diffs wait for the person."""
     questions: int = 0
-    """How many questions of the chat wait that no diff shows."""
+    """How many questions of the chats wait that no diff shows."""
+    asking: tuple[str, ...] = ()
+    """The agents that ask them."""
 
 
 class Editor(ContextSource, ReviewViews, ChatScreen, Protocol):

@@ -27,12 +27,14 @@ from typing import Any
 HOLDER = "_qwen_companion_handover"
 OpenConnection = tuple[socket.socket, bytes]
 """A connection that waits for a request, and the first bytes of that if some have been read."""
-GRACE = 5.0
+GRACE = 10.0
 """Seconds until requests are told that the package isn't loaded."""
 LIMIT = 300.0
 """Seconds after which the data are given up: the package was removed, not reloaded."""
 WAIT = 5.0
-"""Seconds that an instance waits for what the previous one hands over."""
+"""Seconds that an instance waits for what the previous one hands over, if nobody knows whether that one still lives."""
+PATIENCE = 60.0
+"""Seconds that it waits while the previous one lives, which may be importing the libraries."""
 NOT_LOADED = (
     "QwenCompanion is not loaded in Sublime Text: it was disabled, or its update could not be loaded. "
     "Sublime's console says why (View → Show Console)."
@@ -55,7 +57,7 @@ class Inheritance:
     folders_since: dict[str, float] = field(default_factory=dict[str, float])
     """Since when each folder has been published, as a Unix time in seconds."""
     chat: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
-    """What its chat needs to continue (`WindowChat.stop`); empty without a chat."""
+    """What its chats and their daemons need to continue (`Chats.stop`); empty without a chat."""
     outboxes: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]], repr=False)
     """From session ids to notifications that could not be sent yet, as JSON objects."""
     connections: list[OpenConnection] = field(default_factory=list[OpenConnection], repr=False)
@@ -65,7 +67,7 @@ class Inheritance:
 
 @dataclass
 class Chores:
-    """What is done when no instance takes the data: with a chat, and once at the end."""
+    """What is done when no instance takes the data: with the chats of each window, and once at the end."""
 
     end_chat: Callable[[dict[str, Any]], object] = lambda _: None
     end: Callable[[], object] = lambda: None
@@ -74,8 +76,10 @@ class Chores:
 class Holder(ModuleType):
     """A handover: announced, then left, then received or given up."""
 
-    def __init__(self) -> None:
+    def __init__(self, leaver: threading.Thread | None = None) -> None:
         super().__init__(HOLDER)
+        self.leaver = leaver
+        """The thread that will fill it."""
         self.left = threading.Event()
         self.done = threading.Event()
         """Set when an instance has received it, or none will."""
@@ -95,11 +99,11 @@ class Holder(ModuleType):
         return windows
 
 
-def announce() -> Holder:
+def announce(leaver: threading.Thread | None = None) -> Holder:
     """Say that an instance is about to leave something. Takes no time, so it may be called on the editor's thread."""
     if unclaimed := claim():
         unclaimed.done.set()
-    holder = sys.modules[HOLDER] = Holder()
+    holder = sys.modules[HOLDER] = Holder(leaver)
     return holder
 
 
@@ -119,7 +123,7 @@ def claim() -> Any:
 
 def receive(holder: Any) -> dict[int, Inheritance]:
     """What was handed over, by window; waits until it is left. The caller owns it from now on."""
-    if not hasattr(holder, "left") or not holder.left.wait(WAIT):
+    if not hasattr(holder, "left") or not _is_left(holder):
         return {}
     left: dict[int, dict[str, Any]] = holder.pop()
     holder.done.set()
@@ -130,6 +134,18 @@ def receive(holder: Any) -> dict[int, Inheritance]:
     return {
         window: Inheritance(**{name: left[window][name] for name in known & left[window].keys()}) for window in left
     }
+
+
+def _is_left(holder: Any) -> bool:
+    """Whether it is filled; waits for that."""
+    leaver: threading.Thread | None = getattr(holder, "leaver", None)  # it may come from an older version
+    if leaver is None:
+        return holder.left.wait(WAIT)
+    end = time.monotonic() + PATIENCE
+    while leaver.is_alive() and time.monotonic() < end:
+        if holder.left.wait(_LOOK):
+            break
+    return holder.left.is_set()
 
 
 def take() -> dict[int, Inheritance]:

@@ -86,7 +86,7 @@ class CompanionThread:
         process can continue the sessions; then this one ends by itself and nothing is waited for.
         """
         if hand_over and not self._holder:
-            self._holder = handover.announce()
+            self._holder = handover.announce(self._thread)
         self._stopping.set()
         with self._lock:
             if self._running:
@@ -138,7 +138,9 @@ class CompanionThread:
         """Hand over what was never served, or close it."""
         if self._holder and not self._is_left():
             self._variables.remove()
-            left = {endpoint.window: endpoint.leave() for endpoint in self._endpoints}
+            # It has not been received if the stop came before this thread began.
+            left = handover.receive(self._predecessor)
+            left |= {endpoint.window: endpoint.leave() for endpoint in self._endpoints}
             for window, chat in self._chats.items():
                 if window in left:
                     left[window].chat.update(chat)

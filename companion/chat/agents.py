@@ -6,7 +6,7 @@ import asyncio
 
 from ..acp.environment import LoginEnvironment
 from ..acp.signing import Way
-from .window_chat import WindowChat
+from .chat import Chat
 from .windows import Windows
 
 
@@ -15,34 +15,34 @@ class AgentsOfChats(Windows):
 
     _environment: LoginEnvironment
 
-    async def sign_in_ways(self, window: int) -> tuple[Way, ...]:
+    async def sign_in_ways(self, number: int) -> tuple[Way, ...]:
         """The ways to sign in that the chat's agent offers."""
-        ways = self._chat(window).agent_client.ways
+        ways = self._chat(number).agent_client.ways
         # The person may be about to set a variable.
         self._environment.forget()
         return ways
 
-    async def sign_in_by(self, window: int, way: str) -> None:
+    async def sign_in_by(self, number: int, way: str) -> None:
         """Have the agent sign the person in, which may take as long as they need in their browser."""
-        chat = self._chat(window)
+        chat = self._chat(number)
         await chat.agent_client.authenticate(way)
         chat.signed_in()
 
-    def stop_terminals(self, window: int, terminals: str) -> None:
+    def stop_terminals(self, number: int, terminals: str) -> None:
         """End what runs in terminals of the chat, given as words; the turn goes on."""
 
-        async def stop(chat: WindowChat) -> None:
+        async def stop(chat: Chat) -> None:
             client = chat.agent_client
             if not any(await asyncio.gather(*map(client.stop_terminal, terminals.split()))):
-                self._editor.mention("It has ended already.", window)
+                self._editor.mention("It has ended already.", chat.window)
 
-        self._do(window, stop)
+        self._do(number, stop)
 
-    def set_option(self, window: int, option: str, value: str | bool) -> None:
+    def set_option(self, number: int, option: str, value: str | bool) -> None:
         """Set an option of the session, to the id of a value or to true or false."""
 
-        async def set_it(chat: WindowChat) -> None:
+        async def set_it(chat: Chat) -> None:
             client, session = chat.connected
             await client.set_option(session, option, value)
 
-        self._do(window, set_it)
+        self._do(number, set_it)

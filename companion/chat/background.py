@@ -20,27 +20,27 @@ _KINDS = {"shell": "Command", "agent": "Sub-agent", "monitor": "Monitor"}
 
 
 class BackgroundOfChats(Windows):
-    """Lists the tasks of a window's conversation, shows what they do, and stops them."""
+    """Lists the tasks of a conversation, shows what they do, and stops them."""
 
-    async def tasks(self, window: int) -> list[Task]:
+    async def tasks(self, number: int) -> list[Task]:
         """What the agent does besides its turn, and has done: what runs first, then the latest."""
-        client, session, _ = await self._chat(window).reached(REACH_LIMIT)
+        client, session, _ = await self._chat(number).reached(REACH_LIMIT)
         found = {task.id: task for task in await client.agents(session)}
         found |= {task.id: task for task in await client.tasks(session)}
         return sorted(found.values(), key=lambda task: (not task.is_running, -task.began))
 
-    async def task(self, window: int, identifier: str) -> tuple[str, bool]:
+    async def task(self, number: int, identifier: str) -> tuple[str, bool]:
         """A page about a task with the end of its output, and whether it still runs."""
-        found = next((task for task in await self.tasks(window) if task.id == identifier), None)
+        found = next((task for task in await self.tasks(number) if task.id == identifier), None)
         if found is None:
             raise ChatError("The daemon doesn't know this task any more.")
-        is_local = self._chat(window).is_local
+        is_local = self._chat(number).is_local
         output = await asyncio.to_thread(_output, found) if is_local and found.output else None
         return "\n".join(_page(found, output, is_local=is_local)) + "\n", found.is_running
 
-    async def stop_task(self, window: int, task: Task) -> str:
+    async def stop_task(self, number: int, task: Task) -> str:
         """Stop a task. Returns what happened, a sentence."""
-        chat = self._chat(window)
+        chat = self._chat(number)
         client, session, _ = await chat.reached(REACH_LIMIT)
         stopped = await client.stop_task(session, task)
         chat.set_tasks(await client.tasks(session))

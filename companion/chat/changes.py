@@ -58,15 +58,15 @@ class TurnChanges:
 
 
 class ChangesOfChats(Windows):
-    """Lists what the turns of a window's conversation have changed."""
+    """Lists what the turns of a conversation have changed."""
 
-    async def changes(self, window: int) -> list[TurnChanges]:
+    async def changes(self, number: int) -> list[TurnChanges]:
         """The turns that have changed files, the latest first.
 
         Raises:
             ChatError: none has.
         """
-        chat = self._chat(window)
+        chat = self._chat(number)
         folder, turns = chat.chat_folder.there, chat.turns
         points: list[Earlier] = []
         with contextlib.suppress(ChatError):

@@ -1,4 +1,4 @@
-"""The connection of a window's chat: it reaches the daemon, reads a session's events, and tries again when that fails.
+"""The connection of a chat: it reaches the daemon, reads a session's events, and tries again when that fails.
 
 The reader never waits for the screen: each event goes into the conversation at once, and the screen gets a snapshot
 when it is ready. A slow screen needs no more memory than the conversation.
@@ -31,6 +31,7 @@ from ..daemon.process import launch
 from ..daemon.process.private import CONNECTING, PrivateDaemon
 from ..settings import DaemonSettings
 from .backend import Backend
+from .daemons import Daemons
 from .reading import Attachment, Backoff, SessionEndedError, StaleError, after, read, tell
 
 logger = logging.getLogger(__name__)
@@ -48,16 +49,16 @@ class BrokenError(ChatError):
 
 
 class Connection:
-    """Reads one session at a time with `run`, as a task. `say` tells the person what a private daemon does."""
+    """Reads one session at a time with `run`, as a task."""
 
     def __init__(
         self,
         settings: Callable[[], DaemonSettings],
-        say: Callable[[str], object],
+        daemons: Daemons,
         agent: Callable[[AgentCommand], AgentClient] | None = None,
     ) -> None:
-        """`agent` makes a client of an agent on stdio."""
-        self.private = PrivateDaemon(say)
+        """`daemons` are those of the window, `agent` makes a client of an agent on stdio."""
+        self.daemons = daemons
         self.agent: AgentCommand | None = None
         """The agent that is started for the chat; None for the daemon."""
         self._make_agent = agent
@@ -66,10 +67,6 @@ class Connection:
         self.session = ""
         """The id of the session that is shown, once it has something to resume."""
         self.locality = Locality()
-        self.own_clients: set[str] = set()
-        """The client ids that the daemon has given us so far: a new one at each attach."""
-        self.here: set[str] = set()
-        """The addresses of which the person has said that they are on this computer."""
         self.left: dict[str, Any] | None = None
         """What the next instance needs to go on with the agent, once it is left."""
         self.inherited: Mapping[str, Any] | None = None
@@ -85,6 +82,11 @@ class Connection:
         """An agent that wants the person to sign in, which it can do if it is asked."""
         self._is_signed_in = False
         self._again = asyncio.Event()
+
+    @property
+    def private(self) -> PrivateDaemon:
+        """The private daemon of the chat's folder, which other chats of the window may use, too."""
+        return self.daemons.private(self.folder)
 
     @property
     def connected(self) -> tuple[Backend, Session]:
@@ -123,7 +125,7 @@ class Connection:
     def confirm_here(self) -> None:
         """The person says that the daemon is on this computer."""
         if self._attachment and isinstance(self._attachment.client, Client):
-            self.here.add(self._attachment.client.address.url)
+            self.daemons.here.add(self._attachment.client.address.url)
             self._again.set()
 
     @property
@@ -161,13 +163,16 @@ class Connection:
     def seen(self, snapshot: Snapshot) -> None:
         """Take note of what is shown now."""
         if self._attachment:
-            self.own_clients.add(self._attachment.session.client_id)
+            self.daemons.own_clients.add(self._attachment.session.client_id)
             if snapshot.order:
                 self.session = self._attachment.session.id
+        client = self._attachment.client if self._attachment else None
+        # It has ended, or another chat has started it anew at another address.
         if (
             snapshot.status.connection.state in {"waiting", "lost"}
             and self.locality.is_private
-            and self.private.has_ended()
+            and isinstance(client, Client)
+            and not self.private.runs_at(client.address)
         ):
             self._again.set()
 
@@ -315,7 +320,7 @@ class Connection:
 
     async def _locate(self, client: Client, folder: str) -> None:
         address, is_private = client.address, self.private.is_at(client.address)
-        known_here = is_private or (address.is_loopback and address.url in self.here)
+        known_here = is_private or (address.is_loopback and address.url in self.daemons.here)
         shown_here = known_here or await is_here(client, self.folder)
         self.locality = where(address, client.capabilities, folder, is_here=shown_here, is_private=is_private)
 
@@ -328,8 +333,9 @@ class Connection:
 
         environment = os.environ
         if settings.enabled and starts_own(managed=settings.managed, url=settings.url, environment=environment):
+            await self.daemons.end_others()
             return await self.private.address(self.folder, settings.command, connecting)
-        await self.private.stop(launch.STOP_LIMIT)
+        await self.daemons.stop(launch.STOP_LIMIT)
         if not settings.enabled:
             raise DisabledError
         connecting(CONNECTING)

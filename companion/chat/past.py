@@ -14,9 +14,9 @@ from ..conversation.failures import ChatError, MissingFeatureError
 from ..conversation.snapshot import Turn
 from ..daemon.errors import RefusedError
 from ..daemon.past import Rewinding, RewindPoint
+from .chat import Chat
 from .prompt import Draft
 from .transcript.plain import relative
-from .window_chat import WindowChat
 from .windows import REACH_LIMIT, Windows
 
 T = TypeVar("T")
@@ -85,11 +85,11 @@ def _from(turns: Sequence[Turn], first: Turn) -> Sequence[Turn]:
 class PastOfChats(Windows):
     """Continues conversations, rewinds and forks them."""
 
-    def go_on(self, window: int) -> None:
+    def go_on(self, number: int) -> None:
         """Continue the last turn, which was interrupted or has failed; in words where the daemon can't do it."""
 
         async def go_on() -> None:
-            chat = self._chat(window)
+            chat = self._chat(number)
             client, session = chat.connected
             try:
                 identifier = await client.go_on(session)
@@ -98,11 +98,11 @@ class PastOfChats(Windows):
             if identifier is None:
                 chat.send(Draft("Continue"), mid_turn=False)
 
-        self._do(window, lambda _: go_on())
+        self._do(number, lambda _: go_on())
 
-    async def earlier(self, window: int) -> list[Earlier]:
+    async def earlier(self, number: int) -> list[Earlier]:
         """The prompts that the conversation can go back to, the latest first, with what that would undo."""
-        chat = self._chat(window)
+        chat = self._chat(number)
         client, session, folder = await chat.reached(REACH_LIMIT)
         _check_idle(chat)
         found = earlier(chat.turns, await client.rewind_points(session), folder.there)
@@ -110,31 +110,31 @@ class PastOfChats(Windows):
             raise ChatError(NOWHERE)
         return found
 
-    async def rewind(self, window: int, to: Earlier, *, undo_files: bool) -> tuple[str, Draft]:
+    async def rewind(self, number: int, to: Earlier, *, undo_files: bool) -> tuple[str, Draft]:
         """Go back to before an earlier prompt. Returns what happened, a sentence, and the prompt as it was written."""
-        chat = self._chat(window)
+        chat = self._chat(number)
         client, session, folder = await chat.reached(REACH_LIMIT)
         draft = chat.outbox.draft_of(to.turn, to.text)
         rewinding = await _once_idle(chat, lambda: client.rewind(session, to.point, undo_files=undo_files))
         return _told(rewinding, folder.there), draft
 
-    async def fork(self, window: int) -> None:
+    async def fork(self, number: int) -> None:
         """Copy the conversation, and show the copy. The original stays in the list."""
-        chat = self._chat(window)
+        chat = self._chat(number)
         client, session, _ = await chat.reached(REACH_LIMIT)
         copy = await _once_idle(chat, lambda: client.fork(session, chat.status.title))
         await client.detach(copy)
         chat.begin(copy.id)
-        self._editor.mention("This is a copy of the conversation; the original stays among the sessions.", window)
+        self._editor.mention("This is a copy of the conversation; the original stays among the sessions.", chat.window)
 
 
-def _check_idle(chat: WindowChat) -> None:
+def _check_idle(chat: Chat) -> None:
     """Raise a ChatError if a turn runs."""
     if chat.status.running is not None:
         raise ChatError(BUSY)
 
 
-async def _once_idle(chat: WindowChat, ask: Callable[[], Awaitable[T]]) -> T:
+async def _once_idle(chat: Chat, ask: Callable[[], Awaitable[T]]) -> T:
     """Ask the daemon for something that it does only while no turn runs: it needs a moment after the end of one."""
     clock = asyncio.get_running_loop().time
     end = clock() + IDLE_LIMIT

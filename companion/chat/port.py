@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 class ChatScreen(Messages, AgentFiles, Protocol):
     """The chats on the screen, called on the companion thread."""
 
-    async def show_chat(self, window: int, render: Render) -> bool:
-        """Update a window's chat. Returns False if the window shows none.
+    async def show_chat(self, chat: int, render: Render) -> bool:
+        """Update the view of a chat, by the view's id. Returns False if there is none.
 
         It is awaited before the next render, so that a busy editor gets fewer of them.
         """
         ...
 
-    def return_draft(self, window: int, draft: Draft, why: str) -> None:
+    def return_draft(self, chat: int, draft: Draft, why: str) -> None:
         """Put a draft back into the chat's prompt, and say why."""
         ...

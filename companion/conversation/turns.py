@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import pickle
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from . import agent
+from .packing import Packer
 from .snapshot import (
     Attachment,
     Cost,
@@ -45,6 +48,18 @@ class _Said:
         return self.shown
 
 
+_PACKER = Packer((_Said, Attachment, Diff, Location, Message, Notice, Option, Permission, Question, Tool))
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """What a turn has, packed, and what is asked about it again and again."""
+
+    content: bytes
+    asked: str
+    has_tools: bool
+
+
 @dataclass(slots=True)
 class TurnBuilder:
     """A prompt and what comes of it."""
@@ -65,6 +80,21 @@ class TurnBuilder:
     _items: list[_Said | Notice | str] = field(default_factory=list["_Said | Notice | str"])
     """A text is the id of a tool call."""
     _tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
+    _packed: _Packed | None = None
+    """The items and tools, which are empty meanwhile."""
+
+    def pack(self) -> None:
+        """Keep the items in less memory, until they change."""
+        if self._packed is None and self.state != "running":
+            with contextlib.suppress(pickle.PicklingError, RecursionError):
+                content = _PACKER.pack((self._items, self._tools))
+                self._packed = _Packed(content, self.asked, bool(self._tools))
+                self._items, self._tools = [], {}
+
+    def _unpack(self) -> None:
+        if self._packed:
+            self._items, self._tools = _unpacked(self._packed)
+            self._packed = None
 
     @classmethod
     def of(cls, turn: Turn) -> TurnBuilder:
@@ -96,12 +126,15 @@ class TurnBuilder:
     def show(self) -> Turn:
         """The turn as it is now."""
         items: list[Item] = []
-        for item in self._items:
+        within, tools = self._items, self._tools
+        if self._packed:
+            within, tools = _unpacked(self._packed)
+        for item in within:
             match item:
                 case _Said():
                     items.append(item.show())
                 case str():
-                    items.append(self._tools[item])
+                    items.append(tools[item])
                 case Notice():
                     items.append(item)
         return Turn(
@@ -120,18 +153,22 @@ class TurnBuilder:
     @property
     def asked(self) -> str:
         """The text that the turn began with; empty if there was no prompt."""
+        if self._packed:
+            return self._packed.asked
         first = self._items[0] if self._items else None
         return first.show().text if isinstance(first, _Said) and first.speaker == "user" and not first.aside else ""
 
     @property
     def asks_model(self) -> bool:
         """Whether its prompt is one for the model, which the agent counts; not a command that the agent does itself."""
-        is_command = self.asked.startswith("/") and not self._tools
+        has_tools = self._packed.has_tools if self._packed else bool(self._tools)
+        is_command = self.asked.startswith("/") and not has_tools
         return bool(self.asked) and (self.has_used_model or not is_command)
 
     def restore(self, seen: TurnBuilder) -> None:
         """Take the items of the same turn as it was seen, if there are more of them."""
         if seen.size > self.size:
+            self._packed = None
             self._items, self._tools = seen._items, seen._tools
 
     def account(self, at: float | None, meta: agent.ChunkMeta | None) -> None:
@@ -146,6 +183,8 @@ class TurnBuilder:
 
     def join(self, rest: TurnBuilder) -> None:
         """Add the rest of the turn, which was read before its beginning."""
+        self._unpack()
+        rest._unpack()
         self._items += [item for item in rest._items if not (isinstance(item, str) and item in self._tools)]
         self._tools |= rest._tools
         self.end(rest.state, rest.stop_reason, rest.error)
@@ -153,11 +192,13 @@ class TurnBuilder:
     @property
     def size(self) -> int:
         """How much was said and done, as a measure to compare with."""
+        self._unpack()
         said = (item.show() for item in self._items if isinstance(item, _Said))
         return sum(len(message.text) for message in said) + len(self._tools)
 
     def note(self, text: str, *, is_aside: bool = False) -> None:
         """Add a line of the chat's own."""
+        self._unpack()
         self._items.append(Notice(text, is_aside))
 
     def say(self, speaker: Speaker, text: str, parent: str | None = None, aside: str = "") -> None:
@@ -177,6 +218,7 @@ class TurnBuilder:
 
     def tool(self, update: agent.ToolUpdate) -> None:
         """Apply an update of a tool call."""
+        self._unpack()
         tool = self._tools.get(update.tool_call_id)
         if tool is None:
             tool = Tool(update.tool_call_id, "", "", "other", "pending")
@@ -185,6 +227,7 @@ class TurnBuilder:
 
     def ask(self, request: agent.PermissionRequest) -> Permission:
         """Make a tool call wait for an answer."""
+        self._unpack()
         asked = request.tool_call
         before = self._tools.get(asked.tool_call_id)
         if before and before.status in {"completed", "failed"}:
@@ -218,6 +261,7 @@ class TurnBuilder:
 
     def answer(self, permission: Permission, outcome: agent.Outcome, voter: str | None) -> None:
         """A permission that was asked here is answered."""
+        self._unpack()
         state: Literal["selected", "cancelled"] = "selected" if outcome.outcome == "selected" else "cancelled"
         chosen = next((option for option in permission.options if option.id == outcome.option_id), None)
         answered = replace(permission, state=state, chosen=chosen, voter=voter)
@@ -230,6 +274,7 @@ class TurnBuilder:
         self.state, self.stop_reason, self.error, self.cancelling = state, stop_reason, error, False
 
     def _said(self, speaker: Speaker, parent: str | None, aside: str = "") -> _Said:
+        self._unpack()
         for item in reversed(self._items):
             if isinstance(item, _Said) and (item.speaker, item.parent, item.aside) == (speaker, parent, aside):
                 return item
@@ -239,6 +284,10 @@ class TurnBuilder:
         said = _Said(speaker, parent, aside=aside)
         self._items.append(said)
         return said
+
+
+def _unpacked(packed: _Packed) -> tuple[list[_Said | Notice | str], dict[str, Tool]]:
+    return _PACKER.unpack(packed.content)
 
 
 def _number(value: object) -> int:

@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..clis.families import FAMILIES
 from ..protocol import outcome
 from . import calls, quick
+from .bodies import MAX_BODY, Bodies
 from .connections import Connection
 from .endpoint import Endpoint
 from .resumed import DEFAULT_VERSION, ResumedSessions
@@ -33,9 +34,8 @@ from .tools import AFTER, Tools, listing
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
-MAX_BODY = 64 * 1024 * 1024
-"""Bytes. openDiff carries a whole file."""
 LIST = b'"tools/list"'
+TOO_MUCH = "Too many large requests are being read at the same time. Send it once more."
 METHODS = ("GET", "POST", "DELETE")
 FINAL_CHUNK_LIMIT = 0.5
 """Seconds allowed for sending the final chunk of a stream that another one replaces."""
@@ -54,6 +54,7 @@ class App:
         self._tools = tools
         self._resumed = ResumedSessions(endpoint.sessions, self._open_again)
         self._hosts = frozenset(f"{name}:{endpoint.port}" for name in HOSTS)
+        self._bodies = Bodies()
         self._requests = InFlight()
         """Streams aside."""
         self.manager = StreamableHTTPSessionManager(
@@ -62,7 +63,8 @@ class App:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
-        caller = self._authenticate(Headers(scope=scope))
+        headers = Headers(scope=scope)
+        caller = self._authenticate(headers)
         if isinstance(caller, Response):
             await caller(scope, receive, send)
         elif scope["path"] != "/mcp":
@@ -70,9 +72,13 @@ class App:
         elif scope["method"] not in METHODS:
             await PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(METHODS)})(scope, receive, send)
         else:
-            with contextlib.nullcontext() if scope["method"] == "GET" else self._requests:
-                scope, send = await self._resumed.translate(caller, scope, self._last(send))
-                await self._serve(caller, scope, receive, send)
+            with self._bodies.admitted(headers) as is_admitted:
+                if not is_admitted:
+                    await PlainTextResponse(TOO_MUCH, 503, {"retry-after": "1"})(scope, receive, send)
+                    return
+                with contextlib.nullcontext() if scope["method"] == "GET" else self._requests:
+                    scope, send = await self._resumed.translate(caller, scope, self._last(send))
+                    await self._serve(caller, scope, receive, send)
 
     def answer_at_once(self, headers: Mapping[str, str], body: bytes) -> quick.Answer | None:
         """The answer to a POST that asks for the list of the tools; None if `__call__` has to give it.

@@ -70,7 +70,8 @@ class _Gathered(asyncio.Transport):
 
     def write_now(self, data: bytes) -> None:
         """Send something after what was written before."""
-        self.flush()
+        if self._pieces:
+            self.flush()
         self._inner.write(data)
 
     def close(self) -> None:
@@ -146,9 +147,9 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
-        gathered = _Gathered(cast("asyncio.Transport", transport), self.loop)
-        super().connection_made(gathered)
-        self.flow = _Flow(gathered, self.conn)
+        self._gathered = _Gathered(cast("asyncio.Transport", transport), self.loop)
+        super().connection_made(self._gathered)
+        self.flow = _Flow(self._gathered, self.conn)
         self.app_state = {"connection": self}
         self._opened()
 
@@ -161,6 +162,8 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         super().connection_lost(exc)
+        # uvicorn leaves the timer of a connection that was reset, which would keep all of it for KEEP_ALIVE seconds.
+        self._unset_keepalive_if_required()
         self._lost()
 
     def _answer_at_once(self, data: bytes) -> bool:
@@ -171,7 +174,7 @@ class Connection(H11Protocol):
             return False
         headers, body = answer
         lines = [b"%b: %b\r\n" % header for header in (*self.server_state.default_headers, *headers)]
-        cast("_Gathered", self.transport).write_now(b"".join((b"HTTP/1.1 200 OK\r\n", *lines, b"\r\n", body)))
+        self._gathered.write_now(b"".join((b"HTTP/1.1 200 OK\r\n", *lines, b"\r\n", body)))
         self.on_response_complete()
         return True
 
@@ -182,7 +185,7 @@ class Connection(H11Protocol):
 
     def flush(self) -> None:
         """Send what was written in this turn of the loop now, and not at its end."""
-        cast("_Gathered", self.transport).flush()
+        self._gathered.flush()
 
     def write(self, data: bytes) -> bool:
         """Write a part of a streamed answer; returns whether the client can still get it.
@@ -193,7 +196,7 @@ class Connection(H11Protocol):
         if self.flow.write_paused or not self.is_open:
             return False
         is_chunked = self.conn.their_http_version != b"1.0"
-        cast("_Gathered", self.transport).write_now(b"%x\r\n%b\r\n" % (len(data), data) if is_chunked else data)
+        self._gathered.write_now(b"%x\r\n%b\r\n" % (len(data), data) if is_chunked else data)
         return self.is_open
 
     async def writable(self) -> None:

@@ -19,6 +19,7 @@ from mcp_types import (
     PaginatedRequestParams,
 )
 from pydantic import ValidationError
+from pydantic_core import to_json
 from starlette.requests import Request
 
 from .. import __version__
@@ -132,7 +133,7 @@ class Tools:
     async def _call_of_agent(self, session: Session, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         if name == "getContext":
             context = await self._context()
-            return _text(json.dumps(context.message if context else {}))
+            return _text(to_json(context.message).decode() if context else "{}")
         if name != "openDiff":
             return _failed(f"Unknown tool: {name}")
         opened = OpenDiffArguments.model_validate(arguments)

@@ -93,6 +93,17 @@ class Terminal:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownChat:
+    """A chat in a tab."""
+
+    title: str
+    """With the name of its agent."""
+    state: str
+    """A few words."""
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
 class ShownWindow:
     """A window as the editor shows it."""
 
@@ -100,6 +111,7 @@ class ShownWindow:
     title: str
     folders: tuple[str, ...]
     terminals: tuple[Terminal, ...] = ()
+    chats: tuple[ShownChat, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 
-from .facts import Facts, Served
+from .facts import Facts, Served, ShownWindow
 from .findings import Kind, clock, dotted, findings, verdicts
 
 
@@ -26,7 +26,11 @@ def report(facts: Facts) -> str:
     if found:
         lines += ["", "Findings", *found]
     for i, window in enumerate(facts.windows):
-        lines += ["", window.title if i else f"{window.title}, this one", *_served(facts.served.get(window.number))]
+        lines += [
+            "",
+            window.title if i else f"{window.title}, this one",
+            *_window(window, facts.served.get(window.number)),
+        ]
     if facts.clis is not None:
         lines += ["", "Running CLIs", *_running(facts)]
     if facts.libraries:
@@ -36,9 +40,14 @@ def report(facts: Facts) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _served(served: Served | None) -> list[str]:
-    if served is None:
-        return ["  not served"]
+def _window(window: ShownWindow, served: Served | None) -> list[str]:
+    lines = ["  not served"] if served is None else []
+    rows = _served(served) if served else []
+    rows += [("chat", f"{chat.title}: {chat.state}, in {chat.folder}") for chat in window.chats]
+    return [*lines, *_table(rows)]
+
+
+def _served(served: Served) -> list[tuple[str, str]]:
     rows = [("port", str(served.port))]
     rows += [("folder", folder.path) for folder in served.folders] or [("folder", "none")]
     rows.append(("told", served.told.summary))
@@ -52,8 +61,7 @@ def _served(served: Served | None) -> list[str]:
             ping = "its stream is gone"
         since, last = clock(session.since), clock(session.last_message)
         rows.append(("session", f"{session.cli} since {since}, last message {last}, round trip: {ping}"))
-    rows += [("diff", path) for path in served.diffs]
-    return _table(rows)
+    return rows + [("diff", path) for path in served.diffs]
 
 
 def _running(facts: Facts) -> list[str]:

@@ -82,6 +82,7 @@ class Adapter:
             lambda call: self.thread.post(lambda companion: call(companion.chats)),
             lambda agent: self.consent.allows(agent) if agent else self.settings.value("daemon.enabled"),
             self._chat_context,
+            self.consent.letter,
         )
         self.chats.notify = lambda text: notify(text) if self.settings.value("chat_notifications") else None
         self.chats.is_starting = lambda: self.is_starting
@@ -141,7 +142,7 @@ class Adapter:
 
     def report(self, window: sublime.Window, show: Show) -> None:
         """Make a status report. `show` gets the facts so far, and whether they are complete."""
-        facts = editor_facts(window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT))
+        facts = editor_facts(window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT), self.chats.shown)
         StatusReport(facts, show, lambda: self.is_starting).begin(self.thread.post, self._bridge.post)
 
     def show_report(self, window: sublime.Window) -> None:
@@ -158,7 +159,7 @@ class Adapter:
             del self.reports[live.view.id()]
 
     def _chat_context(self, window: sublime.Window) -> Excerpt | None:
-        """What goes with a prompt of a window's chat by itself."""
+        """What goes with a prompt of a window's chats by itself."""
         view = self.focus.last_code(window) if self.settings.value("chat_context") else None
         return context_of(view, self.settings.told(window))
 
@@ -363,13 +364,13 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._keep_text(window, title, text, why))
 
-    async def show_chat(self, window: int, render: Render) -> bool:
+    async def show_chat(self, chat: int, render: Render) -> bool:
         """See Editor."""
-        return await self._bridge.call(lambda: self.chats.show(window, render), LIMIT)
+        return await self._bridge.call(lambda: self.chats.show(chat, render), LIMIT)
 
-    def return_draft(self, window: int, draft: Draft, why: str) -> None:
+    def return_draft(self, chat: int, draft: Draft, why: str) -> None:
         """See Editor."""
-        self._bridge.post(lambda: self._return_draft(window, draft, why))
+        self._bridge.post(lambda: self._return_draft(chat, draft, why))
 
     def mention(self, message: str, window: int) -> None:
         """See Editor."""
@@ -379,11 +380,11 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: _tell(message, window, needs_action=True))
 
-    def _return_draft(self, window: int, draft: Draft, why: str) -> None:
-        if self.chats.take_back(window, draft):
-            self.say(why, window)
+    def _return_draft(self, number: int, draft: Draft, why: str) -> None:
+        if chat := self.chats.take_back(number, draft):
+            self.say(why, chat.window.id())
         else:
-            self._keep_text(window, "Prompt", draft.text, why)
+            self._keep_text(None, "Prompt", draft.text, why)
 
     def _show_status(self, window: int, status: WindowStatus) -> None:
         if target := find_window(window):
@@ -399,8 +400,8 @@ class Adapter:
             self.settings.glance(found, sublime.View(question.selected))
         return _window_state(found, question)
 
-    def _keep_text(self, window: int, title: str, text: str, why: str) -> None:
-        target = find_window(window) or sublime.active_window()
+    def _keep_text(self, window: int | None, title: str, text: str, why: str) -> None:
+        target = (find_window(window) if window is not None else None) or sublime.active_window()
         focus = self.focus.last(target)
         open_kept(target, title, text)
         if focus and focus.is_valid():

@@ -3,46 +3,55 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import sublime
 
 from .windows import is_code
 
 
-def given_paths(*parts: Sequence[str] | None) -> list[str] | None:
-    """The paths that the side bar gives as `paths`, or as `files` and `dirs`; None if it was not the side bar."""
-    if all(part is None for part in parts):
-        return None
-    return list(dict.fromkeys(path for part in parts if part for path in part))
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """What a menu was opened on, from the arguments that it gives to a command."""
 
+    paths: list[str] | None = None
+    """Those of the side bar; None if it was not the side bar."""
+    group: int | None = None
+    index: int | None = None
+    """The tab's place in the group: -1 for the active one; None if it was not a tab."""
 
-def is_menu(paths: Sequence[str] | None, index: int | None) -> bool:
-    """Whether a command was run from the side bar or from a tab's menu, which give it these arguments."""
-    return paths is not None or index is not None
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Menu:
+        """The side bar gives its paths as `paths`, or as `files` and `dirs`; a tab gives its `group` and `index`."""
+        parts = [part for name in ("paths", "files", "dirs") if (part := arguments.get(name)) is not None]
+        paths = list(dict.fromkeys(path for part in parts for path in part)) if parts else None
+        return cls(paths, arguments.get("group"), arguments.get("index"))
 
+    @property
+    def was_used(self) -> bool:
+        """Whether the command was run from the side bar or from a tab's menu."""
+        return self.paths is not None or self.index is not None
 
-def chosen_paths(
-    window: sublime.Window, paths: Sequence[str] | None, group: int | None, index: int | None
-) -> list[str]:
-    """The files and folders that a menu was opened on; empty if there are none, such as for a tab without a file."""
-    if paths:
-        return list(paths)
-    view = tab(window, group, index)
-    path = view.file_name() if view else None
-    return [path] if path else []
+    def tab(self, window: sublime.Window) -> sublime.View | None:
+        """The view of a tab of the person's own: that of the tab's menu, or the active one for -1."""
+        if self.index is None:
+            return None
+        if self.index < 0 or self.group is None or self.group < 0:
+            view = window.active_view()
+        else:
+            sheets = window.sheets_in_group(self.group)
+            view = sheets[self.index].view() if self.index < len(sheets) else None
+        return view if view and is_code(view) else None
 
-
-def tab(window: sublime.Window, group: int | None, index: int | None) -> sublime.View | None:
-    """The view of a tab of the person's own: that of a tab's menu, or the active one for -1."""
-    if index is None:
-        return None
-    if index < 0 or group is None or group < 0:
-        view = window.active_view()
-    else:
-        sheets = window.sheets_in_group(group)
-        view = sheets[index].view() if index < len(sheets) else None
-    return view if view and is_code(view) else None
+    def chosen(self, window: sublime.Window) -> list[str]:
+        """The files and folders that it was opened on; empty if there are none, such as for a tab without a file."""
+        if self.paths:
+            return self.paths
+        view = self.tab(window)
+        path = view.file_name() if view else None
+        return [path] if path else []
 
 
 def missing(paths: Sequence[str]) -> str | None:

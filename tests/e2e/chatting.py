@@ -55,11 +55,12 @@ def write_settings(home: Home, **settings: Any) -> None:
 
 
 class Chatting:
-    """A window with its chat, and what a person does in it."""
+    """A window with a chat, and what a person does in it. `tab` is the id of its view if the window has several."""
 
-    def __init__(self, editor: Editor, window: int) -> None:
+    def __init__(self, editor: Editor, window: int, tab: int | None = None) -> None:
         self.editor = editor
         self.window = window
+        self.tab = tab
 
     # What is seen
 
@@ -73,7 +74,8 @@ class Chatting:
     @property
     def view(self) -> Told:
         """The chat's view."""
-        [view] = [view for view in self.state["views"] if view["settings"].get(CHAT)]
+        views = [view for view in self.state["views"] if view["settings"].get(CHAT)]
+        [view] = [view for view in views if self.tab in {None, view["id"]}]
         return view
 
     @property

@@ -12,7 +12,9 @@ from typing import Any, Generic, TypeVar
 import pytest
 
 from . import gemini
+from .chatting import Chatting, Room
 from .clis import pinned
+from .daemon import VERSIONS
 from .editor import Editor
 from .qwen import Home, MissingError, node, node_modules, pinned_command
 from .session import GREET, CliSession, GeminiSession, Session
@@ -139,3 +141,20 @@ def editor() -> Iterator[Editor]:
             editor.kill()
     finally:
         home.remove()
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def room(programs: None, request: pytest.FixtureRequest) -> Iterator[Room]:
+    """An editor whose chats use a running daemon."""
+    room = Room(request.param)
+    yield room
+    room.close()
+
+
+@pytest.fixture
+def chat(room: Room) -> Iterator[Chatting]:
+    """A window of its own with a new conversation."""
+    chat = room.new_window()
+    chat.wait_live()
+    yield chat
+    chat.close()

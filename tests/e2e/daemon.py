@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
+from companion.chat import daemons as shared
 from companion.chat import prompt
 from companion.chat.connection import Connection
 from companion.conversation.conversation import Conversation
@@ -104,7 +105,7 @@ class Talk:
     def __init__(self, client: Client, folder: str) -> None:
         self.client = client
         self.conversation = Conversation()
-        self.connection = Connection(self._settings, print)
+        self.connection = Connection(self._settings, shared.Daemons(print, set))
         self.connection.folder = folder
 
     def _settings(self) -> DaemonSettings:

@@ -19,6 +19,7 @@ from .clis import NEWEST_QWEN
 from .editor import Editor
 from .mcp_client import connect
 from .model import Call
+from .pair import Pair
 from .qwen import PROJECT, Home
 from .test_acp import made
 from .test_chat_agents import Room as AgentRoom
@@ -100,6 +101,21 @@ for (const title of Object.keys(order)) {
 ```
 
 Such a check in orders.js:7, before the sum is made, would stop it."""
+RUN = "Run the tests."
+OTHER_QUESTION = "Write a test for total()."
+OTHER_ANSWER = """With Node's own test runner:
+
+```js
+import assert from "node:assert";
+import test from "node:test";
+import { total } from "./orders.js";
+
+test("an order has the sum of its books", () => {
+  assert.equal(total({ Emma: 2, Dune: 1 }), 33.9);
+});
+```
+
+orders.js:12 prints when it is imported, so the output has one more line."""
 WISH = "Yes, refuse such orders."
 LINE = "    amount += prices[title] * copies;\n"
 CHECK = "    if (!(title in prices)) {\n      throw new Error(`Unknown book: ${title}`);\n    }\n"
@@ -231,6 +247,37 @@ def chat() -> None:
         shoot(room.editor, window, "permission", CHAT_SIZE, sidebar=False)
     finally:
         room.close()
+
+
+def tabs() -> None:
+    """Ask two agents about docs/example, each in its tab, and take a picture while the hidden one asks something."""
+
+    def prepare(editor: Editor, window: int) -> None:
+        shutil.copytree(EXAMPLE, editor.home.workspace, dirs_exist_ok=True)
+        editor.open_file(editor.home.workspace / "orders.js")
+        columns = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
+        editor.do("command", name="set_layout", args=columns, window=window)
+        editor.do("command", name="focus_group", args={"group": 1}, window=window)
+
+    pair = Pair(prepare)
+    try:
+        file = pair.home.workspace / "orders.js"
+        run = Call(
+            "run_shell_command", {"command": "node --test", "description": "Runs the tests", "is_background": False}
+        )
+        pair.model.speech("They pass.", rounds=[[run]], words=RUN)
+        pair.model.speech(OTHER_ANSWER, rounds=[[Call("read_file", {"file_path": str(file)})]], words=OTHER_QUESTION)
+        pair.one.write(RUN)
+        pair.one.press("enter")
+        pair.editor.wait("question", lambda: pair.one.view["name"].startswith("? "))
+        pair.two.write(OTHER_QUESTION)
+        pair.two.press("enter")
+        pair.two.wait_text(OTHER_ANSWER.splitlines()[-1])
+        pair.two.wait_idle()
+        pair.editor.wait("status", lambda: "1 question (Qwen Code)" in str(pair.two.view["status"]))
+        shoot(pair.editor, pair.one.window, "chat-tabs", CHAT_SIZE, sidebar=False)
+    finally:
+        pair.close()
 
 
 STOCK = "export const stock = { Emma: 3, Walden: 1, Dune: 0 };\n"
@@ -370,7 +417,7 @@ def agents() -> None:
 def main() -> None:
     """Take all pictures, or only those whose functions are named."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    taken = {each.__name__: each for each in (diffs, scrolled, chat, lists, agents)}
+    taken = {each.__name__: each for each in (diffs, scrolled, chat, tabs, lists, agents)}
     for name in sys.argv[1:] or taken:
         taken[name]()
 

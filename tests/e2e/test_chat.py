@@ -57,23 +57,6 @@ QUESTION = {
 }
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
-def room(programs: None, request: pytest.FixtureRequest) -> Iterator[Room]:
-    """An editor whose chats use a running daemon."""
-    room = Room(request.param)
-    yield room
-    room.close()
-
-
-@pytest.fixture
-def chat(room: Room) -> Iterator[Chatting]:
-    """A window of its own with a new conversation."""
-    chat = room.new_window()
-    chat.wait_live()
-    yield chat
-    chat.close()
-
-
 def test_an_answer_streams_and_thoughts_fold(room: Room, chat: Chatting):
     """F4."""
     script = room.model.speech(*WORDS, "\n\n```python\nx = 1\n```\n", thoughts=("Let me ", "think."), pause=0.03)

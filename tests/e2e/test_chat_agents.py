@@ -20,6 +20,18 @@ __all__ = ["agent", "done"]
 pytestmark = pytest.mark.usefixtures("programs")
 
 
+def agent_processes(editor: Editor) -> list[int]:
+    """The agents that an editor has started."""
+    found: list[int] = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK) == str(editor.pid) and process.ppid() == editor.pid:
+                found.append(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
 class Room:
     """An editor whose person has said yes to an agent."""
 
@@ -46,15 +58,7 @@ class Room:
         self.editor.wait("connection", lambda: chat.bars and "Reconnect" not in chat.bars)
 
     def processes(self) -> list[int]:
-        """The agents that this editor has started."""
-        found: list[int] = []
-        for process in psutil.process_iter():
-            try:
-                if process.environ().get(MARK) == str(self.editor.pid) and process.ppid() == self.editor.pid:
-                    found.append(process.pid)
-            except (psutil.Error, OSError):
-                continue
-        return found
+        return agent_processes(self.editor)
 
     def close(self) -> None:
         self.editor.kill()

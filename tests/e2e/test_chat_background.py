@@ -5,50 +5,41 @@ from __future__ import annotations
 import os
 
 import psutil
-import pytest
 
-from .chatting import Room
-from .daemon import VERSIONS
+from .chatting import Chatting, Room
 from .model import Call
 
 SECONDS = f"1{os.getpid()}"
 """No other run of these tests waits that long."""
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_command_in_the_background_is_listed_followed_and_stopped(programs: None, version: str):
-    room = Room(version)
-    try:
-        chat = room.window()
-        chat.wait_live()
-        chat.command("chat_mode")
-        chat.choose("YOLO")
-        command = f"echo hello from behind; sleep {SECONDS}"
-        call = Call("run_shell_command", {"command": command, "description": "Wait", "is_background": True})
-        chat.ask(room.model.script([call]))
-        chat.editor.wait("line in the bar", lambda: f"In the background: {command}" in chat.bars)
-        chat.wait_idle()
-        chat.command("chat_tasks")
-        [item] = chat.wait_question("besides")["items"]
-        assert (item["trigger"], item["annotation"]) == (command, "running")
-        chat.choose(command)
-        chat.wait_question(command)
-        chat.choose("Follow")
+def test_a_command_in_the_background_is_listed_followed_and_stopped(room: Room, chat: Chatting):
+    chat.command("chat_mode")
+    chat.choose("YOLO")
+    command = f"echo hello from behind; sleep {SECONDS}"
+    call = Call("run_shell_command", {"command": command, "description": "Wait", "is_background": True})
+    chat.ask(room.model.script([call]))
+    chat.editor.wait("line in the bar", lambda: f"In the background: {command}" in chat.bars)
+    chat.wait_idle()
+    chat.command("chat_tasks")
+    [item] = chat.wait_question("besides")["items"]
+    assert (item["trigger"], item["annotation"]) == (command, "running")
+    chat.choose(command)
+    chat.wait_question(command)
+    chat.choose("Follow")
 
-        def page() -> str:
-            views = [view for view in chat.state["views"] if view["settings"].get("qwen_companion.task")]
-            return str(views[0]["text"]) if views else ""
+    def page() -> str:
+        views = [view for view in chat.state["views"] if view["settings"].get("qwen_companion.task")]
+        return str(views[0]["text"]) if views else ""
 
-        chat.editor.wait("output", lambda: "hello from behind" in page().partition("## Output")[2])
-        chat.command("chat_tasks")
-        chat.choose(command)
-        chat.wait_question(command)
-        chat.choose("Stop")
-        chat.editor.wait("end", lambda: "In the background" not in chat.bars)
-        chat.editor.wait("end on the page", lambda: "State: cancelled" in page())
-        chat.editor.wait("end of the process", lambda: not any(map(_is_it, psutil.process_iter())))
-    finally:
-        room.close()
+    chat.editor.wait("output", lambda: "hello from behind" in page().partition("## Output")[2])
+    chat.command("chat_tasks")
+    chat.choose(command)
+    chat.wait_question(command)
+    chat.choose("Stop")
+    chat.editor.wait("end", lambda: "In the background" not in chat.bars)
+    chat.editor.wait("end on the page", lambda: "State: cancelled" in page())
+    chat.editor.wait("end of the process", lambda: not any(map(_is_it, psutil.process_iter())))
 
 
 def _is_it(process: psutil.Process) -> bool:
@@ -58,29 +49,22 @@ def _is_it(process: psutil.Process) -> bool:
         return False
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_sub_agent_in_the_background_is_listed(programs: None, version: str):
-    room = Room(version)
-    try:
-        chat = room.window()
-        chat.wait_live()
-        chat.command("chat_mode")
-        chat.choose("YOLO")
-        asked = {"description": "Look around", "prompt": "Look", "subagent_type": "general-purpose"}
-        chat.ask(room.model.script([Call("agent", asked | {"run_in_background": True})]))
-        chat.wait_text("completed")
-        chat.wait_idle()
-        chat.command("chat_tasks")
-        [item] = chat.wait_question("besides")["items"]
-        assert item["trigger"] == "general-purpose: Look around"
-        assert item["details"].startswith("completed, ")
-        chat.choose(item["trigger"])
-        chat.editor.wait(
-            "what it said",
-            lambda: any(
-                "Sub-agent: Look" in view["text"] and "ok" in view["text"].partition("## Output")[2]
-                for view in chat.state["views"]
-            ),
-        )
-    finally:
-        room.close()
+def test_a_sub_agent_in_the_background_is_listed(room: Room, chat: Chatting):
+    chat.command("chat_mode")
+    chat.choose("YOLO")
+    asked = {"description": "Look around", "prompt": "Look", "subagent_type": "general-purpose"}
+    chat.ask(room.model.script([Call("agent", asked | {"run_in_background": True})]))
+    chat.wait_text("completed")
+    chat.wait_idle()
+    chat.command("chat_tasks")
+    [item] = chat.wait_question("besides")["items"]
+    assert item["trigger"] == "general-purpose: Look around"
+    assert item["details"].startswith("completed, ")
+    chat.choose(item["trigger"])
+    chat.editor.wait(
+        "what it said",
+        lambda: any(
+            "Sub-agent: Look" in view["text"] and "ok" in view["text"].partition("## Output")[2]
+            for view in chat.state["views"]
+        ),
+    )

@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from .chatting import Chatting, Room
-from .daemon import VERSIONS, Daemons, run, talk, until
+from .daemon import Daemons, run, talk, until
 from .model import Call
 
 EFFORTS = "0.24.4"
 """A version whose daemon lets the effort be chosen; 0.21.2 doesn't."""
-
-
-@pytest.fixture(scope="module", params=VERSIONS)
-def room(programs: None, request: pytest.FixtureRequest) -> Iterator[Room]:
-    """An editor whose chats use a running daemon."""
-    room = Room(request.param)
-    yield room
-    room.close()
-
-
-@pytest.fixture
-def chat(room: Room) -> Iterator[Chatting]:
-    """A window of its own with a new conversation."""
-    chat = room.new_window()
-    chat.wait_live()
-    yield chat
-    chat.close()
 
 
 def write(room: Room, chat: Chatting, name: str, words: str) -> str:

@@ -20,7 +20,7 @@ STREAM = ("tests/unit/test_daemon_events.py", "tests/unit/test_daemon_client.py"
 OUTBOX = "chat/outbox.py"
 CONNECTION = "chat/connection.py"
 READING = "chat/reading.py"
-WINDOW = "chat/window_chat.py"
+CHAT = "chat/chat.py"
 APPROVALS = "chat/permissions.py"
 STATE = "conversation/conversation.py"
 BUILDER = "conversation/turns.py"
@@ -107,7 +107,7 @@ MUTANTS = [
     ),
     Mutant(
         "drafts from before a reload are dropped",
-        WINDOW,
+        CHAT,
         "unsent = [*self._inherited, *self._end()]",
         "unsent = self._end()",
         UNSENT,

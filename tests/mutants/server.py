@@ -31,8 +31,19 @@ CALLS_TESTS = ("tests/unit/test_calls.py",)
 CALLS = "server/calls.py"
 QUICK_TESTS = ("tests/unit/test_quick.py",)
 QUICK = "server/quick.py"
+BODIES = "server/bodies.py"
 
 MUTANTS = [
+    Mutant("any number of large bodies", BODIES, "if self._announced + size > room:", "if False:", CONNECTIONS),
+    Mutant("no place for small ones", BODIES, "if size <= SMALL else ROOM", "if False else ROOM", CONNECTIONS),
+    Mutant("their room is kept", BODIES, "self._announced -= size", "pass", CONNECTIONS),
+    Mutant(
+        "a session ends in the middle of a request",
+        APP,
+        "await session.in_sdk.none()",
+        "await asyncio.sleep(0)",
+        SESSIONS,
+    ),
     Mutant("any length", QUICK, "        and int(length) == len(body)\n", "", QUICK_TESTS),
     Mutant("a header twice", QUICK, "len(headers) == len(lines)", "True", QUICK_TESTS),
     Mutant("any coding", QUICK, "        and _UNUSUAL.isdisjoint(headers)\n", "", QUICK_TESTS),
@@ -55,14 +66,14 @@ MUTANTS = [
     Mutant(
         "no token is needed for the list",
         APP,
-        "if isinstance(caller, Response) or caller.name != session.cli:",
-        "if not isinstance(caller, Response) and caller.name != session.cli:",
+        "if isinstance(caller, Response) or caller != session.cli:",
+        "if not isinstance(caller, Response) and caller != session.cli:",
         QUICK_TESTS,
     ),
     Mutant(
         "the list for any family",
         APP,
-        "if isinstance(caller, Response) or caller.name != session.cli:",
+        "if isinstance(caller, Response) or caller != session.cli:",
         "if isinstance(caller, Response):",
         QUICK_TESTS,
     ),
@@ -151,13 +162,13 @@ MUTANTS = [
         "https as our own Origin", APP, '!= f"http://{host}"', 'not in (f"http://{host}", f"https://{host}")', GUARD
     ),
     Mutant("any scheme", APP, 'scheme.lower() != "bearer" or ', "", GUARD),
-    Mutant("no token needed", APP, "or family is None:", "or False:", GUARD),
+    Mutant("no token needed", APP, "or caller is None:", "or False:", GUARD),
     Mutant("any path", APP, 'elif scope["path"] != "/mcp":', 'elif scope["path"] == "/other":', GUARD),
     Mutant("any method", APP, 'elif scope["method"] not in METHODS:', 'elif scope["method"] == "BREW":', GUARD),
     Mutant("405 without the methods", APP, '405, {"allow": ", ".join(METHODS)})', "405)", GUARD),
     Mutant("a larger body", APP, "max_request_body_size=MAX_BODY", "max_request_body_size=4 * MAX_BODY", GUARD),
     Mutant("newer versions passed on", APP, "version not in HANDSHAKE_PROTOCOL_VERSIONS:", 'version == "0":', GUARD),
-    Mutant("a session of any family", APP, "session.cli != family.name:", "session.cli == '':", GUARD),
+    Mutant("a session of any family", APP, "session is not None and session.cli != family:", "False:", GUARD),
     Mutant("Last-Event-ID passed on", APP, 'if name != b"last-event-id"', 'if name != b"other"', SESSIONS),
     Mutant("a second stream is refused", APP, "            if session.stream:\n", "            if False:\n", SESSIONS),
     Mutant("the final chunk is not sent", APP, "if stream.closing.is_set() and not ended:", "if False:", SESSIONS),
@@ -309,7 +320,7 @@ MUTANTS = [
         "if token:",
         GUARD,
     ),
-    Mutant("a short token", ENDPOINT, "secrets.token_urlsafe(32)", "secrets.token_urlsafe(8)", DISCOVERY),
+    Mutant("a short token", ENDPOINT, "or secrets.token_urlsafe(32)", "or secrets.token_urlsafe(8)", DISCOVERY),
     Mutant(
         "open to the network",
         ENDPOINT,
@@ -520,11 +531,11 @@ MUTANTS = [
     Mutant(
         "a folder is a file",
         TOOLS,
-        "if why := await asyncio.to_thread(refusal, opened.file_path):",
-        "if why := '':",
+        """                if why := await asyncio.to_thread(refusal, opened.file_path):""",
+        """                if why := '':""",
         DIFFS,
     ),
-    Mutant("openDiff is offered in any case", TOOLS, "TOOLS if is_offered else []", "TOOLS", DIFFS),
+    Mutant("openDiff is offered in any case", TOOLS, "tools if is_offered else []", "tools", DIFFS),
     Mutant(
         "every look is sent",
         WINDOW,

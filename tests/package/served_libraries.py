@@ -22,6 +22,7 @@ from companion.libraries import lazy
 lazy.put_off()  # as `companion.thread` does before it imports the rest
 
 from companion.chat.connection import Connection
+from companion.chat.daemons import Daemons
 from companion.clis.discovery import EnvironmentVariables
 from companion.companion import Companion
 from companion.conversation.conversation import Conversation
@@ -67,7 +68,7 @@ async def chat() -> None:
         daemon.capabilities("/w")
         daemon.routes["POST /session"] = 200, {"sessionId": "s", "clientId": "c"}
         settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
-        connection, conversation = Connection(lambda: settings, print), Conversation()
+        connection, conversation = Connection(lambda: settings, Daemons(print, set)), Conversation()
         connection.folder = "/w"
         connection.begin("")
         running = asyncio.create_task(connection.run(conversation))

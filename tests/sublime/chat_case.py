@@ -101,7 +101,7 @@ class ChatCase(CompanionCase):
             self.transcript.reset()
         view = values.Snapshot(1, tuple(turn.key for turn in turns), turns, values.Status(**status))
         render = self.transcript.update(view, self.locality(), session)
-        self.assertTrue(self.adapter.chats.show(self.window.id(), render))
+        self.assertTrue(self.adapter.chats.show(self.chat.id, render))
         return render
 
     def locality(self) -> Any:

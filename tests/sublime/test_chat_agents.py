@@ -69,7 +69,8 @@ class TestPicking(AgentCase):
         self.assertIn("own-agent --acp 'a b'", self.asked[0])
         self.assertIn("with your rights", self.asked[0])
         yield from self.told("open")
-        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(self.folder), "", {"agent": "Own"}))
+        opened = self.opened().id, self.window.id(), str(self.folder), "", "Own"
+        self.assertEqual(self.chats.of("open"), [opened])
         self.opened().view.close()
         yield lambda: not self.opened()
         self.window.run_command("qwen_companion_chat")
@@ -105,21 +106,13 @@ class TestPicking(AgentCase):
         self.assertEqual(sublime.get_clipboard(), "npm install -g @google/gemini-cli")
         self.assertIsNone(self.opened())
 
-    def test_a_chat_is_begun_with_another_agent(self) -> Steps:
+    def test_a_file_can_be_added_once_an_agent_was_picked(self) -> Steps:
+        command = loaded("sublime_text.chat.pickers").QwenCompanionChatAddCommand(self.window)
+        self.assertFalse(command.is_visible())
         yield from self.panel()
         self.screen.pick("Own")
         yield self.opened
-        self.set_setting("agents", OWN | {"Other": {"command": ["other"]}})
-        self.chats.answers["programs"] = ["Own", "Other"]
-        yield from self.panel("qwen_companion_chat_with")
-        self.assertEqual([item.annotation for item in self.items][:2], ["current", ""])
-        self.screen.pick("Other")
-        yield lambda: len(self.chats.of("open")) == 2
-        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(self.folder), {"agent": "Other"}))
-        self.assertEqual(self.opened().agent_key, "Other")
-        yield from self.panel("qwen_companion_chat_with")
-        self.screen.pick("Other")
-        yield from self.told("begin")
+        self.assertTrue(command.is_visible())
 
     def test_a_project_can_not_set_what_is_run(self) -> Steps:
         self.window.set_project_data(
@@ -140,7 +133,7 @@ class TestNames(AgentCase):
         self.show(self.message("Hi", "user"), self.message("Hello."))
         self.assertIn("◆\u00a0My Agent\nHello.", text_of(self.chat.view))
         self.assertNotIn("Qwen", text_of(self.chat.view))
-        self.assertEqual(self.chat.view.name(), "My Agent")
+        self.assertEqual(self.chat.view.name(), "[Q] My Agent")
 
 
 class TestFiles(CompanionCase):

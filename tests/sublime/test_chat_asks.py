@@ -14,7 +14,7 @@ ALL = ("allow_once", "allow_always", "reject_once", "newer")
 class TestPermission(ChatCase):
     def voted(self, *expected: Any) -> Steps:
         yield from self.told("vote")
-        self.assertEqual(self.chats.of("vote"), [(self.window.id(), "p1", *expected)])
+        self.assertEqual(self.chats.of("vote"), [(self.chat.id, "p1", *expected)])
 
     def test_every_option_is_a_button(self) -> Steps:
         self.ask(*ALL)
@@ -114,19 +114,19 @@ class TestHiddenQuestion(ChatCase):
         self.window.focus_view(self.code)
         self.ask(*ALL)
         self.assertTrue(self.screen.said("Qwen Code asks in the chat: Run it?"))
-        self.assertEqual(self.view.name(), "? Qwen Code")
+        self.assertEqual(self.view.name(), "? [Q] Qwen Code")
         self.screen.messages.clear()
         self.ask(*ALL)
         self.show(self.tool())
-        self.assertEqual((self.view.name(), self.screen.messages), ("Qwen Code", []))
+        self.assertEqual((self.view.name(), self.screen.messages), ("[Q] Qwen Code", []))
         yield 1
 
     def test_a_question_that_is_seen_is_marked_alone(self) -> Steps:
         self.ask(*ALL)
-        self.assertEqual(self.view.name(), "? Qwen Code")
+        self.assertEqual(self.view.name(), "? [Q] Qwen Code")
         self.assertFalse(self.screen.said("Qwen Code asks"))
         self.chat.close()
-        self.assertEqual(self.view.name(), "Qwen Code")
+        self.assertEqual(self.view.name(), "[Q] Qwen Code")
         yield 1
 
     def test_the_status_bar_counts_the_questions(self) -> Steps:
@@ -246,7 +246,7 @@ class TestClicks(ChatCase):
     def is_a_vote(self, permission: str = "p1") -> Steps:
         self.click(permission)
         yield from self.told("vote")
-        self.assertEqual(self.chats.of("vote"), [(self.window.id(), permission, "id0", None)])
+        self.assertEqual(self.chats.of("vote"), [(self.chat.id, permission, "id0", None)])
 
     def test_a_button_that_has_just_come_takes_no_click(self) -> Steps:
         self.ask(*ALL)
@@ -320,7 +320,7 @@ class TestQuestions(ChatCase):
 
     def voted(self, *expected: Any) -> Steps:
         yield from self.told("vote")
-        self.assertEqual(self.chats.of("vote"), [(self.window.id(), "p1", *expected)])
+        self.assertEqual(self.chats.of("vote"), [(self.chat.id, "p1", *expected)])
 
     def test_it_is_a_form_of_one_panel_for_each(self) -> Steps:
         self.ask_questions(False, False)

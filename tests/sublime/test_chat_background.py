@@ -84,7 +84,7 @@ class TestBackground(ChatCase):
         yield lambda: len(self.screen.panels) == 2
         self.screen.pick("Stop")
         yield lambda: self.screen.said("make is stopped.")
-        self.assertEqual(self.chats.of("stop_task"), [(self.window.id(), task)])
+        self.assertEqual(self.chats.of("stop_task"), [(self.chat.id, task)])
 
     def test_a_task_is_followed_in_a_tab_until_it_ends(self) -> Steps:
         steps = patch.object(loaded("sublime_text.chat.background"), "STEP", 10)

@@ -93,8 +93,8 @@ class TestContext(ChatCase):
         self.assertEqual([each.name for each in (yield from self.sent())], ["other.py"])
 
     def test_a_link_and_a_command_leave_it_out(self) -> Steps:
-        [link] = [item for item in self.adapter.chats.links(self.chat) if item.caption == "leave out"]
-        self.adapter.chats.use_link(self.chat, link)
+        [link] = [item for item in self.adapter.chats.clicks.links(self.chat) if item.caption == "leave out"]
+        self.adapter.chats.clicks.use(self.chat, link)
         self.assertIsNone(self.chat.context)
         self.code = yield from self.active("other.py", "x\n")
         self.window.run_command("qwen_companion_chat_leave_out")
@@ -126,7 +126,7 @@ class TestContext(ChatCase):
     def test_a_prompt_that_comes_back_brings_no_second_copy_of_it(self) -> Steps:
         [excerpt] = yield from self.sent()
         draft = self.prompts.Draft("Explain it", (excerpt, self.prompts.Excerpt("file:///b", "b.py", "b")))
-        self.adapter.chats.take_back(self.window.id(), draft)
+        self.adapter.chats.take_back(self.chat.id, draft)
         self.assertEqual([each.name for each in self.chat.excerpts], ["b.py"])
         self.assertEqual([each.name for each in (yield from self.sent("Again"))], ["b.py", "app.py"])
 

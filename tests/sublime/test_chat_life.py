@@ -92,8 +92,8 @@ class TestOpening(ClosedCase):
         self.assertEqual([item.details for item in self.screen.panels[-1][0]], [str(self.folder), str(other)])
         self.screen.pick(other.name)
         yield from self.told("open")
-        self.assertEqual(self.chats.of("open"), [(self.window.id(), str(other), "")])
         view = self.adapter.chats.of(self.window).view
+        self.assertEqual(self.chats.of("open"), [(view.id(), self.window.id(), str(other), "", "")])
         view.close()
         yield from self.told("close")
         self.window.run_command("qwen_companion_chat")
@@ -101,7 +101,7 @@ class TestOpening(ClosedCase):
         self.assertEqual(self.screen.selected, [-1, 1])
         self.screen.pick(self.folder.name)
         yield lambda: len(self.chats.of("open")) == 2
-        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(self.folder), ""))
+        self.assertEqual(self.chats.of("open")[-1][2:], (str(self.folder), "", ""))
 
     def test_a_chat_from_before_a_restart_is_gone_on_with_in_its_own_folder(self) -> Steps:
         self.window.set_project_data({"folders": [{"path": str(self.folder)}, {"path": str(self.folder.parent)}]})
@@ -112,7 +112,7 @@ class TestOpening(ClosedCase):
         if not self.is_open():
             self.window.run_command("qwen_companion_chat")
         yield from self.told("open")
-        self.assertEqual(self.chats.of("open")[0], (self.window.id(), str(self.folder.parent), ""))
+        self.assertEqual(self.chats.of("open"), [(view.id(), self.window.id(), str(self.folder.parent), "", "")])
         self.assertEqual(self.screen.panels, [])
 
     def test_a_companion_that_does_not_answer_is_said_to_and_gets_no_prompt(self) -> Steps:
@@ -180,25 +180,22 @@ class TestView(ChatCase):
     def test_closing_it_closes_the_chat(self) -> Steps:
         self.view.close()
         yield from self.told("close")
-        self.assertEqual(self.chats.of("close"), [(self.window.id(),)])
-        self.assertFalse(self.adapter.chats.show(self.window.id(), self.chat.render))
+        self.assertEqual(self.chats.of("close"), [(self.chat.id,)])
+        self.assertFalse(self.adapter.chats.show(self.chat.id, self.chat.render))
 
-    def test_frames_of_a_chat_before_are_left_out(self) -> Steps:
+    def test_frames_of_an_instance_before_are_left_out(self) -> Steps:
         render = self.show(self.message("Hello"))
-        self.view.close()
-        yield from self.told("close")
-        yield from self.open_again()
+        before = text_of(self.view)
+        self.adapter.chats.close_all()
+        self.adapter.chats.adopt_visible()
         later = self.transcript.update(
             self.view_values.Snapshot(2, (), (), self.view_values.Status()), self.locality(), "session-1"
         )
         self.assertFalse(later.replaces_all)
-        self.assertTrue(self.adapter.chats.show(self.window.id(), later))
-        self.assertEqual(text_of(self.adapter.chats.of(self.window).view), "")
+        self.assertTrue(self.adapter.chats.show(self.chat.id, later))
+        self.assertEqual(text_of(self.view), before)
         self.assertTrue(render.session)
-
-    def open_again(self) -> Steps:
-        self.window.run_command("qwen_companion_chat")
-        yield lambda: self.adapter.chats.of(self.window)
+        yield 1
 
     def test_commands_are_there_when_they_make_sense(self) -> Steps:
         def enabled(name: str, module: str = "pickers") -> bool:
@@ -221,7 +218,7 @@ class TestView(ChatCase):
     def test_every_key_binding_has_a_context_of_ours_and_a_command(self) -> Steps:
         package = (__package__ or "").partition(".")[0]
         bindings: Any = sublime.decode_value(sublime.load_resource(f"Packages/{package}/Default.sublime-keymap"))
-        modules = [loaded(f"sublime_text.chat.{name}") for name in ("commands", "past", "pickers")]
+        modules = [loaded(f"sublime_text.chat.{name}") for name in ("commands", "past", "pickers", "text_commands")]
         known = {each.removesuffix("Command") for module in modules for each in module.__dict__}
         for binding in bindings:
             own = [each["key"].removeprefix("setting.") for each in binding["context"]]
@@ -263,7 +260,7 @@ class TestReload(ChatCase):
         self.assertIn("Hello", text_of(self.view))
         self.adapter.chats.adopt_visible()
         yield from self.told("open")
-        self.assertEqual(self.chats.of("open"), [(self.window.id(), str(self.folder), "session-1")])
+        self.assertEqual(self.chats.of("open"), [(self.chat.id, self.window.id(), str(self.folder), "session-1", "")])
         self.back()
         self.assertEqual((self.shown, self.prompt), (self.transcript.text, "mine\nand more"))
         self.assertEqual(self.chat.attached, ["x:1", "/p.png"])
@@ -333,4 +330,4 @@ class TestReload(ChatCase):
         yield from self.reload()
         self.adapter.chats.adopt_visible()
         yield from self.told("open")
-        self.assertEqual(self.chats.of("open"), [(self.window.id(), str(self.folder), "")])
+        self.assertEqual(self.chats.of("open"), [(self.chat.id, self.window.id(), str(self.folder), "", "")])

@@ -26,7 +26,7 @@ class TestSwitching(ChatCase):
         self.assertIn("default", panel["placeholder"])
         panel["picked"](0)
         yield from self.told("switch_model")
-        self.assertEqual(self.chats.of("switch_model"), [(self.window.id(), "a")])
+        self.assertEqual(self.chats.of("switch_model"), [(self.chat.id, "a")])
 
     def test_the_modes(self) -> Steps:
         choice = self.view_values.Choice
@@ -34,7 +34,7 @@ class TestSwitching(ChatCase):
         self.window.run_command("qwen_companion_chat_mode")
         self.screen.pick("YOLO")
         yield from self.told("switch_mode")
-        self.assertEqual(self.chats.of("switch_mode"), [(self.window.id(), "yolo")])
+        self.assertEqual(self.chats.of("switch_mode"), [(self.chat.id, "yolo")])
 
 
 class TestOptions(ChatCase):
@@ -53,7 +53,7 @@ class TestOptions(ChatCase):
         self.assertEqual(shown, [("Fast Mode", "", "on"), ("Style", "How it writes", "Short")])
         self.screen.pick("Fast Mode")
         yield from self.told("set_option")
-        self.assertEqual(self.chats.of("set_option"), [(self.window.id(), "fast", False)])
+        self.assertEqual(self.chats.of("set_option"), [(self.chat.id, "fast", False)])
 
     def test_the_value_of_another_option_is_asked(self) -> Steps:
         self.show(options=self.options)
@@ -63,7 +63,7 @@ class TestOptions(ChatCase):
         self.assertEqual([item.annotation for item in self.screen.panels[-1][0]], ["current"])
         self.screen.pick("Short")
         yield from self.told("set_option")
-        self.assertEqual(self.chats.of("set_option"), [(self.window.id(), "style", "a")])
+        self.assertEqual(self.chats.of("set_option"), [(self.chat.id, "style", "a")])
 
     def test_the_bar_has_what_is_turned_on_and_without_options_there_is_no_command(self) -> Steps:
         command = loaded("sublime_text.chat.pickers").QwenCompanionChatOptionsCommand(self.window)
@@ -84,8 +84,8 @@ class TestStop(ChatCase):
         self.assertIn("■ Stop", shown)
         self.screen.click(self.chat.view, "stop_terminals:terminal-1")
         yield from self.told("stop_terminals")
-        self.assertEqual(self.chats.of("stop_terminals"), [(self.window.id(), "terminal-1")])
-        self.assertIn("■ Stop", [item.caption for item in self.adapter.chats.links(self.chat)])
+        self.assertEqual(self.chats.of("stop_terminals"), [(self.chat.id, "terminal-1")])
+        self.assertIn("■ Stop", [item.caption for item in self.adapter.chats.clicks.links(self.chat)])
         self.show(self.view_values.Tool("t", "", "npm test", "execute", "completed"))
         self.assertEqual(self.screen.phantoms(self.chat.view, "qwen_companion.chat_running"), [])
 
@@ -185,7 +185,7 @@ class TestFolder(ChatCase):
         self.assertEqual(self.screen.selected[-1], 0)
         self.screen.pick("other project")
         yield lambda: len(self.chats.of("open")) > before
-        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(other)))
+        self.assertEqual(self.chats.of("open")[-1], (self.chat.id, self.window.id(), str(other), "", ""))
         self.assertEqual(self.chat.folder, str(other))
         self.show(self.message("Hello"))
         self.assertIn("other project", self.screen.phantoms(self.view, self.BAR)[0])

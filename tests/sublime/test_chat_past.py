@@ -49,7 +49,7 @@ class TestRewinding(ChatCase):
         yield from self.list_prompts()
         yield from self.pick("Make it better", "Rewind, and undo 4 files")
         yield lambda: self.screen.said("The conversation was rewound.")
-        self.assertEqual(self.chats.of("rewind"), [(self.window.id(), self.late, {"undo_files": True})])
+        self.assertEqual(self.chats.of("rewind"), [(self.chat.id, self.late, {"undo_files": True})])
         self.assertEqual(self.prompt, "")
 
     def test_an_earlier_prompt_is_edited(self) -> Steps:
@@ -97,7 +97,7 @@ class TestForking(ChatCase):
         self.show(self.message("Yes"), state="done", last="done")
         self.window.run_command("qwen_companion_chat_fork")
         yield from self.told("fork")
-        self.assertEqual(self.chats.of("fork"), [(self.window.id(),)])
+        self.assertEqual(self.chats.of("fork"), [(self.chat.id,)])
 
 
 class TestEffort(ChatCase):
@@ -121,7 +121,7 @@ class TestEffort(ChatCase):
         yield lambda: self.screen.panels
         self.screen.pick("High")
         yield from self.told("switch_effort")
-        self.assertEqual(self.chats.of("switch_effort"), [(self.window.id(), "high")])
+        self.assertEqual(self.chats.of("switch_effort"), [(self.chat.id, "high")])
 
     def test_a_daemon_without_efforts_offers_none(self) -> Steps:
         self.assertFalse(loaded("sublime_text.chat.pickers").QwenCompanionChatEffortCommand(self.window).is_enabled())

@@ -15,7 +15,7 @@ class TestSending(ChatCase):
         """Wait for a prompt: self.draft, and whether it goes into the turn that runs: self.mid_turn."""
         yield from self.told("send")
         [(window, self.draft, named)] = self.chats.of("send")
-        self.assertEqual(window, self.window.id())
+        self.assertEqual(window, self.chat.id)
         self.mid_turn = named["mid_turn"]
 
     def test_enter_sends_and_shift_enter_breaks_the_line(self) -> Steps:
@@ -64,7 +64,7 @@ class TestSending(ChatCase):
         excerpt = self.prompts.Excerpt("file:///x", "x:1", "x")
         draft = self.prompts.Draft("first", (excerpt,), ("/p.png",))
         self.type("since")
-        self.adapter.return_draft(self.window.id(), draft, "There is no daemon.")
+        self.adapter.return_draft(self.chat.id, draft, "There is no daemon.")
         yield lambda: self.prompt == "first\nsince"
         self.assertEqual(self.chat.attached, ["x:1", "/p.png"])
         yield lambda: self.screen.said("There is no daemon.")
@@ -91,7 +91,7 @@ class TestSending(ChatCase):
     def test_what_comes_back_to_a_chat_that_is_closed_is_kept(self) -> Steps:
         self.view.close()
         yield from self.told("close")
-        self.adapter.return_draft(self.window.id(), self.prompts.Draft("first"), "There is no daemon.")
+        self.adapter.return_draft(self.chat.id, self.prompts.Draft("first"), "There is no daemon.")
         texts = lambda: [view.substr(sublime.Region(0, view.size())) for view in self.window.views()]  # noqa: E731
         yield lambda: "first" in texts()
 
@@ -319,7 +319,7 @@ class TestCompletions(ChatCase):
         found = self.complete()
         yield from self.listed(found)
         self.assertEqual(self.items, ["src/my file.py", "src/main.py"])
-        self.assertEqual(self.chats.of("files"), [(self.window.id(), "src/m")])
+        self.assertEqual(self.chats.of("files"), [(self.chat.id, "src/m")])
         # What the editor takes for a word may be gone by now, or not.
         self.view.run_command("qwen_companion_chat_complete", {"text": "@src/my\\ file.py "})
         self.assertEqual(self.prompt, "see @src/my\\ file.py ")

@@ -47,7 +47,7 @@ class TestSessions(ChatCase):
     def test_open(self) -> Steps:
         yield from self.what("Open")
         yield from self.told("resume")
-        self.assertEqual(self.chats.of("resume"), [(self.window.id(), "session-1")])
+        self.assertEqual(self.chats.of("resume"), [(self.chat.id, "session-1")])
 
     def test_rename(self) -> Steps:
         yield from self.what("Rename …")
@@ -57,7 +57,7 @@ class TestSessions(ChatCase):
         done("  ")
         done("About dogs")
         yield from self.told("rename")
-        self.assertEqual(self.chats.of("rename"), [(self.window.id(), "session-1", "About dogs")])
+        self.assertEqual(self.chats.of("rename"), [(self.chat.id, "session-1", "About dogs")])
 
     def test_export(self) -> Steps:
         self.chats.answers["export"] = "# All of it\n"
@@ -68,7 +68,7 @@ class TestSessions(ChatCase):
         view = self.window.active_view()
         assert view
         yield lambda: text_of(view) == "# All of it\n"
-        self.assertEqual(self.chats.of("export"), [(self.window.id(), "session-1", "md", {"is_archived": False})])
+        self.assertEqual(self.chats.of("export"), [(self.chat.id, "session-1", "md", {"is_archived": False})])
         self.assertTrue(view.is_scratch())
 
     def test_delete_asks_first(self) -> Steps:
@@ -101,7 +101,7 @@ class TestSessions(ChatCase):
         self.assertEqual([item.trigger for item in self.items][-2:], ["Older …", "Archive …"])
         self.screen.pick("Older …")
         yield lambda: len(self.screen.panels) == 2
-        self.assertEqual(self.chats.of("sessions")[-1], (self.window.id(), "next", {"is_archived": False}))
+        self.assertEqual(self.chats.of("sessions")[-1], (self.chat.id, "next", {"is_archived": False}))
         self.assertNotIn("New Chat", [item.trigger for item in self.screen.panels[-1][0]])
 
     def test_the_archive(self) -> Steps:
@@ -111,7 +111,7 @@ class TestSessions(ChatCase):
         self.chats.answers["sessions"] = loaded("conversation.sessions").SessionPage((away,))
         self.screen.pick("Archive …")
         yield lambda: len(self.screen.panels) == 2
-        self.assertEqual(self.chats.of("sessions")[-1], (self.window.id(), "", {"is_archived": True}))
+        self.assertEqual(self.chats.of("sessions")[-1], (self.chat.id, "", {"is_archived": True}))
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["Old"])
         self.screen.pick("Old")
         yield lambda: len(self.screen.panels) == 3
@@ -121,7 +121,7 @@ class TestSessions(ChatCase):
         yield from self.told("reopen")
         self.screen.pick("Take Out of the Archive")
         yield from self.told("archive")
-        self.assertEqual(self.chats.of("archive"), [(self.window.id(), "away", {"is_archived": False})])
+        self.assertEqual(self.chats.of("archive"), [(self.chat.id, "away", {"is_archived": False})])
 
     def test_an_empty_archive_is_said(self) -> Steps:
         yield from self.sessions()
@@ -134,8 +134,8 @@ class TestSessions(ChatCase):
         yield lambda: self.screen.said("Pinned.")
         self.screen.pick("Archive")
         yield lambda: self.screen.said("Archived.")
-        self.assertEqual(self.chats.of("pin"), [(self.window.id(), "session-1", {"is_pinned": True})])
-        self.assertEqual(self.chats.of("archive"), [(self.window.id(), "session-1", {"is_archived": True})])
+        self.assertEqual(self.chats.of("pin"), [(self.chat.id, "session-1", {"is_pinned": True})])
+        self.assertEqual(self.chats.of("archive"), [(self.chat.id, "session-1", {"is_archived": True})])
 
     def test_a_pinned_one_is_marked_and_unpinned(self) -> Steps:
         yield from self.what("Unpin", isPinned=True)
@@ -153,7 +153,7 @@ class TestSessions(ChatCase):
         search("  ")
         search(" cats ")
         yield lambda: len(self.screen.panels) == 2
-        self.assertEqual(self.chats.of("search"), [(self.window.id(), "cats")])
+        self.assertEqual(self.chats.of("search"), [(self.chat.id, "cats")])
         [item] = self.screen.panels[-1][0]
         self.assertEqual((item.trigger, item.details), ("Cats", "about &lt;cats&gt;"))
         self.chats.answers["search"] = []

@@ -39,7 +39,7 @@ class TestSignIn(ChatCase):
         text = text_of(self.page())
         self.assertIn("1. Open https://x/device\n2. Enter this code: ABCD-EFGH\n", text)
         self.assertIn("The daemon waits for you. Closing this tab cancels the sign-in.", text)
-        self.assertEqual(self.chats.of("begin_sign_in"), [(self.window.id(), "qwen-oauth")])
+        self.assertEqual(self.chats.of("begin_sign_in"), [(self.chat.id, "qwen-oauth")])
         yield lambda: len(self.chats.of("sign_in")) > 1
         self.chats.answers["sign_in"] = replace(self.begun, state="authorized", code="")
         yield lambda: "You are signed in." in text_of(self.page())
@@ -71,7 +71,7 @@ class TestSignIn(ChatCase):
         yield from self.begin()
         self.page().close()
         yield from self.told("cancel_sign_in")
-        self.assertEqual(self.chats.of("cancel_sign_in"), [(self.window.id(), "f1")])
+        self.assertEqual(self.chats.of("cancel_sign_in"), [(self.chat.id, "f1")])
 
     def test_one_of_several_providers_is_chosen(self) -> Steps:
         self.chats.answers["sign_in_providers"] = ["one", "two"]
@@ -79,7 +79,7 @@ class TestSignIn(ChatCase):
         yield lambda: self.screen.panels
         self.screen.pick("two")
         yield from self.told("begin_sign_in")
-        self.assertEqual(self.chats.of("begin_sign_in"), [(self.window.id(), "two")])
+        self.assertEqual(self.chats.of("begin_sign_in"), [(self.chat.id, "two")])
 
     def test_that_there_is_no_provider_is_said(self) -> Steps:
         self.chats.answers["sign_in_providers"] = []

@@ -29,7 +29,7 @@ class TestTranscript(ChatCase):
 
         def show(companion: Any) -> None:
             async def run() -> None:
-                shown.append(await self.adapter.show_chat(self.window.id(), render))
+                shown.append(await self.adapter.show_chat(self.chat.id, render))
                 shown.append(await self.adapter.show_chat(0, render))
 
             companion._background(run())
@@ -37,7 +37,7 @@ class TestTranscript(ChatCase):
         yield from self.on_companion(show)
         yield lambda: len(shown) == 2
         self.assertEqual(shown, [True, False])
-        self.assertEqual(self.view.name(), "About cats")
+        self.assertEqual(self.view.name(), "[Q] Qwen Code · About cats")
 
     def test_nothing_edits_the_transcript(self) -> Steps:
         self.show(self.message("Hello"))
@@ -123,7 +123,7 @@ class TestTranscript(ChatCase):
         # As a package may do: by an edit of its own, wherever the carets are.
         self.view.run_command("qwen_companion_edit_diff", {"edits": [[0, 4, "Quark"]]})
         yield lambda: len(self.chats.of("open")) > opened
-        self.assertEqual(self.chats.of("open")[-1], (self.window.id(), str(self.folder), "session-1"))
+        self.assertEqual(self.chats.of("open")[-1], (self.chat.id, self.window.id(), str(self.folder), "session-1", ""))
         self.assertEqual(self.prompt, "mine")
         self.show(self.message("Hello, world"))  # made for the text that was there before
         self.assertEqual(self.prompt, "mine")
@@ -190,7 +190,7 @@ class TestTime(ChatCase):
             )
             render = self.transcript.update(look, self.locality(), "session-1")
             begin = time.thread_time()
-            self.adapter.chats.show(self.window.id(), render)
+            self.adapter.chats.show(self.chat.id, render)
             taken += time.thread_time() - begin
             if at % 500 == 0:
                 yield 1
@@ -211,7 +211,7 @@ class TestTime(ChatCase):
             look = self.view_values.Snapshot(at, ("turn",), (turn,), self.chat.render.status)
             render = self.transcript.update(look, self.locality(), "session-1")
             begin = time.thread_time()
-            self.adapter.chats.show(self.window.id(), render)
+            self.adapter.chats.show(self.chat.id, render)
             taken += time.thread_time() - begin
         self.assertEqual(self.shown, self.transcript.text)
         self.assertEqual(len(self.view.folded_regions()), 300)

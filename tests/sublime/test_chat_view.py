@@ -129,7 +129,7 @@ class TestLinks(ChatCase):
     def test_a_file_elsewhere_is_said_to_be_there(self) -> Steps:
         render = self.chat.render
         there = self.view_values.Locality("build-7", "/srv/app", is_local=False)
-        self.adapter.chats.show(self.window.id(), replace(render, replaces_all=False, edits=(), locality=there))
+        self.adapter.chats.show(self.chat.id, replace(render, replaces_all=False, edits=(), locality=there))
         self.put_caret(self.link.start + 1)
         yield from self.settled()
         self.press("enter")
@@ -227,7 +227,7 @@ class TestBar(ChatCase):
         values = self.view_values
         models = (values.Choice("m<1>", "Coder <b>"),)
         self.show(model="m<1>", models=models, mode="default", window=values.ContextWindow(131_072, 15_728))
-        self.assertEqual(self.bar(), "Coder <b> · default · 12 % of 128k · this computer")
+        self.assertEqual(self.bar(), "[Q] Coder <b> · default · 12 % of 128k · this computer")
         self.assertEqual(self.view.get_status("zz_qwen_companion_chat"), "Coder <b> · default · 12 % of 128k")
         yield 1
 
@@ -236,7 +236,7 @@ class TestBar(ChatCase):
         self.assertIn("■ Cancel", self.bar())
         self.screen.click(self.view, "cancel")
         yield from self.told("cancel")
-        self.assertEqual(self.chats.of("cancel"), [(self.window.id(),)])
+        self.assertEqual(self.chats.of("cancel"), [(self.chat.id,)])
         self.show(self.message("Hello"))
         self.assertNotIn("Cancel", self.bar())
 
@@ -266,16 +266,16 @@ class TestBar(ChatCase):
         self.assertIn("waits: do this <now> please", self.bar())
         self.screen.click(self.view, 'dequeue:q"1&')
         yield from self.told("dequeue")
-        self.assertEqual(self.chats.of("dequeue"), [(self.window.id(), 'q"1&')])
+        self.assertEqual(self.chats.of("dequeue"), [(self.chat.id, 'q"1&')])
 
     def test_a_prompt_that_is_not_sent_yet_can_be_removed(self) -> Steps:
         render = self.show()
         queued = self.view_values.Unsent("1", "do\nthis <now> " + "please " * 20, "waiting", can_be_removed=True)
-        self.adapter.chats.show(self.window.id(), replace(render, replaces_all=False, edits=(), unsent=(queued,)))
+        self.adapter.chats.show(self.chat.id, replace(render, replaces_all=False, edits=(), unsent=(queued,)))
         self.assertIn("not sent yet: do this <now> please", self.bar())
         self.screen.click(self.view, "unsend:1")
         yield from self.told("unsend")
-        self.assertEqual(self.chats.of("unsend"), [(self.window.id(), "1")])
+        self.assertEqual(self.chats.of("unsend"), [(self.chat.id, "1")])
         self.show()
         self.assertNotIn("not sent yet", self.bar())
 
@@ -303,9 +303,9 @@ class TestBar(ChatCase):
         yield lambda: not self.view.name().startswith("• ")
 
     def test_the_title_is_the_sessions(self) -> Steps:
-        self.assertEqual(self.view.name(), "Qwen Code")
+        self.assertEqual(self.view.name(), "[Q] Qwen Code")
         self.show(title="About cats")
-        self.assertEqual(self.view.name(), "About cats")
+        self.assertEqual(self.view.name(), "[Q] Qwen Code · About cats")
         yield 1
 
 
@@ -324,7 +324,7 @@ class TestLinksWithoutTheMouse(ChatCase):
         queued = self.view_values.Queued('q"1&', "do <this>")
         answer = self.message("Look:\n\n```py\nprint(1)\n```\n")
         self.show(answer, self.tool(permission), permissions=(permission,), queue=(queued,), running="turn")
-        items = self.adapter.chats.links(self.chat)
+        items = self.adapter.chats.clicks.links(self.chat)
         self.assertEqual(sorted(item.href for item in items), self.hrefs())
         self.assertGreaterEqual(len(items), 7)
         self.window.run_command("qwen_companion_chat_links")
@@ -336,7 +336,7 @@ class TestLinksWithoutTheMouse(ChatCase):
         self.window.run_command("qwen_companion_chat_links")
         self.screen.pick("remove")
         yield from self.told("dequeue")
-        self.assertEqual(self.chats.of("dequeue"), [(self.window.id(), 'q"1&')])
+        self.assertEqual(self.chats.of("dequeue"), [(self.chat.id, 'q"1&')])
 
 
 class TestEarlier(ChatCase):
@@ -355,7 +355,7 @@ class TestEarlier(ChatCase):
         order = tuple(turn.key for turn in turns)
         status = values.Status(connection=values.ConnectionStatus("live"), has_earlier=has_earlier)
         render = self.transcript.update(values.Snapshot(1, order, tuple(turns), status), self.locality(), "session-1")
-        self.assertTrue(self.adapter.chats.show(self.window.id(), render))
+        self.assertTrue(self.adapter.chats.show(self.chat.id, render))
         return render
 
     def line_at_top(self) -> str:
@@ -387,11 +387,11 @@ class TestEarlier(ChatCase):
 
     def test_earlier_turns_can_be_asked_for_without_the_mouse(self) -> Steps:
         self.turns(5, 8, has_earlier=True)
-        self.assertIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.links(self.chat)])
+        self.assertIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.clicks.links(self.chat)])
         self.window.run_command("qwen_companion_chat_earlier")
         yield from self.told("show_earlier")
         self.turns(0, 8)
-        self.assertNotIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.links(self.chat)])
+        self.assertNotIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.clicks.links(self.chat)])
 
     def test_links_and_codes_stay_with_their_text_when_earlier_turns_come_in_above(self) -> Steps:
         values = self.view_values
@@ -404,7 +404,7 @@ class TestEarlier(ChatCase):
             order = tuple(turn.key for turn in turns[first:])
             snapshot = values.Snapshot(1, order, tuple(turns[first:]), status)
             self.assertTrue(
-                self.adapter.chats.show(self.window.id(), self.transcript.update(snapshot, self.locality(), "s"))
+                self.adapter.chats.show(self.chat.id, self.transcript.update(snapshot, self.locality(), "s"))
             )
             keys = ["qwen_companion.chat_links", *(f"qwen_companion.chat_links.{number}" for number in range(1, 10))]
             linked = [self.view.substr(region) for key in keys for region in self.view.get_regions(key)]

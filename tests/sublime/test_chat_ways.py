@@ -43,7 +43,7 @@ class TestWays(ChatCase):
         yield from self.ask_for_ways()
         self.screen.pick("Google")
         yield from self.told("sign_in_by")
-        self.assertEqual(self.chats.of("sign_in_by"), [(self.window.id(), "g")])
+        self.assertEqual(self.chats.of("sign_in_by"), [(self.chat.id, "g")])
         yield lambda: self.screen.said("You are signed in")
 
     def test_a_login_opens_in_a_terminal_of_its_own(self) -> Steps:
@@ -86,8 +86,8 @@ class TestWays(ChatCase):
         render = self.show(connection=self.lost)
         bar = loaded("sublime_text.chat.html").bar(render, [])
         self.assertIn('href="sign_in"', bar)
-        [link] = [item for item in self.adapter.chats.links(self.chat) if item.href == "sign_in"]
-        self.adapter.chats.use_link(self.chat, link)
+        [link] = [item for item in self.adapter.chats.clicks.links(self.chat) if item.href == "sign_in"]
+        self.adapter.chats.clicks.use(self.chat, link)
         yield lambda: self.screen.panels
 
     def test_a_login_on_windows_runs_in_its_shell(self) -> Steps:

@@ -23,7 +23,7 @@ PLACES = {
     "diff.listing:DiffList._draw": "test_the_list_that_stays_open",
     "panels:choose": "test_the_choices_of_a_panel",
     "chat.marks:_Phantoms._phantom": "test_the_bar_the_questions_and_the_code_blocks_of_a_chat",
-    "chat.chats:show_link": "test_the_popup_over_a_file_name",
+    "chat.clicks:show_link": "test_the_popup_over_a_file_name",
     "chat.listener:_completion": "test_a_completion",
     "chat.sign_in:_SignIn._show": "",
     "status.live:LiveReport._offer": "test_the_remedies_of_the_status_report",
@@ -215,14 +215,14 @@ class TestChat(Checks, ChatCase):
         shown = ("option", "model", "mode", "queued", "picture")
         yield lambda: any("picture" in one for one in self.minihtml.shown)
         self.is_harmless(*map(self.hostile, shown), "Copy")
-        links = self.adapter.chats.links(self.chat)
+        links = self.adapter.chats.clicks.links(self.chat)
         self.assertIn(f"vote:0:{self.hostile('p')}", [link.href for link in links])
         self.window.run_command("qwen_companion_chat_links")
         yield lambda: self.screen.panels
         self.is_harmless()
 
     def test_the_popup_over_a_file_name(self) -> Steps:
-        chats, link = loaded("sublime_text.chat.chats"), self.renders.Link(0, 1, HOSTILE)
+        chats, link = loaded("sublime_text.chat.clicks"), self.renders.Link(0, 1, HOSTILE)
         for is_local in (True, False):
             locality = self.view_values.Locality(self.hostile("host"), self.hostile("folder"), is_local=is_local)
             chat = SimpleNamespace(

@@ -108,6 +108,7 @@ class TestStarting(CompanionCase):
         shown: list[Any] = []
         self.adapter.report(self.window, lambda facts, _last: shown.append(facts))
         yield lambda: any("is starting" in facts.note for facts in shown)
+        self.set_limit("sublime_text.status.view", "LIMIT", 20_000)
         self.go_on.set()
         yield {"condition": lambda: shown[-1].served and shown[-1].libraries, "timeout": 20_000}
         self.assertFalse(any("does not run" in facts.note for facts in shown))

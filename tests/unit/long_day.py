@@ -243,7 +243,7 @@ async def day(folder: str, turns: int, after: Callable[[int], object] = lambda _
         async with daemon.at_work(), chatting(daemon, folder) as room:
             daemon.add_routes()
             daemon.is_seen = lambda words: words in room.editor.chats[1]
-            room.chats.open(1, room.folder)
+            room.chats.open(1, 1, room.folder)
             await room.state("live")
             for number in range(turns):
                 if number % EVERY == EVERY - 1:
@@ -261,7 +261,7 @@ async def _settled(room: Room, daemon: DayDaemon, number: int) -> None:
     """Wait until the chat shows a turn as it has ended."""
 
     def is_settled() -> bool:
-        chat = room.chats._windows[1]
+        chat = room.chats._chats[1]
         if len(daemon.transcript) <= number or chat.status.connection.state != "live":
             return False
         last = next((turn.show() for turn in reversed(chat._conversation._turns.values())), None)
@@ -276,7 +276,7 @@ def _is_shown(room: Room, words: str) -> bool:
 
 
 async def _finish(room: Room, daemon: DayDaemon, found: Day) -> None:
-    chat = room.chats._windows[1]
+    chat = room.chats._chats[1]
     found.shown = [(_said(turn, "user"), _said(turn, "answer"), turn.state) for turn in chat.turns]
     found.expected = [(each.text, each.answer, each.is_over) for each in daemon.transcript]
     found.returned = len(room.editor.returned)

@@ -87,7 +87,7 @@ def test_a_chat_that_wants_a_sign_in_goes_on_with_the_same_process(project: Path
         async with chatting(project, agent, opens=False) as room:
             with pytest.raises(NotConnectedError):
                 await room.chats.sign_in_ways(1)
-            room.chats.open(1, str(project), agent="Scripted")
+            room.chats.open(1, 1, str(project), agent="Scripted")
             message = await room.state("lost")
             assert message == (
                 "A wants you to sign in. It offers: Google, Bad. Click Sign In, or run “Qwen Companion: Chat: Sign In”."
@@ -109,7 +109,7 @@ def test_a_sign_in_elsewhere_is_taken_up_by_a_reconnect(project: Path, tmp_path:
     async def test():
         agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
         async with chatting(project, agent, opens=False) as room:
-            room.chats.open(1, str(project), agent="Scripted")
+            room.chats.open(1, 1, str(project), agent="Scripted")
             await room.state("lost")
             before = room.agent_pid
             (tmp_path / "script.py.in").touch()
@@ -150,7 +150,7 @@ def session_new(params):
     async def test():
         command = tuple(scripted(script, tmp_path))
         async with chatting(project, AgentCommand("Scripted", command), opens=False) as room:
-            room.chats.open(1, str(project), agent="Scripted")
+            room.chats.open(1, 1, str(project), agent="Scripted")
             await room.state("lost")
             assert await room.chats.sign_in_ways(1) == ()
             room.configure(AgentCommand("Scripted", command, {"A_KEY": "1"}))

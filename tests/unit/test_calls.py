@@ -128,3 +128,16 @@ def test_a_call_over_the_limit_is_413(start: Callable[[], Running], monkeypatch:
     cli = start().cli().connect()
     arguments = {"filePath": "/nowhere/a.txt", "newContent": "x" * 3000}
     assert cli.ask("tools/call", {"name": "openDiff", "arguments": arguments}).status_code == 413
+
+
+def test_a_call_over_the_limit_that_comes_in_chunks_is_413(
+    start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A1: nobody has said how long it will be."""
+    monkeypatch.setattr(app, "MAX_BODY", 2000)
+    cli = start().cli().connect()
+    arguments = {"filePath": "/nowhere/a.txt", "newContent": "x" * 3000}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "openDiff", "arguments": arguments}}
+    body = json.dumps(call).encode()
+    chunks = (body[at : at + 500] for at in range(0, len(body), 500))
+    assert cli.http.post("/mcp", content=chunks, headers=cli.headers()).status_code == 413

@@ -14,8 +14,9 @@ from urllib.parse import quote
 
 import pytest
 
+from companion.chat import chat as chat_module
 from companion.chat import chats as chats_module
-from companion.chat import mentions, outbox, window_chat
+from companion.chat import mentions, outbox, showing
 from companion.chat.prompt import Draft, Excerpt
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
@@ -46,7 +47,7 @@ def prompts(room: Room) -> list[list[dict[str, Any]]]:
 
 def test_it_is_off_until_the_person_wants_it_f1(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         assert (await room.state("lost")).message.startswith("The chat is off. Set “daemon.enabled”")
         assert room.daemon.requests == []
         room.configure()
@@ -58,7 +59,7 @@ def test_it_is_off_until_the_person_wants_it_f1(project: Path):
 
 def test_it_shows_how_it_connects_from_the_first_moment_and_then_what_is_said_f2(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         states = [render.status.connection for render in room.editor.renders[1]]
         assert states[0].state == "connecting"
@@ -79,7 +80,7 @@ def test_it_shows_how_it_connects_from_the_first_moment_and_then_what_is_said_f2
 
 def test_a_session_is_resumed_by_its_id(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder, "s")
+        room.chats.open(1, 1, room.folder, "s")
         await room.live()
         assert len(room.daemon.asked("POST /session/s/load")) == 1
         assert [request.route for request in room.daemon.asked("POST /session")] == ["/session/s/load"]
@@ -92,7 +93,7 @@ def test_the_environment_names_a_daemon_too_f1(project: Path, monkeypatch: pytes
         monkeypatch.setenv("QWEN_IDE_DAEMON_URL", room.daemon.address.url)
         monkeypatch.setenv("QWEN_SERVER_TOKEN", "from-the-environment")
         room.configure(url="", token="")
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         assert room.daemon.requests[0].headers["authorization"] == "Bearer from-the-environment"
 
@@ -103,7 +104,7 @@ def test_without_an_address_and_not_managed_it_is_the_usual_one_f1(project: Path
     async def test(room: Room) -> None:
         monkeypatch.setattr("companion.daemon.address.DEFAULT_URL", room.daemon.address.url)
         room.configure(url="", managed=False)
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
 
     attached(project, test)
@@ -122,7 +123,7 @@ def test_what_is_wrong_is_shown_with_what_to_do_and_tried_again(project: Path, a
     async def test(room: Room) -> None:
         right = room.daemon.routes["GET /capabilities"]
         room.daemon.routes["GET /capabilities"] = answer
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         assert words in (await room.state("lost")).message
         room.daemon.routes["GET /capabilities"] = right
         room.chats.reconnect(1)
@@ -135,11 +136,11 @@ def test_a_daemon_of_another_folder_is_refused_and_one_by_another_name_is_not(pr
     async def test(room: Room) -> None:
         other = tmp_path / "other"
         other.mkdir()
-        room.chats.open(1, str(other))
+        room.chats.open(1, 1, str(other))
         assert "not in" in (await room.state("lost")).message
         link = tmp_path / "link"
         link.symlink_to(project)
-        room.chats.open(1, str(link))
+        room.chats.open(1, 1, str(link))
         await room.live()
 
     attached(project, test)
@@ -154,7 +155,7 @@ def test_a_daemon_of_another_folder_is_refused_and_one_by_another_name_is_not(pr
 )
 def test_an_address_that_cant_be_used_is_told(project: Path, url: str, words: str):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         message = (await room.state("lost")).message
         assert words in message
         assert "secret" not in message
@@ -164,7 +165,7 @@ def test_an_address_that_cant_be_used_is_told(project: Path, url: str, words: st
 
 def test_a_connection_that_breaks_is_taken_up_again_without_a_word_lost_f4(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         stream.say(1, "one ")
         await until(lambda: "one" in room.editor.chats[1])
@@ -178,7 +179,7 @@ def test_a_connection_that_breaks_is_taken_up_again_without_a_word_lost_f4(proje
 
 def test_reconnect_goes_all_the_way_after_the_session_has_ended(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         stream.say(1, "one ")
         await until(lambda: room.render.session)
@@ -199,7 +200,7 @@ def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
 
     async def test(room: Room) -> None:
         right = room.daemon.routes["GET /capabilities"]
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         stream.say(1, "one ")
         await until(lambda: room.render.session)
@@ -231,7 +232,7 @@ def test_the_first_connection_is_tried_again_too_f4(project: Path, monkeypatch: 
     async def test(room: Room) -> None:
         url = room.daemon.address.url
         room.configure(url="http://127.0.0.1:9")
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         assert "No daemon answers at http://127.0.0.1:9." in (await room.state("waiting")).message
         # It is read at the next try.
         room.configure(url=url)
@@ -247,7 +248,7 @@ def test_switching_it_off_ends_the_chat_and_says_so(project: Path):
     """Issue 5: nothing is sent any more; what was written comes back."""
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         stream.say(1, "Before")
         await until(lambda: room.render.session)
@@ -271,7 +272,7 @@ def test_reconnect_counts_while_the_stream_is_tried_again(project: Path, monkeyp
     monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.05,))
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         stream.say(1, "one ")
         await until(lambda: room.render.session)
@@ -293,7 +294,7 @@ def test_reconnect_counts_while_the_stream_is_tried_again(project: Path, monkeyp
 
 def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         stream.say(1, "one ")
         await until(lambda: room.render.session)
@@ -317,7 +318,7 @@ def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(projec
 
 def test_a_frame_that_cant_be_shown_is_made_anew(project: Path, stormy: pytest.LogCaptureFixture):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         room.editor.chat_fails = [RecursionError]
         stream.say(1, "All of it")
@@ -332,7 +333,7 @@ def test_a_frame_that_cant_be_shown_is_made_anew(project: Path, stormy: pytest.L
 
 def test_a_chat_that_cant_be_shown_says_so_and_goes_on_at_a_reconnect(project: Path, stormy: pytest.LogCaptureFixture):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         room.editor.chat_fails = [RecursionError, RecursionError]
         stream.say(1, "All ")
@@ -349,7 +350,7 @@ def test_a_chat_that_cant_be_shown_says_so_and_goes_on_at_a_reconnect(project: P
 
 def test_a_chat_that_can_never_be_shown_is_not_tried_for_ever(project: Path, stormy: pytest.LogCaptureFixture):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         room.editor.chat_fails = [RecursionError] * 1000
         room.chats.reconnect(1)
@@ -370,9 +371,9 @@ def test_a_question_whose_diff_fails_stops_nothing(
         raise RuntimeError
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
-        monkeypatch.setattr(room.chats._windows[1]._approvals, "update", fail)
+        monkeypatch.setattr(room.chats._chats[1]._approvals, "update", fail)
         stream.say(1, "All of it")
         await until(lambda: "All of it" in room.editor.chats[1])
 
@@ -395,7 +396,7 @@ def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
     monkeypatch.setattr(Conversation, "apply", applied)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         stream.say(1, "one")
         stream.say(2, "two")
@@ -416,7 +417,7 @@ def test_arguments_that_are_nested_deeply_harm_nothing(project: Path, depth: int
     """Issue 5: a model may write them."""
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         deep = "[" * depth + "]" * depth
         for number, kind in ((1, "tool_call"), (2, "tool_call_update")):
@@ -433,18 +434,18 @@ def test_arguments_that_are_nested_deeply_harm_nothing(project: Path, depth: int
 
 def test_the_text_of_a_long_conversation_is_made_beside_the_loop(project: Path, monkeypatch: pytest.MonkeyPatch):
     """Issue 12: 3,000 turns held the loop up for 2.2 s."""
-    monkeypatch.setattr(window_chat, "MANY", 2)
+    monkeypatch.setattr(showing, "MANY", 2)
     threads: list[bool] = []
-    update = window_chat.Transcript.update
+    update = showing.Transcript.update
 
     def watched(*arguments: Any) -> Any:
         threads.append(threading.current_thread() is threading.main_thread())
         return update(*arguments)
 
-    monkeypatch.setattr(window_chat.Transcript, "update", watched)
+    monkeypatch.setattr(showing.Transcript, "update", watched)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         assert all(threads)
         for number in range(1, 10):
@@ -457,7 +458,7 @@ def test_the_text_of_a_long_conversation_is_made_beside_the_loop(project: Path, 
 
 def test_a_busy_editor_gets_the_whole_text_anew(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         room.editor.chat_fails = [TimeoutError, TimeoutError]
         stream.say(1, "All of it")
@@ -469,13 +470,13 @@ def test_a_busy_editor_gets_the_whole_text_anew(project: Path):
 
 def test_a_view_that_is_gone_closes_the_chat(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         room.editor.has_chat = False
         stream.say(1, "Nobody reads this")
         await room.asked("POST /session/s/detach")
         room.editor.has_chat = True
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         assert len(room.daemon.asked("POST /session/s/load")) == 1
 
@@ -484,13 +485,13 @@ def test_a_view_that_is_gone_closes_the_chat(project: Path):
 
 def test_opening_it_again_draws_it_anew(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         stream.say(1, "Once")
         await until(lambda: room.render.session)
         count = len(room.editor.renders[1])
-        room.chats.open(1, room.folder)
-        room.chats.open(1, room.folder, "s")
+        room.chats.open(1, 1, room.folder)
+        room.chats.open(1, 1, room.folder, "s")
         room.chats.resume(1, "s")
         await until(lambda: len(room.editor.renders[1]) > count and room.render.replaces_all)
         assert "Once" in room.editor.chats[1]
@@ -501,11 +502,11 @@ def test_opening_it_again_draws_it_anew(project: Path):
 
 def test_closing_it_takes_leave_and_leaves_nothing_running(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         room.chats.close(1)
         await room.asked("POST /session/s/detach")
-        await until(lambda: not room.chats._windows[1]._tasks)
+        await until(lambda: not room.chats._ending)
         room.chats.window_closed(1)
         room.chats.window_closed(1)
         room.chats.close(1)
@@ -519,7 +520,7 @@ def test_closing_it_takes_leave_and_leaves_nothing_running(project: Path):
 
 def test_a_prompt_goes_out_as_soon_as_the_chat_is_connected_and_in_order(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         room.chats.send(1, Draft("first"))
         room.chats.send(1, Draft("second"))
         await room.asked("POST /session/s/prompt", 2)
@@ -546,7 +547,7 @@ def test_mentions_become_files_where_the_daemon_has_them(project: Path):
 
     async def test(room: Room) -> None:
         room.daemon.routes["GET /stat"] = stat("a.py", "my file.txt", "pic.PNG", "buffer.py", "/abs/x")
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         text = "See @a.py, @my\\ file.txt (@missing) and @src me@a.py @pic.PNG\n@buffer.py. @new.py @/abs/x"
         unsaved = {str(project / "buffer.py"): "unsaved", str(project / "new.py"): "new", str(project / "z"): "no"}
         excerpt = Excerpt("file:///e.py", "e.py:1-2", "two lines")
@@ -584,7 +585,7 @@ def test_mentions_in_a_text_without_blanks_become_files(project: Path):
 
     async def test(room: Room) -> None:
         room.daemon.routes["GET /stat"] = stat("a.py", "b.py")
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         room.chats.send(1, Draft("看@a.py、@b.py吧"))
         await room.asked("POST /session/s/prompt")
         [blocks] = prompts(room)
@@ -616,7 +617,7 @@ def test_what_cant_be_sent_comes_back(project: Path, monkeypatch: pytest.MonkeyP
     (project / "large.webp").write_bytes(b"RIFF")
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         room.chats.send(1, draft)
         [(window, returned, said)] = await until(lambda: room.editor.returned)
         assert (window, returned) == (1, draft)
@@ -631,12 +632,12 @@ def test_a_daemon_that_is_perhaps_elsewhere_is_believed_to_be_here_once_the_pers
 
     async def test(daemon: FakeDaemon) -> None:
         async with chatting(daemon, str(project), is_here=False) as room:
-            room.chats.open(1, room.folder)
+            room.chats.open(1, 1, room.folder)
             await room.live()
             where = room.render.locality
             assert (where.is_local, where.is_known) == (False, False)
             assert f"at 127.0.0.1:{daemon.port}, perhaps elsewhere" in room.editor.chats[1]
-            assert not room.chats._windows[1].is_local
+            assert not room.chats._chats[1].is_local
             room.chats.confirm_here(1)
             await until(lambda: room.render.locality.is_local)
             assert "on this computer" in room.editor.chats[1]
@@ -660,7 +661,7 @@ def test_a_prompt_whose_answer_is_lost_is_looked_for_and_never_sent_twice(
     monkeypatch.setattr(outbox, "ARRIVAL_LIMIT", 0.2)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         pending = {"promptId": "p9", "text": "mine", "state": where, "originatorClientId": "c"}
 
@@ -694,7 +695,7 @@ def test_a_prompt_that_was_sent_before_is_not_taken_for_the_one_that_is_lost(
     monkeypatch.setattr(outbox, "ARRIVAL_LIMIT", 0.2)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         room.chats.send(1, Draft("again"))
         await room.asked("POST /session/s/prompt")
@@ -712,7 +713,7 @@ def test_a_prompt_is_on_the_screen_with_its_state_until_the_daemon_echoes_it(pro
 
     async def test(room: Room) -> None:
         room.daemon.routes["GET /events"] = 429, {"error": "busy"}
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.state("waiting")
         room.chats.send(1, Draft("mine"))
         await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Waiting for the connection …" in room.editor.chats[1])
@@ -736,7 +737,7 @@ def test_a_prompt_that_waited_for_a_daemon_that_was_killed_comes_back(project: P
     """Issue 15: the queue goes with the daemon."""
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         room.chats.send(1, Draft("mine"))
         await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
@@ -755,7 +756,7 @@ def test_a_prompt_that_a_daemon_took_and_lost_comes_back(project: Path):
     """Issue 12: the daemon was killed between its answer and the turn."""
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         room.chats.send(1, Draft("mine"))
         await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
@@ -775,7 +776,7 @@ def test_an_interrupted_turn_is_continued_in_words_where_the_daemon_cannot(proje
 
     async def test(room: Room) -> None:
         room.daemon.routes["POST /session/s/continue"] = answer
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         room.chats.go_on(1)
         await room.asked("POST /session/s/continue")
@@ -793,7 +794,7 @@ def test_prompts_go_out_in_the_order_in_which_they_were_written(project: Path):
 
     async def test(room: Room) -> None:
         room.daemon.routes["GET /stat"] = 200, {"type": "file"}
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         for text in ("@a.py one", "two", "three"):
             room.chats.send(1, Draft(text))
@@ -806,12 +807,12 @@ def test_prompts_go_out_in_the_order_in_which_they_were_written(project: Path):
 def test_what_is_being_sent_when_the_chat_closes_goes_out_no_more(project: Path):
     async def test(room: Room) -> None:
         room.daemon.routes["GET /events"] = 429, {"error": "busy"}
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.state("waiting")
         room.chats.send(1, Draft("mine"))
         room.chats.close(1)
         del room.daemon.routes["GET /events"]
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         await asyncio.sleep(0.05)
         assert prompts(room) == []
@@ -823,7 +824,7 @@ def test_what_the_daemon_refuses_comes_back(project: Path):
     async def test(room: Room) -> None:
         refusal = {"error": "full", "code": "prompt_queue_full", "limit": 5}
         room.daemon.routes["POST /session/s/prompt"] = 503, refusal
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         draft = Draft("six", unsaved={"/x": "y"})
         room.chats.send(1, draft)
         await until(lambda: room.editor.returned)
@@ -839,7 +840,7 @@ def test_a_daemon_that_doesnt_say_which_files_it_has_doesnt_hold_the_draft(
     monkeypatch.setattr(outbox, "LOOK_UP_LIMIT", 0.0)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         room.chats.send(1, Draft("@a.py"))
         await until(lambda: room.editor.returned)
         assert "which files it has" in room.editor.returned[0][2]
@@ -854,7 +855,7 @@ def test_a_draft_for_a_chat_that_cant_connect_comes_back_with_the_reason(project
             (1, Draft("nobody there"), "The chat isn't connected. Wait until it is, or reconnect.")
         ]
         room.daemon.routes["GET /capabilities"] = 401, {"error": "Unauthorized"}
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.state("lost")
         room.chats.send(1, Draft("mine"))
         await until(lambda: len(room.editor.returned) == 2)
@@ -866,12 +867,12 @@ def test_a_draft_for_a_chat_that_cant_connect_comes_back_with_the_reason(project
 
 
 def test_a_draft_waits_only_so_long(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(window_chat, "SEND_LIMIT", 0.01)
+    monkeypatch.setattr(chat_module, "SEND_LIMIT", 0.01)
 
     async def test(room: Room) -> None:
         async with asyncio.timeout(10):
             room.daemon.routes["GET /events"] = 429, {"error": "busy", "code": "subscriber_limit_exceeded"}
-            room.chats.open(1, room.folder)
+            room.chats.open(1, 1, room.folder)
             room.chats.send(1, Draft("mine"))
             await until(lambda: room.editor.returned)
             assert "isn't connected" in room.editor.returned[0][2]
@@ -882,7 +883,7 @@ def test_a_draft_waits_only_so_long(project: Path, monkeypatch: pytest.MonkeyPat
 def test_what_was_not_sent_is_kept_when_the_chat_is_closed_and_comes_back_for_another_conversation(project: Path):
     async def test(room: Room) -> None:
         room.daemon.routes["GET /events"] = 429, {"error": "busy"}
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.state("waiting")
         room.chats.send(1, Draft("one"))
         room.chats.begin(1)
@@ -911,7 +912,7 @@ def test_a_message_goes_into_the_turn_that_runs_else_it_is_a_prompt(
     async def test(room: Room) -> None:
         room.daemon.capabilities(real(project), features=[*FEATURES, MID_TURN])
         room.daemon.routes["POST /session/s/mid-turn-message"] = answer
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         room.chats.send(1, draft, mid_turn=True)
         await room.asked("POST /session/s/prompt" if is_prompt else "POST /session/s/mid-turn-message")
         assert bool(prompts(room)) == is_prompt
@@ -923,7 +924,7 @@ def test_a_prompt_that_waits_can_be_taken_back_whole(project: Path, monkeypatch:
     monkeypatch.setattr(outbox, "MAX_REMEMBERED", 1)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         draft = Draft("mine", (Excerpt("file:///e", "e", "text"),))
         room.chats.send(1, Draft("before"))
@@ -958,7 +959,7 @@ def test_a_message_for_the_turn_that_runs_can_be_taken_back(project: Path):
             "DELETE /session/s/pending-prompts/m": (200, {"removed": False}),
             "DELETE /session/s/mid-turn-messages/m": (200, {"removed": True}),
         }
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         draft = Draft("take me back", unsaved={"/x": "y"})
         room.chats.send(1, draft, mid_turn=True)
@@ -976,7 +977,7 @@ def test_it_is_a_prompt_where_it_could_not_be_taken_back(project: Path):
     """Issue 5: nothing is lost. 0.21.2 forgets a message that the turn has no more time for."""
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         room.chats.send(1, Draft("mine"), mid_turn=True)
         await room.asked("POST /session/s/prompt")
         assert room.daemon.asked("POST /session/s/mid-turn-message") == []
@@ -990,7 +991,7 @@ def test_what_is_not_sent_yet_is_shown_and_can_be_taken_back(project: Path, monk
 
     async def test(room: Room) -> None:
         room.daemon.routes["GET /events"] = 429, {"error": "busy"}
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.state("waiting")
         drafts = Draft("one"), Draft("one"), Draft("", (Excerpt("file:///e", "e:1-2", "text"),), ("/a/p.png",))
         for draft in drafts:
@@ -1017,7 +1018,7 @@ def test_what_goes_out_quickly_is_never_offered_for_removal(project: Path, monke
     monkeypatch.setattr("companion.chat.outbox.QUICK", 60)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         room.chats.send(1, Draft("one"))
         await room.asked("POST /session/s/prompt")
@@ -1039,7 +1040,7 @@ def test_cancel_mode_and_model_go_to_the_daemon_and_the_default_is_told(project:
             "POST /session/s/model": (200, {}),
             "POST /session/s/approval-mode": (200, {}),
         }
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         room.chats.cancel(1)
         room.chats.switch_mode(1, "plan")
@@ -1056,7 +1057,7 @@ def test_cancel_mode_and_model_go_to_the_daemon_and_the_default_is_told(project:
 def test_a_vote_goes_to_the_daemon_and_one_that_is_late_is_told(project: Path):
     async def test(room: Room) -> None:
         room.daemon.routes["POST /session/s/permission/r"] = 200, {}
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         room.chats.vote(1, "r", "once", {"0": "Blue"})
         request = await room.asked("POST /session/s/permission/r")
@@ -1073,14 +1074,14 @@ def test_what_fails_is_said_with_what_to_do(project: Path):
     async def test(room: Room) -> None:
         not_connected = "The chat isn't connected. Wait until it is, or reconnect."
         room.chats.cancel(1)
-        assert room.editor.said == [(not_connected, 1)]
+        assert room.editor.said == [(not_connected, None)]
         for method in (room.chats.begin, room.chats.reconnect):
             method(1)
         room.chats.resume(1, "s")
         with pytest.raises(ChatError):
             await room.chats.sessions(1)
         room.daemon.routes["GET /capabilities"] = 401, {"error": "Unauthorized"}
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.state("lost")
         room.chats.switch_mode(1, "plan")
         await until(lambda: len(room.editor.said) == 2)
@@ -1100,7 +1101,7 @@ def test_sessions_are_listed_the_latest_first(project: Path):
         ]
         folder = quote(real(room.folder), safe="")
         room.daemon.routes[f"GET /workspace/{folder}/sessions"] = 200, {"sessions": listed}
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         assert [session.id for session in (await room.chats.sessions(1)).sessions] == ["new", "made", "old"]
         # One that asks too early waits for the connection.
@@ -1127,7 +1128,7 @@ def test_pinned_sessions_come_first_and_the_archive_is_a_list_of_its_own(project
             "POST /sessions/archive": (200, {}),
             "POST /sessions/unarchive": (200, {}),
         }
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         page = await room.chats.sessions(1)
         assert ([session.id for session in page.sessions], page.cursor) == (["pinned", "new"], "2")
@@ -1152,7 +1153,7 @@ def test_sessions_are_searched(project: Path):
         folder = quote(real(room.folder), safe="")
         results = [{"session": {"sessionId": "x"}, "snippet": "cats"}]
         room.daemon.routes[f"GET /workspace/{folder}/sessions/search"] = 200, {"results": results}
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         assert [(each.session.id, each.snippet) for each in await room.chats.search(1, "cat")] == [("x", "cats")]
 
@@ -1163,7 +1164,7 @@ def test_one_that_isnt_at_work_is_renamed_too(project: Path):
     async def test(room: Room) -> None:
         answers = iter([(404, {"error": "no", "code": "session_not_found"}), (200, {}), (200, {})])
         room.daemon.routes["PATCH /session/s/metadata"] = lambda _: next(answers)
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         await room.chats.rename(1, "s", "A title")
         assert [request.body for request in room.daemon.asked("PATCH")] == [{"displayName": "A title"}] * 2
@@ -1180,7 +1181,7 @@ def test_deleting_the_session_that_is_shown_begins_a_new_one(project: Path):
             "DELETE /session/x": (204, None),
             "POST /sessions/delete": (200, {}),
         }
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         stream.say(1, "Once")
         await until(lambda: room.render.session)
@@ -1198,7 +1199,7 @@ def test_an_export_and_the_files_come_from_the_daemon(project: Path, monkeypatch
     async def test(room: Room) -> None:
         room.daemon.routes["GET /session/x/export"] = 200, b"# Chat"
         room.daemon.routes["GET /glob"] = 200, {"matches": ["src/App two.py", "app.py", ".", 1]}
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         assert await room.chats.export(1, "x", "md") == "# Chat"
         assert await room.chats.files(1, "aP") == ["app.py", "src/App two.py"]
@@ -1227,7 +1228,7 @@ def test_the_token_is_in_no_frame_log_or_message_f7(project: Path, caplog: pytes
     caplog.set_level(logging.DEBUG)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         stream.say(1, "Hello")
         await until(lambda: room.render.session)
@@ -1235,7 +1236,7 @@ def test_the_token_is_in_no_frame_log_or_message_f7(project: Path, caplog: pytes
         room.chats.switch_model(1, "x")
         await until(lambda: room.editor.said)
         page = await room.chats.locality(1)
-        everything = [page, repr(room.editor), repr(room.chats._settings), repr(vars(room.chats._windows[1]))]
+        everything = [page, repr(room.editor), repr(room.chats._settings), repr(vars(room.chats._chats[1]))]
         assert TOKEN not in "".join(everything)
 
     attached(project, test)
@@ -1266,42 +1267,42 @@ def managed(project: Path, tmp_path: Path, test: Callable[[Room], Any]) -> None:
 
 def test_a_private_daemon_is_started_shown_and_ended_with_the_window(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         messages = [render.status.connection.message for render in room.editor.renders[1]]
         # A first render may come before the daemon is looked for.
         assert next(filter(None, messages)) == "Starting `qwen serve` …"
         assert room.render.locality.is_private
-        daemon = room.chats._windows[1].daemon
+        daemon = room.chats._chats[1].daemon
         assert daemon
         room.chats.close(1)
         await room.asked("POST /session/s/detach")
-        assert window_chat.launch.is_running(daemon)
-        room.chats.open(1, room.folder)
+        assert chat_module.launch.is_running(daemon)
+        room.chats.open(1, 1, room.folder)
         await room.live()
-        assert room.chats._windows[1].daemon is daemon
+        assert room.chats._chats[1].daemon is daemon
         room.chats.window_closed(1)
         await until(lambda: not room.chats._ending)
-        assert not window_chat.launch.is_running(daemon)
+        assert not chat_module.launch.is_running(daemon)
 
     managed(project, tmp_path, test)
 
 
 def test_one_for_another_folder_is_replaced(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
-        first = room.chats._windows[1].daemon
+        first = room.chats._chats[1].daemon
         other = tmp_path / "other"
         other.mkdir()
         room.daemon.capabilities(real(other))
-        room.chats.open(1, str(other))
+        room.chats.open(1, 1, str(other))
         await room.live()
-        second = room.chats._windows[1].daemon
+        second = room.chats._chats[1].daemon
         assert first
         assert second
         assert second.folder == real(other)
-        assert not window_chat.launch.is_running(first)
+        assert not chat_module.launch.is_running(first)
         assert room.editor.said == []
 
     managed(project, tmp_path, test)
@@ -1309,15 +1310,15 @@ def test_one_for_another_folder_is_replaced(project: Path, tmp_path: Path):
 
 def test_one_that_was_killed_is_started_again_once_and_the_session_resumed(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         stream.say(1, "Half an ans")
         await until(lambda: room.render.session)
 
         def kill() -> None:
-            daemon = room.chats._windows[1].daemon
+            daemon = room.chats._chats[1].daemon
             assert daemon
-            window_chat.launch.stop_now(daemon)
+            chat_module.launch.stop_now(daemon)
             stream.cut()
 
         kill()
@@ -1339,14 +1340,14 @@ def test_switching_it_off_ends_the_private_daemon(project: Path, tmp_path: Path,
     """Issue 5."""
 
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
-        daemon = room.chats._windows[1].daemon
+        daemon = room.chats._chats[1].daemon
         assert daemon
         if not is_open:
             room.chats.close(1)
         room.configure(enabled=False, url="", token="")
-        await until(lambda: not window_chat.launch.is_running(daemon))
+        await until(lambda: not chat_module.launch.is_running(daemon))
         if is_open:
             assert (await room.state("lost")).message.startswith("The chat is off.")
         assert room.editor.said == []
@@ -1356,16 +1357,16 @@ def test_switching_it_off_ends_the_private_daemon(project: Path, tmp_path: Path,
 
 def test_another_command_replaces_the_private_daemon_at_a_reconnect(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
-        first = room.chats._windows[1].daemon
+        first = room.chats._chats[1].daemon
         assert first
         command = [sys.executable, "-u", str(tmp_path / "fake_qwen.py")]
         room.configure(url="", token="", command=tuple(command))
         room.chats.reconnect(1)
         await room.live()
-        assert room.chats._windows[1].daemon != first
-        assert not window_chat.launch.is_running(first)
+        assert room.chats._chats[1].daemon != first
+        assert not chat_module.launch.is_running(first)
         assert room.editor.said == []
 
     managed(project, tmp_path, test)
@@ -1374,7 +1375,7 @@ def test_another_command_replaces_the_private_daemon_at_a_reconnect(project: Pat
 def test_without_qwen_it_says_how_to_get_it(project: Path):
     async def test(room: Room) -> None:
         room.configure(url="", command=("missing-qwen",))
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         assert (await room.state("lost")).message.startswith("“missing-qwen” is not on the PATH")
 
     attached(project, test)
@@ -1385,44 +1386,44 @@ def test_without_qwen_it_says_how_to_get_it(project: Path):
 
 def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         stream = await room.live()
         stream.say(1, "Before")
         await until(lambda: room.render.session)
         draft = Draft("mine", (Excerpt("file:///e", "e", "text"),), ("p.png",), {"/a": "b"})
-        await room.chats._windows[1].outbox._sending.acquire()  # another one is on its way
+        await room.chats._chats[1].outbox._sending.acquire()  # another one is on its way
         room.chats.send(1, draft)
-        daemon = room.chats._windows[1].daemon
+        daemon = room.chats._chats[1].daemon
         left = await room.chats.stop(hand_over=True)
         assert daemon
-        assert window_chat.launch.is_running(daemon)
+        assert chat_module.launch.is_running(daemon)
         assert room.daemon.asked("POST /session/s/detach") == []
         again = Room(room.editor, room.daemon, room.folder)
         again.chats.configure(room.chats._settings)
         again.chats.inherit(left, {1: None})
-        again.chats.open(1, room.folder, "s")
+        again.chats.open(1, 1, room.folder, "s")
         await again.live()
-        assert again.chats._windows[1].daemon == daemon
+        assert again.chats._chats[1].daemon == daemon
         assert len(room.daemon.asked("POST /session/s/load")) == 1
         assert room.editor.returned == [(1, draft, "It was not sent before the package was reloaded.")]
         left = await again.chats.stop(hand_over=True)
         await asyncio.to_thread(again.chats.end_inherited, left[1])
-        assert not window_chat.launch.is_running(daemon)
-        again.chats.end_inherited({"daemon": None})
+        assert not chat_module.launch.is_running(daemon)
+        again.chats.end_inherited({"daemons": {}, "chats": {}})
 
     managed(project, tmp_path, test)
 
 
 def test_what_belonged_to_a_window_that_is_gone_ends(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
-        daemon = room.chats._windows[1].daemon
+        daemon = room.chats._chats[1].daemon
         left = await room.chats.stop(hand_over=True)
         again = Room(room.editor, room.daemon, room.folder)
         again.chats.inherit(left, {})
         await until(lambda: not again.chats._ending)
         assert daemon
-        assert not window_chat.launch.is_running(daemon)
+        assert not chat_module.launch.is_running(daemon)
 
     managed(project, tmp_path, test)

@@ -115,7 +115,7 @@ async def chatting(folder: Path, *agents: AgentCommand, opens: bool = True) -> A
     try:
         with patch.object(LoginEnvironment, "get", _own_environment):
             if opens:
-                room.chats.open(1, str(folder), agent=agents[0].name)
+                room.chats.open(1, 1, str(folder), agent=agents[0].name)
                 await room.state("live")
             yield room
     finally:
@@ -296,10 +296,10 @@ def test_an_agent_that_is_not_there_is_told_with_how_to_install_it(project: Path
     async def test():
         missing = AgentCommand("Missing", ("there-is-no-such-program",), install="npm install -g missing")
         async with chatting(project, missing, opens=False) as room:
-            room.chats.open(1, str(project), agent="Missing")
+            room.chats.open(1, 1, str(project), agent="Missing")
             assert "npm install -g missing" in await room.state("lost")
             assert await room.chats.programs() == []
-            room.chats.open(1, str(project), agent="Nobody")
+            room.chats.open(1, 1, str(project), agent="Nobody")
             assert room.editor.said == [("There is no agent “Nobody” in the setting “agents”.", 1)]
 
     run(test())
@@ -313,16 +313,17 @@ def test_a_chat_that_changes_its_agent_begins_a_new_conversation(project: Path, 
             assert await room.chats.programs() == ["Scripted", "Other"]
             room.say("Hello")
             await room.shows("You said: Hello")
-            room.chats.open(1, str(project), agent="Other")
+            room.chats.open(1, 1, str(project), agent="Other")
             await until(lambda: "You said" not in room.text)
             await room.state("live")
             room.say("again")
             await room.shows("You said: again")
-            left = (await room.chats.stop(hand_over=True))[1]
-            assert (left["agent"], left["session"]) == ("Other", "s")
+            left = await room.chats.stop(hand_over=True)
+            chat = left[1]["chats"][1]
+            assert (chat["agent"], chat["session"]) == ("Other", "s")
             following = Room(str(project), agent, other)
-            following.chats.inherit({1: left}, {1: None})
-            following.chats.open(1, str(project), agent="Other")
+            following.chats.inherit(left, {1: None})
+            following.chats.open(1, 1, str(project), agent="Other")
             await following.shows("You said: again")
             await following.chats.stop(hand_over=False)
 

@@ -27,7 +27,7 @@ def asked(project: Path):
         async def whole(daemon: FakeDaemon) -> None:
             async with chatting(daemon, str(project)) as room:
                 daemon.routes["POST /session/s/permission/r"] = 200, {}
-                room.chats.open(1, room.folder)
+                room.chats.open(1, 1, room.folder)
                 await test(room, await room.live())
 
         faked(whole)
@@ -50,7 +50,7 @@ def test_accepting_the_diff_allows_it_once(asked: Asked, project: Path):
         assert (diff.review.file_path, diff.original, diff.text) == (path, "old\n", "new\n")
         assert diff.review.owner.cli == "Qwen Code"
         assert not diff.review.is_editable
-        assert room.chats._windows[1]._approvals.waits("r")
+        assert room.chats._chats[1]._approvals.waits("r")
         room.reviews.accept(diff.review.number, "whatever the view holds")
         await room.asked("POST /session/s/permission/r")
         assert votes(room) == ["once"]
@@ -97,7 +97,7 @@ def test_several_changes_are_allowed_when_all_are_accepted(asked: Asked):
         # A path that isn't absolute is one of the daemon's folder.
         ask(stream, 1, ("a.py", "1", "2"), ("a.py", "2", "3"))
         first, second = await room.diff(2)
-        assert first.review.file_path == f"{room.chats._windows[1].chat_folder.there}/a.py"
+        assert first.review.file_path == f"{room.chats._chats[1].chat_folder.there}/a.py"
         room.reviews.accept(second.review.number, "3")
         await asyncio.sleep(0.05)
         assert votes(room) == []
@@ -252,7 +252,7 @@ def test_for_another_machine_no_file_is_read(asked: Asked, project: Path, monkey
     path.write_text("mine\n")
 
     async def test(room: Room, stream: Stream) -> None:
-        chat = room.chats._windows[1]
+        chat = room.chats._chats[1]
         chat._connection.locality = replace(Locality(), folder="/there", is_local=False)
         monkeypatch.setattr(review_module, "stamp", lambda _: pytest.fail("it looks at the disk"))
         monkeypatch.setattr(review_module, "read_file", lambda *_: pytest.fail("it reads the disk"))

@@ -44,7 +44,7 @@ def attached(
             for name, answer in routes.items():
                 told: Any = answer if callable(answer) else (200, {"tasks": answer})
                 daemon.routes[f"GET /session/s/{name}"] = told
-            room.chats.open(1, room.folder)
+            room.chats.open(1, 1, room.folder)
             await test(room, await room.live())
 
     faked(whole)

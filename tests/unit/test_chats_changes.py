@@ -34,7 +34,7 @@ def attached(project: Path, test: Callable[[Room, Stream], Any]) -> None:
         async with chatting(daemon, str(project)) as room:
             daemon.capabilities(real(project), features=[*FEATURES, "session_rewind"])
             daemon.routes[POINTS] = 200, {"snapshots": [point(0, files=3)]}
-            room.chats.open(1, room.folder)
+            room.chats.open(1, 1, room.folder)
             await test(room, await room.live())
 
     faked(whole)

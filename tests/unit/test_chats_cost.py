@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from companion.chat.transcript.around import amount
 from companion.chat.transcript.plain import GAP
 from companion.chat.transcript.transcript import Transcript
-from companion.chat.transcript.wording import amount
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import read_envelope
 from companion.conversation.snapshot import ConnectionStatus, Locality, duration

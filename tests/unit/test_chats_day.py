@@ -6,8 +6,6 @@ import asyncio
 import gc
 from pathlib import Path
 
-import pytest
-
 from .long_day import EVERY, FAULTS, PIECES, day
 
 LIMIT = 120.0
@@ -15,7 +13,6 @@ LIMIT = 120.0
 
 
 # A connection that is given up while it is being made is left to the garbage collector by asyncio.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_day_with_every_fault_ends_with_the_daemons_transcript(project: Path):
     async def test() -> None:
         async with asyncio.timeout(LIMIT):

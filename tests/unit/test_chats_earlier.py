@@ -72,7 +72,7 @@ async def resumed(room: Room, events: list[dict[str, Any]], **more: Any) -> Stre
     loaded = {"sessionId": "s", "workspaceCwd": real(room.folder), "clientId": "c", "attached": True}
     loaded |= {"lastEventId": 0, "eventEpoch": "e", "compactedReplay": events, **more}
     room.daemon.routes["POST /session/s/load"] = 200, loaded
-    room.chats.open(1, room.folder, "s")
+    room.chats.open(1, 1, room.folder, "s")
     return await room.live()
 
 

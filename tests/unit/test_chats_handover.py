@@ -86,11 +86,11 @@ class Reloads:
         return Room(str(self.project), self.agent)
 
     def open(self) -> None:
-        self.room.chats.open(1, str(self.project), agent="Scripted")
+        self.room.chats.open(1, 1, str(self.project), agent="Scripted")
 
     async def unload(self) -> dict[str, Any]:
         self.left = await self.room.chats.stop(hand_over=True)
-        return self.left[1]
+        return self.left[1]["chats"][1]
 
     def load(self) -> None:
         """The next instance, in which nothing of the last one is left."""
@@ -250,8 +250,8 @@ def test_an_agent_that_nobody_takes_over_is_ended(project: Path, tmp_path: Path)
             there.room.say("slow")
             await there.room.shows("Begin slow.")
             pid = there.room.agent_pid
-            left = await there.unload()
-            await asyncio.to_thread(Chats.end_inherited, left)
+            await there.unload()
+            await asyncio.to_thread(Chats.end_inherited, there.left[1])
             await until(lambda: not psutil.pid_exists(pid))
             there.room = there.begin()
 
@@ -267,6 +267,21 @@ def test_the_agent_ends_with_its_window_after_a_reload(project: Path, tmp_path: 
             await there.unload()
             there.room = there.begin()
             there.room.chats.inherit(there.left, {})
+            await until(lambda: not psutil.pid_exists(pid))
+
+    run(test())
+
+
+def test_the_agent_ends_with_its_tab_even_if_nobody_has_looked_at_that_since_a_reload(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("slow")
+            await there.room.shows("Begin slow.")
+            pid = there.room.agent_pid
+            await there.unload()
+            there.room = there.begin()
+            there.room.chats.inherit(there.left, {1: None})
+            there.room.chats.close(1)
             await until(lambda: not psutil.pid_exists(pid))
 
     run(test())

@@ -29,7 +29,7 @@ def attached(project: Path, test: Callable[[Room, Stream], Any], *features: str)
     async def whole(daemon: FakeDaemon) -> None:
         async with chatting(daemon, str(project)) as room:
             daemon.capabilities(real(project), features=[*FEATURES, *features])
-            room.chats.open(1, room.folder)
+            room.chats.open(1, 1, room.folder)
             await test(room, await room.live())
 
     faked(whole)
@@ -230,7 +230,7 @@ def test_the_effort_is_shown_and_switched(project: Path):
         async with chatting(daemon, str(project)) as room:
             daemon.capabilities(real(project), features=[*FEATURES, "session_context"])
             daemon.routes |= {"GET /session/s/context": context, "POST /session/s/config-option": switched}
-            room.chats.open(1, room.folder)
+            room.chats.open(1, 1, room.folder)
             await room.live()
             assert [each.name for each in room.render.status.efforts] == ["Default", "High"]
             room.chats.switch_effort(1, "high")

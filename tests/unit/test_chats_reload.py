@@ -32,7 +32,7 @@ def settings(tmp_path: Path) -> DaemonSettings:
 
 def daemon_of(running: Running, window: int) -> launch.Daemon:
     """A window's daemon, once it runs."""
-    daemon = until(lambda: running.do(lambda companion: companion.chats._windows[window].daemon))
+    daemon = until(lambda: running.do(lambda companion: companion.chats._chats[window].daemon))
     assert daemon
     return daemon
 
@@ -40,7 +40,7 @@ def daemon_of(running: Running, window: int) -> launch.Daemon:
 def open_chat(running: Running, settings: DaemonSettings, folder: Path) -> launch.Daemon:
     """Open window 1's chat; its daemon, once it runs."""
     running.do(lambda companion: companion.configure(Settings(), daemon=settings))
-    running.do(lambda companion: companion.chats.open(1, str(folder)))
+    running.do(lambda companion: companion.chats.open(1, 1, str(folder)))
     return daemon_of(running, 1)
 
 
@@ -96,7 +96,7 @@ def test_one_that_nobody_takes_over_is_ended(
 def test_a_chat_without_a_served_window_isnt_handed_over(start: Start, settings: DaemonSettings, project: Path):
     running = start()
     running.do(lambda companion: companion.configure(Settings(), daemon=settings))
-    running.do(lambda companion: companion.chats.open(7, str(project)))
+    running.do(lambda companion: companion.chats.open(7, 7, str(project)))
     daemon = daemon_of(running, 7)
     assert running.thread.stop(LIMIT, hand_over=True)
     until(lambda: not launch.is_running(daemon))

@@ -29,7 +29,7 @@ def attached(project: Path, test: Callable[[Room], Any], *features: str) -> None
     async def whole(daemon: FakeDaemon) -> None:
         async with chatting(daemon, str(project)) as room:
             daemon.capabilities(real(project), features=[*FEATURES, *features])
-            room.chats.open(1, room.folder)
+            room.chats.open(1, 1, room.folder)
             await room.live()
             await test(room)
 

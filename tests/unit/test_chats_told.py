@@ -54,7 +54,7 @@ def test_a_prompt_with_an_excluded_file_comes_back_with_one_sentence(project: Pa
     async def test(room: Room) -> None:
         files = [".env", "src/../secrets/token.txt", "plain.txt", f"{project}/.env"]
         room.daemon.routes["GET /stat"] = stat(*files)
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         room.chats.send(1, given)
         await until(lambda: room.editor.returned)
@@ -67,7 +67,7 @@ def test_a_prompt_with_an_excluded_file_comes_back_with_one_sentence(project: Pa
 def test_what_is_no_file_goes_as_the_words_that_it_is(project: Path):
     async def test(room: Room) -> None:
         room.daemon.routes["GET /stat"] = stat("a.py")
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         room.chats.send(1, Draft("Do I need an @.env?"))
         await room.asked("POST /session/s/prompt")
         assert prompts(room) == [[{"type": "text", "text": "Do I need an @.env?"}]]
@@ -79,7 +79,7 @@ def test_the_globs_of_the_window_count(project: Path):
     async def test(room: Room) -> None:
         room.daemon.routes["GET /stat"] = stat("a.py", ".env")
         room.chats.told_of = lambda window: Told(exclude=("/a.py",)) if window == 1 else Told()
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         room.chats.send(1, Draft("@a.py"))
         await until(lambda: room.editor.returned)
@@ -92,7 +92,7 @@ def test_the_globs_of_the_window_count(project: Path):
 
 def test_excluded_files_are_not_offered(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         room.daemon.routes["GET /glob"] = 200, {"matches": [".env", "a.py", "secrets/b.py", "secrets"]}
         assert await room.chats.files(1, "") == ["a.py"]

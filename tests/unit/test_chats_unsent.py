@@ -17,7 +17,7 @@ def returned(room: Room) -> list[str]:
 
 def test_a_prompt_that_may_have_reached_the_daemon_can_not_be_taken_back(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         room.daemon.routes["POST /session/s/prompt"] = None  # the answer is lost
         room.chats.send(1, Draft("Once"))
@@ -34,7 +34,7 @@ def test_a_prompt_that_went_back_with_the_conversation_is_not_sent_later(project
     async def test(room: Room) -> None:
         right = room.daemon.routes["GET /capabilities"]
         room.daemon.routes["GET /capabilities"] = None
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         room.chats.send(1, Draft("Before"))
         room.chats.begin(1)
         await until(lambda: returned(room) == ["Before"])
@@ -50,7 +50,7 @@ def test_a_prompt_that_went_back_with_the_conversation_is_not_sent_later(project
 
 def test_a_prompt_that_the_daemon_has_taken_does_not_go_back_with_the_conversation(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         await room.live()
         room.chats.send(1, Draft("Taken"))
         await until(lambda: [each.state for each in room.render.unsent] == ["sent"])
@@ -64,12 +64,12 @@ def test_a_prompt_that_the_daemon_has_taken_does_not_go_back_with_the_conversati
 def test_a_prompt_that_was_not_sent_survives_two_reloads_without_the_chat_being_opened(project: Path):
     async def test(room: Room) -> None:
         room.daemon.routes["GET /capabilities"] = None
-        room.chats.open(1, room.folder)
+        room.chats.open(1, 1, room.folder)
         room.chats.send(1, Draft("Kept"))
         first = await room.chats.stop(hand_over=True)
-        assert [draft["text"] for draft in first[1]["unsent"]] == ["Kept"]
+        assert [draft["text"] for draft in first[1]["chats"][1]["unsent"]] == ["Kept"]
         room.chats.inherit(first, {1: None})
         second = await room.chats.stop(hand_over=True)
-        assert second[1]["unsent"] == first[1]["unsent"]
+        assert second[1]["chats"] == first[1]["chats"]
 
     attached(project, test)

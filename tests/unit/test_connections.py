@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from companion.companion import Companion
-from companion.server import connections
+from companion.server import bodies, connections
 
 from .conftest import Running, until
 from .wire import LIMIT
@@ -104,6 +105,37 @@ def test_requests_whose_answers_nobody_reads_wait_in_the_kernel(
     assert cli.tools()
 
 
+def test_large_bodies_have_a_limit_together_and_small_ones_still_a_place(running: Running, connect: Connect) -> None:
+    """50 connections with 64 MiB each would be 3 GB."""
+    cli, _ = running.listening()
+
+    def announce(length: str) -> socket.socket:
+        one = connect(running)
+        headers = cli.headers() | {"host": f"127.0.0.1:{cli.port}"}
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        one.sendall(f"POST /mcp HTTP/1.1\r\n{head}{length}\r\n\r\n".encode())
+        return one
+
+    def announced() -> int:
+        return running.do(lambda it: it._windows[1]._app._bodies._announced)
+
+    most = f"content-length: {bodies.MAX_BODY}"
+    admitted = [announce(most) for _ in range(3)] + [announce("transfer-encoding: chunked")]
+    until(lambda: announced() == bodies.ROOM)
+    for _ in range(46):
+        refused = announce(most).makefile("rb")
+        assert refused.readline() == b"HTTP/1.1 503 Service Unavailable\r\n"
+    assert announce(f"content-length: {bodies.SMALL + 1}").recv(12) == b"HTTP/1.1 503"
+    assert cli.tools()
+    small = [announce(f"content-length: {bodies.SMALL}") for _ in range(bodies.ROOM_FOR_SMALL // bodies.SMALL)]
+    until(lambda: announced() == bodies.ROOM + bodies.ROOM_FOR_SMALL)
+    assert announce("content-length: 1").recv(12) == b"HTTP/1.1 503"
+    for one in [*admitted, *small]:
+        one.close()
+    until(lambda: announced() == 0)
+    cli.open_diff("/nowhere/a.txt", "x" * 2 * bodies.SMALL)
+
+
 def test_requests_that_come_at_once_are_answered_in_their_order(running: Running, connect: Connect) -> None:
     cli = running.cli().connect()
     one = connect(running)
@@ -140,6 +172,28 @@ def test_whoever_is_refused_and_sends_no_more_counts_as_silent(
     while refused.recv(1000):  # the rest of the answer, and then the end
         pass
     assert many[0].recv(1) == b""
+
+
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_nothing_is_kept_of_a_connection_that_is_gone(running: Running, connect: Connect, is_reset: bool) -> None:
+    cli = running.cli().connect()
+    one = connect(running)
+    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+    headers = cli.headers() | {"host": f"127.0.0.1:{cli.port}", "content-length": str(len(body))}
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    one.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
+    assert one.recv(12) == b"HTTP/1.1 200"
+    address = one.getsockname()
+
+    def find(it: Companion) -> connections.Connection:
+        return next(each for each in it._windows[1]._server.connections if each.client == address)
+
+    gone = running.do(find)
+    if is_reset:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    one.close()
+    until(lambda: running.do(lambda it: gone not in it._windows[1]._server.connections))
+    assert running.do(lambda _: gone.timeout_keep_alive_task) is None
 
 
 def test_a_connection_is_kept_for_minutes(running: Running) -> None:

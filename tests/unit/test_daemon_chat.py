@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from companion.chat.connection import Connection
-from companion.chat.window_chat import snapshots
+from companion.chat.daemons import Daemons
+from companion.chat.showing import snapshots
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ContextWindow, Message, Snapshot
 from companion.settings import DaemonSettings
@@ -32,7 +33,7 @@ class Person:
         self.daemon = daemon
         self.conversation = Conversation()
         self.connection = Connection(
-            lambda: DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN), lambda _: None
+            lambda: DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN), Daemons(print, set)
         )
         self.connection.folder = "/w"
 

@@ -7,16 +7,22 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from companion import handover
 from companion.handover import HOLDER, Inheritance
+from companion.libraries import guard
 from companion.server.endpoint import listen
+from companion.thread import CompanionThread
 
 from .conftest import Running, is_refused, until
 from .wire import LIMIT, Cli
+
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
 @pytest.fixture(autouse=True)
@@ -336,6 +342,64 @@ def test_a_reload_of_an_instance_that_has_not_begun_loses_nothing(start: Callabl
         running = start()
     assert list(stream) == []
     assert cli.ask("tools/list").status_code == 200
+    assert running.lock()["authToken"] == cli.token
+
+
+def test_a_reload_before_the_thread_has_begun_loses_nothing(
+    start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 13 §1: on a busy machine a thread may begin after the stop."""
+    running = start()
+    cli, stream = running.listening()
+    begin, plain = threading.Event(), CompanionThread._run
+
+    def late(thread: CompanionThread) -> None:
+        begin.wait(LIMIT)
+        plain(thread)
+
+    assert running.thread.stop(LIMIT, hand_over=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(CompanionThread, "_run", late)
+        for _ in range(3):
+            assert start().thread.stop(LIMIT, hand_over=True)
+    running = start()
+    begin.set()
+    assert list(stream) == []
+    assert cli.ask("tools/list").status_code == 200
+    assert running.lock()["authToken"] == cli.token
+
+
+def test_a_reload_while_the_libraries_are_imported_slowly_loses_nothing(
+    start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 13 §1 and §2: libraries take longer than an instance waits for one that does nothing any more."""
+    monkeypatch.setattr(handover, "WAIT", 0.2)
+    monkeypatch.setattr(handover, "GRACE", 0.2)
+    running = start()
+    cli, stream = running.listening()
+    slow, imported, plain = threading.Event(), threading.Semaphore(0), guard.check
+
+    def check() -> Any:
+        imported.release()
+        slow.wait(LIMIT)
+        return plain()
+
+    monkeypatch.setattr(guard, "check", check)
+    assert running.thread.stop(LIMIT, hand_over=True)
+    second = start()
+    assert imported.acquire(timeout=LIMIT)
+    assert second.thread.stop(LIMIT, hand_over=True)
+    third = start()
+    assert third.thread.stop(LIMIT, hand_over=True)
+    running = start()
+    assert list(stream) == []
+    waiting = cli.http.build_request("POST", "/mcp", json=LIST, headers=cli.headers())
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(cli.http.send, waiting)
+        time.sleep(5 * handover.WAIT)
+        assert not answer.done()
+        slow.set()
+        assert answer.result(LIMIT).status_code == 200
     assert running.lock()["authToken"] == cli.token
 
 

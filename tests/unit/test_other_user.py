@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,15 @@ def ours(folder: Path) -> list[Path]:
     return [one for one in folder.rglob("*") if one.is_file() and not one.is_symlink()]
 
 
+def is_theirs(folder: Path) -> bool:
+    """Whether the other user's folder is there at this moment."""
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == OTHER
+
+
 def test_folders_that_another_user_made_first_are_refused(endpoint: Endpoint, shared: Path) -> None:
     """B1: nothing is written there, the person hears it, and the file in the home folder is there."""
     other("import os, sys\nfor name in ('qwen', 'gemini'): os.mkdir(f'{sys.argv[1]}/{name}', 0o777)", shared)
@@ -122,22 +132,24 @@ def test_another_user_who_races_gets_nothing(endpoint: Endpoint, shared: Path) -
     with subprocess.Popen(
         program(race, shared), user=OTHER, group=OTHER, extra_groups=[], cwd="/", env={}, stdout=subprocess.PIPE
     ) as racing:
-        assert racing.stdout
-        assert racing.stdout.readline() == b"ready\n"
-        found: set[Path] = set()
-        for _ in range(300):
-            endpoint.publish()
-            found |= set(ours(shared / "trap"))
-            for one in SHARED:
-                folder = shared / one
-                if folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == OTHER:
-                    found |= set(ours(folder))
-            endpoint.withdraw()
-            for one in SHARED:
-                if not (shared / one).is_symlink():
-                    shutil.rmtree(shared / one, ignore_errors=True)
-        (shared / "stop").touch()
-        assert racing.wait(LIMIT) == 0
+        try:
+            assert racing.stdout
+            assert racing.stdout.readline() == b"ready\n"
+            found: set[Path] = set()
+            for _ in range(300):
+                endpoint.publish()
+                found |= set(ours(shared / "trap"))
+                for one in SHARED:
+                    if is_theirs(shared / one):
+                        found |= set(ours(shared / one))
+                endpoint.withdraw()
+                for one in SHARED:
+                    if not (shared / one).is_symlink():
+                        shutil.rmtree(shared / one, ignore_errors=True)
+            (shared / "stop").touch()
+            assert racing.wait(LIMIT) == 0
+        finally:
+            racing.kill()  # otherwise a failure would wait for it for ever
     assert found == set()
 
 

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from companion.companion import Companion
 from companion.server import quick
 from companion.server.connections import Connection
 
-from .conftest import Running
+from .conftest import Running, until
 from .test_calls import MESSAGES
 from .wire import LIMIT, Cli
 
@@ -225,6 +226,44 @@ def test_a_request_that_comes_in_pieces_is_answered(
     before = quickly()
     assert b'"openDiff"' in wire.ask(whole)
     assert quickly() == before + 1
+
+
+def held(running: Running) -> bool:
+    """Whether h11 has read something that is not a whole request, or waits for its turn."""
+    return running.do(lambda it: any(one.conn.trailing_data[0] for one in it._windows[1]._server.connections))
+
+
+def test_what_looks_like_a_request_in_the_middle_of_another_is_none(
+    running: Running, cli: Cli, wires: Callable[[], Wire], quickly: Callable[[], int]
+) -> None:
+    wire = wires()
+    wire.socket.sendall(b"POST /mcp HTTP/1.1\r\nx: ")
+    until(lambda: held(running))
+    assert b'"openDiff"' in wire.ask(request(wire.headers))
+    assert not quickly()
+
+
+def test_a_request_behind_one_that_is_being_answered_waits(
+    running: Running, cli: Cli, wires: Callable[[], Wire], quickly: Callable[[], int]
+) -> None:
+    wire = wires()
+    wire.socket.sendall(request(changed(accept="text/event-stream")(wire.headers), b"", "GET /mcp HTTP/1.1"))
+    until(lambda: b"contextUpdate" in wire.socket.recv(65536))
+    wire.socket.sendall(request(wire.headers))
+    until(lambda: held(running))
+    assert not quickly()
+    assert cli.tools()
+
+
+def test_after_the_handover_the_client_is_told_to_connect_again(
+    running: Running, cli: Cli, wires: Callable[[], Wire], quickly: Callable[[], int]
+) -> None:
+    def leave(it: Companion) -> None:
+        it._windows[1].sessions.is_left = True
+
+    running.do(leave)
+    assert b"connection: close" in wires().ask(request(usual(cli)))
+    assert not quickly()
 
 
 def test_two_requests_at_once_are_both_answered(

@@ -150,6 +150,19 @@ def test_a_file_that_is_deleted_without_an_event_is_left_out(ticking: Running, f
     until(lambda: open_files(stream.take("ide/contextUpdate")) == files[:1])
 
 
+def test_the_cursor_is_that_of_the_active_file_though_another_view_had_the_focus_last(
+    running: Running, editor: MemoryEditor, files: list[str]
+):
+    """C2, C4: that view's file isn't on disk."""
+    _, stream = running.listening()
+    running.focus(1, files[0])
+    assert open_files(stream.take("ide/contextUpdate")) == files[:1]
+    editor.selections.update({1: Selection(5, 1), 2: Selection(9, 9)})
+    running.focus(2, "/nowhere/a.txt")
+    active = stream.take("ide/contextUpdate")["workspaceState"]["openFiles"][0]
+    assert (active["path"], active["cursor"]) == (files[0], {"line": 5, "character": 1})
+
+
 def test_many_changes_in_a_moment_are_one_update(
     monkeypatch: pytest.MonkeyPatch, running: Running, editor: MemoryEditor, files: list[str]
 ):

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from companion import companion as companion_module
 from companion.clis.discovery import IDE_INFO
 from companion.server.port import Selection
 from companion.settings import Settings
@@ -166,8 +169,12 @@ def test_a_window_without_folders_has_those_of_its_files(running: Running, edito
     until(lambda: running.lock()["workspacePath"] == expected)
 
 
-def test_a_view_that_moves_to_another_window_is_listed_there(running: Running, editor: MemoryEditor, project: Path):
-    """C2."""
+def test_a_view_that_moves_to_another_window_is_listed_there(
+    start: Callable[..., Running], project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """C2: at once, before anybody looks at everything again."""
+    monkeypatch.setattr(companion_module, "TICK", 600)
+    running = start()
     running.open_window(2)
     file = project / "a.txt"
     file.touch()

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 
 GAP = "\u00a0"
 """Follows the sign at the beginning of the chat's own lines: a no-break space, which no line of a message has there."""
-_SIGNS = "❯◆▸○◐✓✗?⚠◌◇—"
-_OWN = re.compile(rf"^([ \t]*[{_SIGNS}]){GAP}", re.MULTILINE)
+YOU = f"❯{GAP}You\n"
+"""The heading of a person's message."""
+SIGNS = {"pending": "○", "in_progress": "◐", "completed": "✓", "failed": "✗"}
+"""By the states of tool calls and of the steps of a plan."""
+_OWN = re.compile(rf"^([ \t]*[❯◆▸○◐✓✗?⚠◌◇—]){GAP}", re.MULTILINE)
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")

@@ -11,7 +11,7 @@ from itertools import chain
 
 from ...conversation.snapshot import Locality, Snapshot, Unsent
 from ...review.changes import Edit
-from . import wording
+from . import around, wording
 from .pieces import Piece
 from .render import MARK, Ask, Code, Fold, Kept, Link, Render, Running, Said
 from .turn_text import TurnText
@@ -88,7 +88,7 @@ class Transcript:
             for turn in self._turns:
                 turn.forget()
         before = self._header.length
-        edits = list(_put(self._header, 0, "", wording.header(locality)))
+        edits = list(_put(self._header, 0, "", around.header(locality)))
         first = 0 if is_other or self._header.length != before else len(self._turns)
         if snapshot.order != self._order:
             first = min(first, self._reorder(snapshot.order, edits))
@@ -98,7 +98,7 @@ class Transcript:
             turn.move(at)
             edits += turn.update(changed.get(turn.key), context)
             at += turn.length
-        above = wording.tail(snapshot.status, unsent)
+        above = around.tail(snapshot.status, unsent)
         edits += _put(self._tail, at, "\n\n", above + "\n" + MARK if above else MARK[1:])
         return first, edits
 
@@ -190,12 +190,15 @@ def _joined(one: _AllMarks, other: _AllMarks) -> _AllMarks:
 
 
 def _merged(edits: Iterable[Edit]) -> Iterator[Edit]:
-    """The edits, with those that insert one text behind the other as one: an editor has a cost for each."""
+    """The edits, with those that insert or delete one text behind the other as one: an editor has a cost for each."""
     last: Edit | None = None
     parts: list[str] = []
     for edit in edits:
         if last and edit.start == edit.end == last.start + sum(map(len, parts)) and last.start == last.end:
             parts.append(edit.text)
+            continue
+        if last and not (edit.text or "".join(parts)) and edit.start == last.start:
+            last = Edit(last.start, last.end + edit.end - edit.start, "")
             continue
         if last:
             yield Edit(last.start, last.end, "".join(parts))

@@ -9,9 +9,9 @@ from typing import Literal
 
 from ...conversation.snapshot import Item, Message, Notice, Tool, Turn
 from ...review.changes import Edit
-from . import wording
+from . import around, wording
 from .pieces import MessagePiece, Piece
-from .plain import GAP, flat
+from .plain import GAP, YOU, flat
 from .render import Said
 from .writer import TranscriptMarks, Writer
 
@@ -115,7 +115,7 @@ class _Flow:
                 if not (item.text.strip() or item.attachments):
                     return ""
                 self._side, self._is_line = "user", False
-                return "\n\n" + (wording.YOU if speaker == "user" else _SHELL)
+                return "\n\n" + (YOU if speaker == "user" else _SHELL)
             case Message():
                 if not item.text or item.text.isspace():
                     return ""
@@ -128,7 +128,7 @@ class _Flow:
 
     def ending(self, turn: Turn) -> tuple[str, Writer]:
         """The separator before a turn's end, and the text of the end."""
-        text = wording.ending(turn)
+        text = around.ending(turn)
         if text:
             return self._next(self._side, is_line=True), Writer(text)
         if turn.state == "running" and self._side == "user":
@@ -177,8 +177,8 @@ def _write(piece: Piece, item: Item, lead: str, is_running: bool, key: str, cont
             if isinstance(piece, MessagePiece):
                 wording.write_attachments(writer, item.attachments)
                 edits = piece.grow(item.text, lead, writer, is_finished=not is_running)
-                if lead.endswith(wording.YOU):
-                    heading = piece.start + len(lead) - len(wording.YOU)
+                if lead.endswith(YOU):
+                    heading = piece.start + len(lead) - len(YOU)
                     piece.marks.said = [Said(heading, piece.start + piece.length)]
                 return edits
             wording.write_shell(writer, item.text)

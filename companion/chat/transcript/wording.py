@@ -1,4 +1,4 @@
-"""The chat's own lines: tool calls, questions, the ends of turns, the header, the plan, the connection.
+"""The chat's own lines about what happens in a turn: tool calls, questions, attachments, commands of the person.
 
 Text from a model or a tool is flattened or indented in them, so that it can't look like a line of the chat. The
 answer itself is as the model wrote it and may hold any line; but buttons and keys belong to an `Ask` alone.
@@ -17,26 +17,16 @@ from typing import Any, cast
 from ...conversation.snapshot import (
     DAEMON_AGENT,
     Attachment,
-    Cost,
     Diff,
-    Locality,
     Permission,
-    Status,
-    Step,
     Tool,
-    Turn,
-    Unsent,
-    duration,
 )
 from ...review.changes import Tally, changes, lines_of, tally
-from .plain import GAP, clean, flat, foreign, presentable, relative, sentence, whole
+from .plain import GAP, SIGNS, clean, flat, presentable, relative, whole
 from .render import Ask, Running
 from .writer import Writer
 
 INDENT = "    "
-YOU = f"❯{GAP}You\n"
-"""The heading of a person's message."""
-_SIGNS = {"pending": "○", "in_progress": "◐", "completed": "✓", "failed": "✗"}
 _VERBS = {"read": "Read", "edit": "Edit", "delete": "Delete", "move": "Move", "execute": "Run", "fetch": "Fetch"}
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+(?:(\[[ xX]\])[ \t]+)?(.*\S.*)")
 """An item of a list in markdown."""
@@ -73,7 +63,7 @@ def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_run
     margin = "  " if tool.parent else ""
     begin = writer.length
     status = tool.status if is_running or tool.status != "in_progress" else "pending"
-    writer.write(f"{margin}{_SIGNS.get(status, '◐')}{GAP}")
+    writer.write(f"{margin}{SIGNS.get(status, '◐')}{GAP}")
     is_asked = _asks_for_command(tool)
     if is_asked:
         # The question has the command, in full.
@@ -249,7 +239,7 @@ def checklist(plan: str) -> Iterable[str]:
     for line in presentable(plan).split("\n"):
         if found := _ITEM.fullmatch(line):
             depth, box, words = "  " * (len(found[1].expandtabs(4)) // 2), found[2] or "", found[3]
-            yield from whole(f"{depth}{_SIGNS['completed' if 'x' in box.lower() else 'pending']} {words}")
+            yield from whole(f"{depth}{SIGNS['completed' if 'x' in box.lower() else 'pending']} {words}")
         elif line.strip():
             yield from whole(line.strip().lstrip("#").lstrip())
 
@@ -291,7 +281,7 @@ def _answered(permission: Permission, own_clients: Container[str]) -> str:
     return f"{'✗' if is_rejected else '✓'}{GAP}{words}{by}"
 
 
-# Turns
+# Messages
 
 
 def write_attachments(writer: Writer, attachments: Iterable[Attachment]) -> None:
@@ -305,105 +295,6 @@ def write_attachments(writer: Writer, attachments: Iterable[Attachment]) -> None
 def write_shell(writer: Writer, text: str) -> None:
     """A command of the person with its output."""
     writer.write(INDENT + f"\n{INDENT}".join(_cut(text.strip("\r\n"))))
-
-
-def ending(turn: Turn) -> str:
-    """How a turn ended, if not normally, and what it has taken, or that it is being cancelled; empty if unknown."""
-    how = _how_ended(turn)
-    took = _took(turn.cost) if turn.state != "running" else ""
-    return "\n".join(line for line in (how, f"—{GAP}{took} —" if took else "") if line)
-
-
-def _took(cost: Cost) -> str:
-    """The time and the tokens of a turn."""
-    time = duration(cost.seconds) if cost.seconds >= 1 else ""
-    tokens = f"{amount(cost.read)} tokens in, {amount(cost.written)} out" if cost.read or cost.written else ""
-    return " · ".join(part for part in (time, tokens) if part)
-
-
-def amount(number: int) -> str:
-    """A number of tokens, such as 4.1k."""
-    for step, sign in ((1_000_000, "M"), (1000, "k")):
-        if number >= step:
-            return f"{number / step:.1f}".removesuffix(".0") + sign
-    return str(number)
-
-
-def _how_ended(turn: Turn) -> str:
-    match turn.state:
-        case "running":
-            return f"—{GAP}Cancelling … —" if turn.cancelling else ""
-        case "cancelled":
-            return f"—{GAP}Cancelled —"
-        case "failed":
-            return f"—{GAP}Failed: {sentence(turn.error or 'it is not said why')} —"
-        case "interrupted":
-            return f"—{GAP}Interrupted: the agent ended before this was through. —"
-        case "done":
-            return _stopped(turn.stop_reason)
-
-
-def _stopped(reason: str) -> str:
-    if reason in {"", "end_turn", "cancelled"}:
-        return ""
-    known = {
-        "max_tokens": "the answer has reached its longest",
-        "max_turn_requests": "the turn has reached its most requests",
-        "refusal": "the model refuses to go on",
-    }
-    return f"—{GAP}Stopped: {sentence(known.get(reason, reason))} —"
-
-
-# Before and after the turns
-
-
-def header(locality: Locality) -> str:
-    """Where the chat runs. Says only what is known."""
-    program = f"{flat(locality.agent)} {flat(locality.version)}".rstrip()
-    host = f" {'on' if locality.is_known else 'at'} {flat(locality.host)}" if locality.host else ""
-    folder = f", in {flat(locality.folder)}" if locality.folder else ""
-    lines = [program + host + folder]
-    if locality.host and locality.is_local:
-        lines.append(f"Files, commands and keys are those of {flat(locality.host)}.")
-    elif locality.host and not locality.is_known:
-        lines.append("Files, commands and keys are those of the machine on which it runs.")
-    elif locality.host:
-        lines.append(f"Files, commands and keys are those of {flat(locality.host)}, not of this editor’s computer.")
-    if locality.warning:
-        lines.append(f"⚠{GAP}{sentence(locality.warning)}")
-    return "\n".join(lines)
-
-
-def tail(status: Status, unsent: Iterable[Unsent] = ()) -> str:
-    """What is above the prompt: prompts on their way, the plan and the state of the connection."""
-    parts = (*map(_unsent, unsent), _plan(status.plan, is_running=status.running is not None), _connection(status))
-    return "\n\n".join(part for part in parts if part)
-
-
-def _unsent(prompt: Unsent) -> str:
-    how = {"waiting": "Waiting for the connection", "sending": "Sending", "sent": "Sent"}[prompt.state]
-    return f"{YOU}{foreign(presentable(prompt.text)).strip(chr(10))}\n◌{GAP}{how} …"
-
-
-def _plan(plan: Iterable[Step], *, is_running: bool) -> str:
-    steps = tuple(plan)
-    if not steps or not (is_running or any(step.status != "completed" for step in steps)):
-        return ""
-    return "\n".join([f"◇{GAP}Plan", *(f"  {_SIGNS.get(step.status, '○')} {flat(step.text)}" for step in steps)])
-
-
-def _connection(status: Status) -> str:
-    connection = status.connection
-    match connection.state:
-        case "live":
-            return ""
-        case "connecting":
-            return f"◌{GAP}{sentence(connection.message)}" if connection.message else f"◌{GAP}Connecting …"
-        case "waiting":
-            again = f" The next try is in {connection.retry_in:.0f} s." if connection.retry_in is not None else ""
-            return f"⚠{GAP}{sentence(connection.message or 'The connection is lost')}{again}"
-        case "lost" | "ended":
-            return f"⚠{GAP}{sentence(connection.message or 'The connection is lost')}"
 
 
 def _text(values: Mapping[str, Any], name: str) -> str:

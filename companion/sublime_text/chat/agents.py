@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, cast
 
 import sublime
@@ -30,6 +30,11 @@ class Consent:
     def find(self, name: str) -> AgentCommand | None:
         """The agent of a name, as the settings have it now."""
         return next((agent for agent in self._agents() if agent.name == name), None)
+
+    def letter(self, name: str) -> str:
+        """What stands for an agent where there is little room; for the daemon's agent if none is named."""
+        agent = self.find(name or DAEMON_AGENT)
+        return agent.icon if agent else (name or DAEMON_AGENT)[:1].upper()
 
     def allows(self, name: str) -> bool:
         """Whether the person has said yes to an agent with its command of now."""
@@ -70,11 +75,16 @@ class Consent:
 
 
 def offer(
-    adapter: Adapter, window: sublime.Window, is_there: list[str], picked: Callable[[str], object], current: str = ""
+    adapter: Adapter,
+    window: sublime.Window,
+    is_there: list[str],
+    picked: Callable[[str], object],
+    here: Collection[str] = (),
 ) -> None:
     """Ask which agent a chat is to be with. `picked` gets its name, which is empty for the daemon.
 
-    `is_there` are the names of those whose program was found. The others tell how they are installed.
+    `is_there` are the names of those whose program was found. The others tell how they are installed. `here` are those
+    that the window has a chat with.
     """
     agents = adapter.settings.daemon().agents
     there = [agent for agent in agents if agent.name in is_there]
@@ -95,7 +105,7 @@ def offer(
     choices.append((DAEMON, DAEMON_DETAILS, daemon))
     names = [*(agent.name for agent in there), ""]
     choices += [(agent.name, _how(agent), lambda agent=agent: _install(window, agent)) for agent in missing]
-    marks = ["current" if name == current else "" for name in names] + ["not found"] * len(missing)
+    marks = ["open" if name in here else "" for name in names] + ["not found"] * len(missing)
     choose(window, choices, "The agent to chat with", annotations=marks)
 
 

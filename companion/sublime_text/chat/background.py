@@ -29,9 +29,9 @@ class QwenCompanionChatTasksCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""
-        window = chat.window.id()
+        number = chat.id
         adapter.ask_later(
-            chat.window, lambda companion: companion.chats.tasks(window), lambda found: _list(adapter, chat, found)
+            chat.window, lambda companion: companion.chats.tasks(number), lambda found: _list(adapter, chat, found)
         )
 
 
@@ -50,12 +50,12 @@ def _ask(adapter: Adapter, chat: ChatView, task: Task) -> None:
     if not task.is_running:
         _follow(adapter, chat, task)
         return
-    window = chat.window.id()
+    number = chat.id
 
     def stop() -> None:
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.stop_task(window, task),
+            lambda companion: companion.chats.stop_task(number, task),
             lambda told: say(chat.window, told),
         )
 
@@ -68,23 +68,25 @@ def _ask(adapter: Adapter, chat: ChatView, task: Task) -> None:
 
 def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
     """Show a task in a tab, and keep that up to date as long as the task runs and the tab shows it."""
+    number = chat.id
     page = Page(chat.window, TASK_SETTING, f"Qwen Companion: {task.title}")
-    page.view.settings().set(TASK_SETTING, task.id)
+    # The ids of tasks are those of the chat.
+    shown = f"{number}:{task.id}"
+    page.view.settings().set(TASK_SETTING, shown)
     page.show("Asking the daemon …\n")
-    window = chat.window.id()
 
     def look() -> None:
-        if page.view.is_valid() and page.view.settings().get(TASK_SETTING) == task.id:
+        if page.view.is_valid() and page.view.settings().get(TASK_SETTING) == shown:
             adapter.ask_later(
                 chat.window,
-                lambda companion: companion.chats.task(window, task.id),
+                lambda companion: companion.chats.task(number, task.id),
                 show,
                 lambda why: page.show(f"{why}\n"),
             )
 
     def show(told: tuple[str, bool]) -> None:
         text, is_running = told
-        if page.view.settings().get(TASK_SETTING) == task.id:
+        if page.view.settings().get(TASK_SETTING) == shown:
             page.show(text)
         if is_running:
             sublime.set_timeout(look, STEP)

@@ -1,9 +1,9 @@
-"""The chats on the screen, at most one for each window: what the person does, and what the companion shows."""
+"""The chats on the screen: which there are, which one a command is for, and what goes to the companion."""
 
 from __future__ import annotations
 
 import os
-import webbrowser
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,19 +13,16 @@ import sublime
 from ...chat.mentions import mentions
 from ...chat.prompt import Draft, Excerpt
 from ...chat.slash import Instead, translated
+from ...status.facts import ShownChat
 from ..panels import NO_ANSWER, STARTING, say
 from ..patience import expect
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
-from . import html
-from .asks import QuestionForm, pick_option
-from .prompt import give_back
-from .view import SESSION_SETTING, ChatView
+from .clicks import Clicks, Tell
+from .prompt import SESSION_SETTING, give_back, keep, kept_session
+from .view import USED_SETTING, ChatView
 
 if TYPE_CHECKING:
-    from ...chat.chats import Chats
-    from ...chat.transcript.render import Link, Render
-    from ...conversation.snapshot import Permission
-    from .html import LinkItem
+    from ...chat.transcript.render import Render
 
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
@@ -33,15 +30,15 @@ PATIENCE = 5000
 SETTLED = 300
 """Milliseconds after a change of a selection until the bar names it."""
 
+NOT_LOOKED_AT = "connects when its tab is shown"
 STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
-MOVED = "The button that you clicked has only just come there. Read the question, and click again."
-
-Tell = Callable[[Callable[["Chats"], object]], object]
-"""Calls something with the companion's chats, on the companion thread."""
 
 
 class ChatViews:
-    """Opens chats, and knows which one a view belongs to. Lives on the UI thread."""
+    """Opens chats, and knows which one a view belongs to. Lives on the UI thread.
+
+    A chat is named by the id of its view. In a window, commands are for the chat that has the focus, or had it last.
+    """
 
     def __init__(
         self,
@@ -49,16 +46,20 @@ class ChatViews:
         tell: Tell,
         may_begin: Callable[[str], bool],
         context: Callable[[sublime.Window], Excerpt | None],
+        letter: Callable[[str], str],
     ) -> None:
         """`may_begin`: whether the person has allowed the chat with an agent, or with the daemon if none is named.
 
-        `context` gives what goes with a prompt of a window by itself.
+        `context` gives what goes with a prompt of a window by itself, `letter` what stands for an agent.
         """
-        self._focus = focus
+        self.clicks = Clicks(focus, tell)
         self._context = context
+        self._letter = letter
         self._tell = tell
         self._may_begin = may_begin
         self._chats: dict[int, ChatView] = {}
+        self._latest = 0
+        """The time of the last use that was noted."""
         self._looking: set[int] = set()
         """The windows in which the active file is looked at soon."""
         self.is_away = False
@@ -68,9 +69,9 @@ class ChatViews:
         self.is_starting: Callable[[], bool] = lambda: False
         """Whether the companion doesn't answer yet, but will."""
 
-    def show(self, window: int, render: Render) -> bool:
-        """Update a window's chat. Returns False if it is gone."""
-        chat = self._chats.get(window)
+    def show(self, number: int, render: Render) -> bool:
+        """Update a chat. Returns False if it is gone."""
+        chat = self._chats.get(number)
         if chat is None or not chat.view.is_valid():
             return False
         known = {ask.permission.id for ask in chat.render.asks} if chat.render else set[str]()
@@ -85,61 +86,84 @@ class ChatViews:
             say(chat.window, f"{chat.agent} asks in the chat: {' '.join(fresh.title.split())}")
         return True
 
-    def take_back(self, window: int, draft: Draft) -> bool:
-        """Put a draft back into the prompt. Returns False if there is no chat."""
-        chat = self._chats.get(window)
+    def take_back(self, number: int, draft: Draft) -> ChatView | None:
+        """Put a draft back into the prompt of its chat. Returns None if that is gone."""
+        chat = self._chats.get(number)
         if chat is None or not chat.view.is_valid():
-            return False
+            return None
         chat.take_back(draft)
-        return True
+        return chat
+
+    def within(self, window: sublime.Window | None) -> list[ChatView]:
+        """The chats of a window."""
+        return [chat for chat in self._chats.values() if chat.window == window]
 
     def of(self, window: sublime.Window | None) -> ChatView | None:
-        """The chat of a window."""
-        return self._chats.get(window.id()) if window else None
+        """The chat of a window that a command is for: the one that has the focus, or had it last."""
+        active = window.active_view() if window else None
+        if active and (chat := self.find(active)):
+            return chat
+        return max(self.within(window), key=lambda chat: _used_at(chat.view), default=None)
+
+    def shown(self, window: sublime.Window) -> tuple[ShownChat, ...]:
+        """The chats of a window for the status report, with those that nobody has looked at since a restart."""
+        return tuple(
+            chat.facts if (chat := self.find(view)) else ShownChat(view.name(), NOT_LOOKED_AT, _folder_of(view))
+            for view in window.views()
+            if is_chat(view)
+        )
 
     def find(self, view: sublime.View) -> ChatView | None:
         """The chat that is in a view."""
-        return next((chat for chat in self._chats.values() if chat.view == view), None)
+        return self._chats.get(view.id())
 
-    def open(self, window: sublime.Window, folder: str, agent: str = "") -> ChatView:
-        """Open a window's chat, or go to it; `folder` and `agent` are for a new one."""
-        chat = self.of(window) or self._adopt_any(window)
-        if chat is None:
-            window.settings().set(CHAT_FOLDER_SETTING, folder)
-            view = window.new_file()
-            view.settings().set(CHAT_FOLDER_SETTING, folder)
-            view.settings().set(CHAT_AGENT_SETTING, agent)
-            chat = self._begin(view, window)
-        window.focus_view(chat.view)
+    def go_to(self, chat: ChatView) -> None:
+        """Go to the prompt of a chat."""
+        chat.window.focus_view(chat.view)
+        self._used(chat)
         chat.text.to_prompt()
-        return chat
 
-    def switch(self, chat: ChatView, agent: str) -> None:
-        """Have a chat begin a new conversation with another agent, or with the same."""
-        window, folder, is_same = chat.window.id(), chat.folder, chat.agent_key == agent
-        chat.view.settings().set(CHAT_AGENT_SETTING, agent)
-        chat.view.settings().erase(SESSION_SETTING)
-        if is_same:
-            self._tell(lambda chats: chats.begin(window))
-        else:
-            self._tell(lambda chats: chats.open(window, folder, agent=agent))
-        self.open(chat.window, folder)
+    def last(self, window: sublime.Window) -> ChatView | None:
+        """The same as `of`, with the chats from before a restart or a reload that nobody has looked at since."""
+        views = [view for view in window.views() if is_chat(view) and (self.find(view) or self._may_adopt(view))]
+        latest = max(views, key=_used_at, default=None)
+        chat = self.of(window)
+        if latest is None or (chat and chat.view == window.active_view()):
+            return chat
+        return self.find(latest) or self._begin(latest, window)
+
+    def open(self, window: sublime.Window, folder: str, agent: str = "", *, is_new: bool = False) -> ChatView:
+        """Open another chat in a tab of its own.
+
+        Unless it `is_new`, it takes up the conversation of the agent's tab that was closed last in that folder.
+        """
+        beside = self.of(window)
+        window.settings().set(CHAT_FOLDER_SETTING, folder)
+        view = window.new_file()
+        if beside:
+            group, index = window.get_view_index(beside.view)
+            window.set_view_index(view, group, index + 1)
+        view.settings().set(CHAT_FOLDER_SETTING, folder)
+        view.settings().set(CHAT_AGENT_SETTING, agent)
+        view.settings().set(SESSION_SETTING, "" if is_new else kept_session(window, folder, agent))
+        chat = self._begin(view, window)
+        self.go_to(chat)
+        return chat
 
     def move(self, chat: ChatView, folder: str) -> None:
         """Have a chat work in another folder of its window."""
         if folder != chat.folder:
             chat.window.settings().set(CHAT_FOLDER_SETTING, folder)
             chat.view.settings().set(CHAT_FOLDER_SETTING, folder)
-            window, named = chat.window.id(), _named(chat)
-            self._tell(lambda chats: chats.open(window, folder, **named))
-        self.open(chat.window, folder)
+            self._connect(chat, "")
+        self.go_to(chat)
 
     def adopt_visible(self) -> None:
         """The package is loaded: take over the chats that are on the screen. The others follow when they are shown."""
         for window in sublime.windows():
             for view in window.views():
-                if is_chat(view) and is_visible(view):
-                    self.activated(window, view)
+                if is_chat(view) and is_visible(view) and self.find(view) is None and self._may_adopt(view):
+                    self._begin(view, window)
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus. It may be a chat from before a restart or a reload, or one that was moved here."""
@@ -149,11 +173,20 @@ class ChatViews:
         if chat and chat.window != window:
             self._end(chat)
             chat = None
+        if chat is None and self._may_adopt(view):
+            chat = self._begin(view, window)
         if chat:
+            self._used(chat)
             chat.activated()
             self.look_at_context(window)
-        if chat is None and self.of(window) is None and self._may_begin(_agent_of(view)) and view.is_primary():
-            self._begin(view, window)
+
+    def closing(self, view: sublime.View) -> None:
+        """The view of a chat is about to close."""
+        keep(view)
+        if self.find(view) is None:
+            # The companion may have inherited it, and nobody has looked at it since.
+            number = view.id()
+            self._tell(lambda chats: chats.close(number))
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
@@ -162,7 +195,8 @@ class ChatViews:
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window is about to close. The companion notices that by itself."""
-        if chat := self._chats.pop(window.id(), None):
+        for chat in self.within(window):
+            del self._chats[chat.id]
             chat.close()
 
     def close_all(self) -> None:
@@ -173,8 +207,7 @@ class ChatViews:
 
     def redraw(self, chat: ChatView) -> None:
         """Have the whole text rendered again."""
-        window, folder, session, named = chat.window.id(), chat.folder, chat.session, _named(chat)
-        self._tell(lambda chats: chats.open(window, folder, session, **named))
+        self._connect(chat, chat.session)
 
     def send(self, chat: ChatView, text: str | None = None, *, mid_turn: bool = False) -> None:
         """Send a text, or what the person has written in the prompt."""
@@ -193,16 +226,16 @@ class ChatViews:
         if instead := translated(draft.text):
             self._do_instead(chat, instead)
             return
-        window, status = chat.window.id(), chat.render.status if chat.render else None
+        number, status = chat.id, chat.render.status if chat.render else None
         in_turn = mid_turn and status is not None and status.running is not None
         # A message into a running turn is a text alone, and so is a command.
         if context and not in_turn and not draft.text.startswith("/"):
             draft = replace(draft, excerpts=(*draft.excerpts, context))
-        self._tell(lambda chats: chats.send(window, draft, mid_turn=in_turn))
+        self._tell(lambda chats: chats.send(number, draft, mid_turn=in_turn))
 
     def look_at_context_soon(self, window: sublime.Window | None) -> None:
         """The same after a while, since a selection changes often."""
-        if window and window.id() in self._chats and window.id() not in self._looking:
+        if window and self.within(window) and window.id() not in self._looking:
             self._looking.add(window.id())
 
             def look() -> None:
@@ -217,63 +250,60 @@ class ChatViews:
 
     def look_at_context(self, window: sublime.Window | None) -> None:
         """Another file may be active in a window, or something else selected in it."""
-        if window and (chat := self.of(window)):
-            chat.offer(self._context(window))
+        if window and (chats := self.within(window)):
+            context = self._context(window)
+            for chat in chats:
+                chat.offer(context)
 
     def _do_instead(self, chat: ChatView, what: Instead) -> None:
         """Do what a slash command is for."""
         if what == "new":
-            window = chat.window.id()
-            self._tell(lambda chats: chats.begin(window))
+            self.begin(chat)
         else:
+            chat.window.focus_view(chat.view)
             chat.window.run_command(f"qwen_companion_chat_{what}")
+
+    def begin(self, chat: ChatView) -> None:
+        """Begin a new conversation in a chat. The one before stays in the list."""
+        number = chat.id
+        self._tell(lambda chats: chats.begin(number))
 
     def cancel(self, chat: ChatView) -> None:
         """End the turn that runs."""
-        window = chat.window.id()
-        self._tell(lambda chats: chats.cancel(window))
+        number = chat.id
+        self._tell(lambda chats: chats.cancel(number))
 
     def go_on(self, chat: ChatView) -> None:
         """Continue the last turn, which was interrupted or has failed."""
-        window = chat.window.id()
-        self._tell(lambda chats: chats.go_on(window))
+        number = chat.id
+        self._tell(lambda chats: chats.go_on(number))
 
     def show_earlier(self, chat: ChatView) -> None:
         """Show a page of the turns before the first one that is shown."""
-        window = chat.window.id()
-        self._tell(lambda chats: chats.show_earlier(window))
+        number = chat.id
+        self._tell(lambda chats: chats.show_earlier(number))
 
     def reconnect(self, chat: ChatView) -> None:
         """Try again now."""
-        window = chat.window.id()
-        self._tell(lambda chats: chats.reconnect(window))
+        number = chat.id
+        self._tell(lambda chats: chats.reconnect(number))
 
-    def answer(self, chat: ChatView, kind: str) -> None:
-        """Answer the oldest permission with an option of a kind, asking which if there are several."""
-        if (permission := waiting(chat)) is None:
-            return
-        if permission.questions and kind.startswith("allow"):
-            QuestionForm(chat.window, permission, lambda option, answers: self._vote(chat, permission, option, answers))
-        else:
-            pick_option(chat.window, permission, kind, lambda option: self._vote(chat, permission, option))
-
-    def follow(self, chat: ChatView, point: int, *, links_only: bool = False) -> bool:
-        """Open the file that is named at a point of the transcript, or unfold or fold what begins there."""
-        if link := chat.marks.link_at(point):
-            open_link(chat, link)
-            return True
-        return not links_only and chat.marks.toggle_fold(point)
+    def _connect(self, chat: ChatView, session: str) -> None:
+        """Have the companion show a session in a chat, in the folder and with the agent that the chat has now."""
+        number, window, folder, agent = chat.id, chat.window.id(), chat.folder, chat.agent_key
+        self._tell(lambda chats: chats.open(number, window, folder, session, agent))
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
-        chat = ChatView(view, window, lambda href: self._clicked_with_mouse(chat, href), lambda: self.redraw(chat))
-        self._chats[window.id()] = chat
+        letter = self._letter(_agent_of(view))
+        chat = ChatView(view, window, letter, lambda href: self.clicks.clicked(chat, href), lambda: self.redraw(chat))
+        self._chats[chat.id] = chat
         for draft in drafts:
             chat.take_back(draft)
         self.redraw(chat)
         self.look_at_context(window)
         expect(
-            lambda: self._chats.get(chat.window.id()) is not chat or chat.render is not None,
+            lambda: self._chats.get(chat.id) is not chat or chat.render is not None,
             self.is_starting,
             patience=lambda: PATIENCE,
             starting=lambda: say(window, STARTING),
@@ -281,160 +311,34 @@ class ChatViews:
         )
         return chat
 
-    def _adopt_any(self, window: sublime.Window) -> ChatView | None:
-        for view in window.views():
-            if is_chat(view) and self._may_begin(_agent_of(view)):
-                return self._begin(view, window)
-        return None
+    def _may_adopt(self, view: sublime.View) -> bool:
+        """Whether a view from before may be a chat again; a clone of it may not."""
+        return view.is_primary() and self._may_begin(_agent_of(view))
+
+    def _used(self, chat: ChatView) -> None:
+        """Note that a chat has the focus, so that it is the last one."""
+        self._latest = max(self._latest + 1, time.time_ns() // 1_000_000)
+        chat.view.settings().set(USED_SETTING, self._latest)
 
     def _end(self, chat: ChatView) -> None:
         chat.close()
-        window = chat.window.id()
-        if self._chats.get(window) is chat:
-            del self._chats[window]
-            self._tell(lambda chats: chats.close(window))
-
-    def _vote(
-        self, chat: ChatView, permission: Permission, option: str | None, answers: dict[str, str] | None = None
-    ) -> None:
-        window, number = chat.window.id(), permission.id
-        self._tell(lambda chats: chats.vote(window, number, option, answers))
-
-    @staticmethod
-    def links(chat: ChatView) -> list[LinkItem]:
-        """What can be clicked in a chat now, the bar's first, then the questions' and the code blocks'."""
-        render = chat.render
-        if render is None:
-            return []
-        context = chat.context.name if chat.context else ""
-        pages = [
-            html.bar(render, chat.attached, context=context),
-            *([html.EARLIER] if render.status.has_earlier else []),
-        ]
-        pages += [html.ask(ask, is_first=at == 0) for at, ask in enumerate(render.asks)]
-        found = [item for page in pages for item in html.link_items(page)]
-        found += [item for one in render.running for item in html.link_items(html.running(one))]
-        for block in render.codes:
-            first = (chat.code_text(block.key) or "").strip().partition("\n")[0]
-            found += [item._replace(line=first) for item in html.link_items(html.code(block))]
-        return found
-
-    def use_link(self, chat: ChatView, item: LinkItem) -> None:
-        """Do what a click on a link does."""
-        self._clicked(chat, item.href)
-
-    def _clicked_with_mouse(self, chat: ChatView, href: str) -> None:
-        """A click does what its link says, unless it is an answer and the button has moved under the mouse."""
-        what, _, of = href.partition(":")
-        if what == "vote" and not chat.attention.is_steady(of.partition(":")[2]):
-            say(chat.window, MOVED)
-        else:
-            self._clicked(chat, href)
-
-    def _clicked(self, chat: ChatView, href: str) -> None:
-        what, _, of = href.partition(":")
-        window = chat.window.id()
-        match what:
-            case "cancel" | "reconnect" | "go_on" | "confirm_here" | "show_earlier":
-                self._tell(lambda chats: getattr(chats, what)(window))
-            case "dequeue" | "unsend" | "stop_terminals":
-                self._tell(lambda chats: getattr(chats, what)(window, of))
-            case "suggestion":
-                chat.view.run_command("qwen_companion_chat_suggestion")
-            case "tasks" | "changes" | "leave_out" | "sign_in":
-                chat.window.run_command(f"qwen_companion_chat_{what}")
-            case "detach":
-                chat.detach(int(of))
-            case "to_end":
-                chat.view.show(chat.view.size(), False)
-            case "vote" | "answer":
-                self._clicked_on_permission(chat, what, of)
-            case "copy" if (text := chat.code_text(of)) is not None:
-                sublime.set_clipboard(text)
-                say(chat.window, "Copied.")
-            case "insert" if (text := chat.code_text(of)) is not None:
-                self._insert(chat, text)
-            case _:
-                pass
-
-    def _clicked_on_permission(self, chat: ChatView, what: str, of: str) -> None:
-        index, _, number = of.partition(":") if what == "vote" else ("", "", of)
-        asks = chat.render.asks if chat.render else ()
-        permission = next((ask.permission for ask in asks if ask.permission.id == number), None)
-        if permission is None:
-            return
-        if what == "vote":
-            self._vote(chat, permission, permission.options[int(index)].id)
-        else:
-            QuestionForm(chat.window, permission, lambda option, answers: self._vote(chat, permission, option, answers))
-
-    def _insert(self, chat: ChatView, text: str) -> None:
-        view = self._focus.last_code(chat.window)
-        if view is None:
-            say(chat.window, "There is no file to insert it into: go to one first.")
-            return
-        regions = sorted(view.sel(), key=lambda region: region.begin(), reverse=True)
-        edits = [[region.begin(), region.end(), text] for region in regions]
-        view.run_command("qwen_companion_chat_edit", {"edits": edits})
-        chat.window.focus_view(view)
+        number = chat.id
+        if self._chats.pop(number, None):
+            self._tell(lambda chats: chats.close(number))
 
 
 def _agent_of(view: sublime.View) -> str:
     return str(view.settings().get(CHAT_AGENT_SETTING) or "")
 
 
-def _named(chat: ChatView) -> dict[str, str]:
-    return {"agent": chat.agent_key} if chat.agent_key else {}
+def _folder_of(view: sublime.View) -> str:
+    return str(view.settings().get(CHAT_FOLDER_SETTING) or "")
 
 
-def waiting(chat: ChatView) -> Permission | None:
-    """The oldest permission that waits for an answer."""
-    return chat.render.asks[0].permission if chat.render and chat.render.asks else None
-
-
-def open_link(chat: ChatView, link: Link) -> None:
-    """Open a file that the chat names, at its line; say where it is if it isn't here."""
-    if chat.render is None:
-        return
-    if link.is_web:
-        if sublime.ok_cancel_dialog(f"Open this page in your browser?\n\n{link.path}", "Open", "Qwen Companion"):
-            webbrowser.open(link.path)
-        return
-    where = chat.render.locality
-    folder = where.folder or chat.folder
-    path = os.path.join(folder, os.path.expanduser(link.path) if where.is_local else link.path)
-    # Looking for a file on another computer would send it the person's credentials.
-    is_elsewhere = path.startswith(("//", "\\\\")) and not path.startswith(folder)
-    if is_elsewhere:
-        say(chat.window, f"{path} is on another computer.")
-    elif not where.is_known:
-        say(chat.window, f"It is not known whether {link.path} is on this computer. If so, say it above the prompt.")
-    elif not where.is_local:
-        say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
-    elif not os.path.isfile(path):
-        say(chat.window, f"There is no file {path}.")
-    elif link.line:
-        chat.window.open_file(f"{path}:{link.line}", sublime.NewFileFlags.ENCODED_POSITION)
-    else:
-        chat.window.open_file(path)
-
-
-def show_link(chat: ChatView, point: int) -> None:
-    """Offer to open the file that is named at a point, in a popup."""
-    if (link := chat.marks.link_at(point)) is None or chat.render is None:
-        return
-    where = chat.render.locality
-    place = f"{link.path}:{link.line}" if link.line else link.path
-    if where.is_local or link.is_web:
-        content = html.popup(f"Open {place}", "open")
-    else:
-        content = html.popup(f"{place} is on {where.host or 'another computer'}, in {where.folder}")
-
-    def clicked(_: str) -> None:
-        chat.view.hide_popup()
-        open_link(chat, link)
-
-    chat.view.show_popup(content, sublime.PopupFlags.HIDE_ON_MOUSE_MOVE_AWAY, point, 640, on_navigate=clicked)
+def _used_at(view: sublime.View) -> int:
+    """When a chat last had the focus, in milliseconds."""
+    at = view.settings().get(USED_SETTING)
+    return at if isinstance(at, int) else 0
 
 
 def _unsaved(chat: ChatView, text: str) -> dict[str, str]:

@@ -70,14 +70,16 @@ def facts(render: Render) -> list[str]:
     return [fact for fact in found if fact]
 
 
-def bar(render: Render, attached: Sequence[str], folder: str = "", context: str = "") -> str:
+def bar(render: Render, attached: Sequence[str], folder: str = "", context: str = "", icon: str = "") -> str:
     """The bar between the transcript and the prompt.
 
     `attached` are the names of the prompt's attachments, `context` is that of what goes by itself, `folder` is the
-    chat's if the window has several. The transcript itself has the state of the connection and warnings about the host.
+    chat's if the window has several, `icon` stands for the agent. The transcript itself has the state of the connection
+    and warnings about the host.
     """
     status, where = render.status, render.locality
-    first = [" · ".join(safe(fact) for fact in [*facts(render), folder, where.host] if fact)]
+    told = " · ".join(safe(fact) for fact in [*facts(render), folder, where.host] if fact)
+    first = [" ".join(filter(None, (safe(icon), told)))]
     if status.running is not None:
         first.append(link("cancel", "■ Cancel", "reject"))
     elif status.last in CONTINUED and status.connection.state == "live":

@@ -14,8 +14,8 @@ from .. import package
 from ..minihtml import safe
 from ..panels import say
 from ..windows import CHAT_SETTING, is_chat, is_code
-from .chats import show_link
-from .prompt import keep, open_command
+from .clicks import show_link
+from .prompt import open_command
 from .vim import is_insert, is_normal
 
 if TYPE_CHECKING:
@@ -57,14 +57,14 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
 
     def on_pre_close(self, view: sublime.View) -> None:
         """A tab is about to close."""
-        if is_chat(view):
-            keep(view)
+        if is_chat(view) and (adapter := package.adapter()):
+            adapter.chats.closing(view)
 
     def on_selection_modified(self, view: sublime.View) -> None:
         """The carets have moved: into the transcript, perhaps, or back."""
         if chat := _chat(view):
             chat.text.protect()
-        elif (adapter := package.adapter()) and adapter.chats.of(view.window()) and is_code(view):
+        elif (adapter := package.adapter()) and adapter.chats.within(view.window()) and is_code(view):
             adapter.chats.look_at_context_soon(view.window())
 
     def on_activated(self, view: sublime.View) -> None:
@@ -119,7 +119,7 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
         if args.get("by") == "words":
             adapter = package.adapter()
             if adapter and (link := chat.marks.link_at(region.begin())):
-                adapter.chats.follow(chat, link.start, links_only=True)
+                adapter.chats.clicks.follow(chat, link.start, links_only=True)
         elif not args.get("by") and region.empty() and len(view.folded_regions()) == chat.folds_before_click:
             chat.marks.toggle_fold(region.b)  # if the click itself hasn't
 
@@ -253,12 +253,12 @@ def _completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.Compl
         return sublime.CompletionList(items, _FLAGS)
     if (found := open_mention(before)) is None:
         return sublime.CompletionList([], _FLAGS)
-    listed, (_, words), window = sublime.CompletionList(), found, chat.window.id()
+    listed, (_, words), number = sublime.CompletionList(), found, chat.id
 
     def show(paths: Sequence[str]) -> None:
         listed.set_completions([_completion(path, f"{mention(path)} ", "", _FILE) for path in paths], _FLAGS)
 
-    adapter.ask_later(chat.window, lambda companion: companion.chats.files(window, words), show, lambda _: show(()))
+    adapter.ask_later(chat.window, lambda companion: companion.chats.files(number, words), show, lambda _: show(()))
     return listed
 
 

@@ -37,12 +37,12 @@ _UNDERLINED = (
 
 
 class ChatMarks:
-    """The marks of a chat's view. `clicked` is called with a link's href."""
+    """The marks of a chat's view. `icon` stands for the agent, `clicked` is called with a link's href."""
 
-    def __init__(self, view: sublime.View, clicked: Callable[[str], None]) -> None:
+    def __init__(self, view: sublime.View, icon: str, clicked: Callable[[str], None]) -> None:
         self._view = view
         self._folds = _Folds(view)
-        self._phantoms = _Phantoms(view, clicked)
+        self._phantoms = _Phantoms(view, icon, clicked)
         self._links: Groups[Link] = Groups(self._show_links)
         self._said: Groups[Said] = Groups(self._show_said)
         self._must_fold = False
@@ -188,15 +188,16 @@ def _region(fold: Fold) -> sublime.Region:
 
 
 class _Phantoms:
-    """The phantoms of a chat's view. `clicked` is called with a link's href."""
+    """The phantoms of a chat's view. `icon` stands for the agent, `clicked` is called with a link's href."""
 
-    def __init__(self, view: sublime.View, clicked: Callable[[str], None]) -> None:
+    def __init__(self, view: sublime.View, icon: str, clicked: Callable[[str], None]) -> None:
         for name in (BAR, ASKS, RUNNING, EARLIER, SUGGESTION):
             view.erase_phantoms(name)  # left by an instance that was not unloaded
         # The sets erase their phantoms when they are collected.
         self._bar, self._asks, self._earlier = (sublime.PhantomSet(view, name) for name in (BAR, ASKS, EARLIER))
         self._running = sublime.PhantomSet(view, RUNNING)
         self._suggestion = sublime.PhantomSet(view, SUGGESTION)
+        self._icon = icon
         self._clicked = clicked
         self._shown_asks: object = None
         self._shown_running: object = ()
@@ -228,7 +229,7 @@ class _Phantoms:
     def show_bar(self, render: Render, attached: Sequence[str]) -> None:
         """Update the bar and its position."""
         at = max(0, render.length - len(MARK))
-        content = html.bar(render, attached, _folder(self._bar.view), self.context)
+        content = html.bar(render, attached, _folder(self._bar.view), self.context, self._icon)
         self._bar.update([self._phantom(at, content, sublime.PhantomLayout.BLOCK)])
 
     def show_suggestion(self, suggestion: str) -> None:

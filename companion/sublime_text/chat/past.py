@@ -34,9 +34,9 @@ class QwenCompanionChatRewindCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """List the prompts with what going back would undo, and ask which."""
-        window = chat.window.id()
+        number = chat.id
         adapter.ask_later(
-            chat.window, lambda companion: companion.chats.earlier(window), lambda found: _list(adapter, chat, found)
+            chat.window, lambda companion: companion.chats.earlier(number), lambda found: _list(adapter, chat, found)
         )
 
 
@@ -56,7 +56,7 @@ def _ask(adapter: Adapter, chat: ChatView, to: Earlier) -> None:
     """Ask what to do with the prompt and with the files."""
 
     def rewind(*, edits: bool, undo_files: bool) -> None:
-        window = chat.window.id()
+        number = chat.id
 
         def done(told: tuple[str, Draft]) -> None:
             sentence, draft = told
@@ -66,7 +66,7 @@ def _ask(adapter: Adapter, chat: ChatView, to: Earlier) -> None:
             say(chat.window, sentence)
 
         adapter.ask_later(
-            chat.window, lambda companion: companion.chats.rewind(window, to, undo_files=undo_files), done
+            chat.window, lambda companion: companion.chats.rewind(number, to, undo_files=undo_files), done
         )
 
     choices: list[PanelItem] = []
@@ -110,8 +110,8 @@ class QwenCompanionChatForkCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon, and show the copy."""
-        window = chat.window.id()
-        adapter.ask_later(chat.window, lambda companion: companion.chats.fork(window), lambda _: None)
+        number = chat.id
+        adapter.ask_later(chat.window, lambda companion: companion.chats.fork(number), lambda _: None)
 
 
 class QwenCompanionChatSuggestionCommand(sublime_plugin.TextCommand):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sublime
 import sublime_plugin
@@ -16,11 +16,12 @@ from ...conversation.snapshot import DAEMON_AGENT
 from .. import package
 from ..page import Page
 from ..panels import PanelItem, choose, say
-from ..targets import given_paths, missing, tab
+from ..targets import Menu, missing
 from ..windows import is_code
 from .clipboard import named_picture, take_picture
-from .commands import _ChatCommand, have_chat
+from .commands import _ChatCommand
 from .context import excerpt
+from .opening import have_chat
 
 if TYPE_CHECKING:
     from ...conversation.snapshot import Choice, SessionOption
@@ -77,8 +78,8 @@ class QwenCompanionChatModelCommand(_SwitchCommand):
 
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
-        window = chat.window.id()
-        adapter.thread.post(lambda companion: companion.chats.switch_model(window, identifier))
+        number = chat.id
+        adapter.thread.post(lambda companion: companion.chats.switch_model(number, identifier))
 
 
 class QwenCompanionChatModeCommand(_SwitchCommand):
@@ -94,8 +95,8 @@ class QwenCompanionChatModeCommand(_SwitchCommand):
 
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
-        window = chat.window.id()
-        adapter.thread.post(lambda companion: companion.chats.switch_mode(window, identifier))
+        number = chat.id
+        adapter.thread.post(lambda companion: companion.chats.switch_mode(number, identifier))
 
 
 class QwenCompanionChatEffortCommand(_SwitchCommand):
@@ -111,8 +112,8 @@ class QwenCompanionChatEffortCommand(_SwitchCommand):
 
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
-        window = chat.window.id()
-        adapter.thread.post(lambda companion: companion.chats.switch_effort(window, identifier))
+        number = chat.id
+        adapter.thread.post(lambda companion: companion.chats.switch_effort(number, identifier))
 
 
 class QwenCompanionChatOptionsCommand(_ChatCommand):
@@ -145,8 +146,8 @@ class QwenCompanionChatOptionsCommand(_ChatCommand):
 
     @staticmethod
     def _set(adapter: Adapter, chat: ChatView, option: SessionOption, value: str | bool) -> None:
-        window = chat.window.id()
-        adapter.thread.post(lambda companion: companion.chats.set_option(window, option.id, value))
+        number = chat.id
+        adapter.thread.post(lambda companion: companion.chats.set_option(number, option.id, value))
 
 
 class QwenCompanionDaemonCommand(_ChatCommand):
@@ -156,11 +157,11 @@ class QwenCompanionDaemonCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """The page opens at once and is filled when the daemon answers."""
-        page, window = Page(chat.window, DAEMON_SETTING, "Qwen Companion: Where the Chat Runs"), chat.window.id()
+        page, number = Page(chat.window, DAEMON_SETTING, "Qwen Companion: Where the Chat Runs"), chat.id
         page.show("Asking the daemon …\n")
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.locality(window),
+            lambda companion: companion.chats.locality(number),
             page.show,
             lambda why: page.show(f"{why}\n"),
         )
@@ -169,55 +170,34 @@ class QwenCompanionDaemonCommand(_ChatCommand):
 class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
     """Attach the selection to the next prompt, or else the file."""
 
-    def run(
-        self,
-        paths: list[str] | None = None,
-        files: list[str] | None = None,
-        dirs: list[str] | None = None,
-        group: int | None = None,
-        index: int | None = None,
-    ) -> None:
-        """What the daemon can't read from a file goes as text: a selection, unsaved edits, another folder's file.
+    def run(self, **menu: Any) -> None:
+        """What the agent can't read from a file goes as text: a selection, unsaved edits, another folder's file.
 
-        `paths`, or `files` and `dirs`, are those of the side bar; `group` and `index` those of a tab.
+        `menu` is what the menu of the side bar or of a tab gives.
         """
-        chosen = given_paths(paths, files, dirs)
-        if chosen:
-            if gone := missing(chosen):
+        on = Menu.of(menu)
+        if paths := on.paths:
+            if gone := missing(paths):
                 say(self.window, gone)
             else:
-                have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, chosen))
-        elif view := self._view(group, index):
+                have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, paths))
+        elif view := self._view(on):
             have_chat(self.window, lambda adapter, chat: _add(adapter, chat, view))
 
-    def is_enabled(
-        self,
-        paths: list[str] | None = None,
-        files: list[str] | None = None,
-        dirs: list[str] | None = None,
-        group: int | None = None,
-        index: int | None = None,
-    ) -> bool:
+    def is_enabled(self, **menu: Any) -> bool:
         """Whether there is a text to add."""
-        chosen = given_paths(paths, files, dirs)
-        return self._view(group, index) is not None if chosen is None else bool(chosen)
+        on = Menu.of(menu)
+        return self._view(on) is not None if on.paths is None else bool(on.paths)
 
-    def is_visible(
-        self,
-        paths: list[str] | None = None,
-        files: list[str] | None = None,
-        dirs: list[str] | None = None,
-        group: int | None = None,
-        index: int | None = None,
-    ) -> bool:
-        """Whether there is something to add, and the chat is turned on."""
+    def is_visible(self, **menu: Any) -> bool:
+        """Whether there is something to add, and the person has turned on the chat or has picked an agent."""
         adapter = package.adapter()
-        is_on = adapter is not None and adapter.settings.value("daemon.enabled")
-        return is_on and self.is_enabled(paths, files, dirs, group, index)
+        is_on = adapter is not None and bool(adapter.settings.value("daemon.enabled") or adapter.consent.last)
+        return is_on and self.is_enabled(**menu)
 
-    def _view(self, group: int | None, index: int | None) -> sublime.View | None:
-        if index is not None:
-            return tab(self.window, group, index)
+    def _view(self, on: Menu) -> sublime.View | None:
+        if on.index is not None:
+            return on.tab(self.window)
         view, adapter = self.window.active_view(), package.adapter()
         if view and is_code(view):
             return view
@@ -239,7 +219,7 @@ def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
     else:
         chat.excerpts.append(Excerpt(uri, name, view.substr(sublime.Region(0, view.size()))))
     chat.attached_changed()
-    adapter.chats.open(chat.window, chat.folder)
+    adapter.chats.go_to(chat)
 
 
 def _add_paths(adapter: Adapter, chat: ChatView, paths: Sequence[str]) -> None:
@@ -249,7 +229,7 @@ def _add_paths(adapter: Adapter, chat: ChatView, paths: Sequence[str]) -> None:
     for _, relative in named:
         if relative:
             _mention(chat, relative)
-    adapter.chats.open(chat.window, chat.folder)
+    adapter.chats.go_to(chat)
     outside = [PurePath(path).name for path, relative in named if not relative]
     if refused:
         say(chat.window, next(iter(refused.values())))
@@ -305,7 +285,7 @@ class QwenCompanionChatPictureCommand(sublime_plugin.WindowCommand):
             elif chosen:
                 chat.pictures += chosen
                 chat.attached_changed()
-                adapter.chats.open(chat.window, chat.folder)
+                adapter.chats.go_to(chat)
 
         if path:
             picked(os.path.expanduser(path))

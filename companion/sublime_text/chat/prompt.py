@@ -9,6 +9,7 @@ from typing import Any
 import sublime
 
 from ...chat.prompt import Draft, Excerpt
+from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING
 from .text import prompt_start
 
 _OPEN_COMMAND = re.compile(r"/(\S*)$")
@@ -20,8 +21,10 @@ RECALL_SETTING = "qwen_companion.chat_recall"
 """On a chat's view: the prompts that can be recalled, and their edits."""
 ATTACHED_SETTING = "qwen_companion.chat_attached"
 """On a chat's view: what goes with the prompt."""
+SESSION_SETTING = "qwen_companion.chat_session"
+"""On a chat's view: the id of its session, to be resumed. Sublime keeps it over restarts."""
 _KEPT_SETTING = "qwen_companion.chat_kept"
-"""On a window: the prompts of chats whose tabs were closed, the latest last."""
+"""On a window: what the chats had whose tabs were closed, the latest last."""
 
 
 def open_command(before: str) -> str | None:
@@ -81,32 +84,49 @@ class Recall:
 
 
 def keep(view: sublime.View) -> None:
-    """Keep the prompt of a chat's view that is about to close, even one that was not taken over since a restart."""
+    """Keep what a chat has whose view is about to close, even one that was not taken over since a restart.
+
+    That is its prompt, and the id of its session.
+    """
     window = view.window()
     if window is None:
         return
     settings = view.settings()
-    kept = {
+    prompt = {
         "text": view.substr(sublime.Region(prompt_start(view), view.size())),
         "attached": settings.get(ATTACHED_SETTING),
         "recall": settings.get(RECALL_SETTING),
     }
-    if any(kept.values()):
+    session = settings.get(SESSION_SETTING)
+    if session or any(prompt.values()):
+        agent, folder = settings.get(CHAT_AGENT_SETTING) or "", settings.get(CHAT_FOLDER_SETTING) or ""
+        kept = {**prompt, "session": session or "", "agent": agent, "folder": folder}
         window.settings().set(_KEPT_SETTING, [*_kept(window), kept])
 
 
+def kept_session(window: sublime.Window, folder: str, agent: str) -> str:
+    """The session of the tab that was closed last, with this agent and in this folder; empty for none."""
+    found = [kept["session"] for kept in _kept(window) if (kept["agent"], kept["folder"]) == (agent, folder)]
+    return found[-1] if found else ""
+
+
 def give_back(window: sublime.Window, view: sublime.View) -> list[Draft]:
-    """Take what was kept, for the chat in this view."""
+    """Take the prompts that were kept, for the chat in this view: those that were written to its agent."""
+    agent = view.settings().get(CHAT_AGENT_SETTING) or ""
     all_kept = _kept(window)
-    window.settings().erase(_KEPT_SETTING)
+    window.settings().set(_KEPT_SETTING, [kept for kept in all_kept if kept["agent"] != agent])
     drafts: list[Draft] = []
     for kept in all_kept:
+        if kept["agent"] != agent:
+            continue
         texts = [kept["text"]]
         if view.settings().has(RECALL_SETTING):
             texts[:0] = (kept["recall"] or {}).get("edits", {}).values()
         elif kept["recall"]:
             view.settings().set(RECALL_SETTING, kept["recall"])
-        drafts.append(Draft("\n".join(texts), *attached(kept["attached"])))
+        draft = Draft("\n".join(texts), *attached(kept["attached"]))
+        if draft.text or draft.excerpts or draft.pictures:
+            drafts.append(draft)
     return drafts
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import sublime
 
 from ..panels import PanelItem, choose, say
-from .commands import _ChatCommand, begin
+from .commands import _ChatCommand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -41,10 +41,10 @@ class QwenCompanionChatSessionsCommand(_ChatCommand):
 
 def _ask_page(adapter: Adapter, chat: ChatView, cursor: str = "", *, is_archived: bool = False) -> None:
     """List a page of them: the first one, or the one at a cursor; or those in the archive."""
-    window = chat.window.id()
+    number = chat.id
     adapter.ask_later(
         chat.window,
-        lambda companion: companion.chats.sessions(window, cursor, is_archived=is_archived),
+        lambda companion: companion.chats.sessions(number, cursor, is_archived=is_archived),
         lambda page: _list(adapter, chat, page, is_first=not cursor, is_archived=is_archived),
     )
 
@@ -53,12 +53,12 @@ def _list(adapter: Adapter, chat: ChatView, page: SessionPage, *, is_first: bool
     choices: list[PanelItem] = []
     if is_first and not is_archived:
         choices += [
-            ("New Chat", "", lambda: begin(adapter, chat)),
+            ("New Chat", "", lambda: adapter.chats.begin(chat)),
             ("Search …", "In what was said in all of them", lambda: _ask_words(adapter, chat)),
         ]
     head = len(choices)
     choices += [
-        (_title(one), _details(one, chat.session), partial(_ask_what, adapter, chat, one)) for one in page.sessions
+        (_title(one), _details(adapter, chat, one), partial(_ask_what, adapter, chat, one)) for one in page.sessions
     ]
     annotations = [*[""] * head, *map(_when, page.sessions)]
     if page.cursor:
@@ -75,13 +75,13 @@ def _list(adapter: Adapter, chat: ChatView, page: SessionPage, *, is_first: bool
 
 def _ask_words(adapter: Adapter, chat: ChatView) -> None:
     """Ask what to search for."""
-    window = chat.window.id()
+    number = chat.id
 
     def search(words: str) -> None:
         if words.strip():
             adapter.ask_later(
                 chat.window,
-                lambda companion: companion.chats.search(window, words.strip()),
+                lambda companion: companion.chats.search(number, words.strip()),
                 lambda found: _list_found(adapter, chat, found),
             )
 
@@ -110,7 +110,7 @@ class _Actions:
         self._adapter = adapter
         self._chat = chat
         self._session = session
-        self._window = chat.window.id()
+        self._number = chat.id
 
     def choices(self) -> list[PanelItem]:
         """The rows to choose from. One in the archive can't be renamed or pinned there."""
@@ -140,32 +140,36 @@ class _Actions:
         )
 
     def _open(self) -> None:
-        self._adapter.thread.post(lambda companion: companion.chats.resume(self._window, self._session.id))
+        other = _chat_with(self._adapter, self._chat, self._session)
+        if other:
+            self._adapter.chats.go_to(other)
+            return
+        self._adapter.thread.post(lambda companion: companion.chats.resume(self._number, self._session.id))
 
     def _reopen(self) -> None:
-        self._ask(lambda chats: chats.reopen(self._window, self._session.id), "")
+        self._ask(lambda chats: chats.reopen(self._number, self._session.id), "")
 
     def _ask_title(self) -> None:
         self._chat.window.show_input_panel("Title:", self._session.title, self._rename, None, None)
 
     def _rename(self, title: str) -> None:
         if title.strip():
-            self._ask(lambda chats: chats.rename(self._window, self._session.id, title.strip()), "Renamed.")
+            self._ask(lambda chats: chats.rename(self._number, self._session.id, title.strip()), "Renamed.")
 
     def _pin(self) -> None:
         pins = not self._session.is_pinned
         done = "Pinned." if pins else "No longer pinned."
-        self._ask(lambda chats: chats.pin(self._window, self._session.id, is_pinned=pins), done)
+        self._ask(lambda chats: chats.pin(self._number, self._session.id, is_pinned=pins), done)
 
     def _archive(self) -> None:
         archives = not self._session.is_archived
         done = "Archived." if archives else "Taken out of the archive."
-        self._ask(lambda chats: chats.archive(self._window, self._session.id, is_archived=archives), done)
+        self._ask(lambda chats: chats.archive(self._number, self._session.id, is_archived=archives), done)
 
     def _delete(self) -> None:
         question = f"Delete the conversation “{_title(self._session)}” and its history? It can't be brought back."
         if sublime.ok_cancel_dialog(question, "Delete", "Qwen Companion"):
-            self._ask(lambda chats: chats.delete(self._window, self._session.id), "Deleted.")
+            self._ask(lambda chats: chats.delete(self._number, self._session.id), "Deleted.")
 
     def _ask_form(self) -> None:
         forms: list[PanelItem] = [(name, f".{form}", partial(self._export, form)) for form, name in FORMS.items()]
@@ -175,7 +179,7 @@ class _Actions:
         session = self._session
         self._adapter.ask_later(
             self._chat.window,
-            lambda companion: companion.chats.export(self._window, session.id, form, is_archived=session.is_archived),
+            lambda companion: companion.chats.export(self._number, session.id, form, is_archived=session.is_archived),
             lambda text: self._show(text, form),
         )
 
@@ -188,6 +192,12 @@ class _Actions:
         view.run_command("qwen_companion_edit_diff", {"edits": [[0, 0, text]]})
         view.sel().clear()
         view.sel().add(0)
+
+
+def _chat_with(adapter: Adapter, chat: ChatView, session: SessionInfo) -> ChatView | None:
+    """Another chat of the window that shows a session already: two tabs with one would get in each other's way."""
+    others = (each for each in adapter.chats.within(chat.window) if each is not chat)
+    return next((each for each in others if (each.agent_key, each.session) == (chat.agent_key, session.id)), None)
 
 
 def _title(session: SessionInfo) -> str:
@@ -203,9 +213,10 @@ def _when(session: SessionInfo) -> str:
     return " · ".join(filter(None, (pinned, latest.strftime("%Y-%m-%d %H:%M"))))
 
 
-def _details(session: SessionInfo, current: str) -> str:
+def _details(adapter: Adapter, chat: ChatView, session: SessionInfo) -> str:
     facts = {
-        "shown here": session.id == current,
+        "shown here": session.id == chat.session,
+        "in another tab": _chat_with(adapter, chat, session) is not None,
         "waits for your permission": session.is_waiting_for_permission,
         "waits for your answer": session.is_waiting_for_user_question,
         "works": session.has_active_prompt,

@@ -36,13 +36,13 @@ class QwenCompanionChatSignInCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask where if there are several, or how if the agent isn't the daemon's."""
-        window = chat.window.id()
+        number = chat.id
         if chat.agent_key:
             ask_way(adapter, chat)
             return
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.sign_in_providers(window),
+            lambda companion: companion.chats.sign_in_providers(number),
             lambda found: _choose(adapter, chat, found),
         )
 
@@ -58,10 +58,10 @@ def _choose(adapter: Adapter, chat: ChatView, providers: Sequence[str]) -> None:
 
 
 def _begin(adapter: Adapter, chat: ChatView, provider: str) -> None:
-    window = chat.window.id()
+    number = chat.id
     adapter.ask_later(
         chat.window,
-        lambda companion: companion.chats.begin_sign_in(window, provider),
+        lambda companion: companion.chats.begin_sign_in(number, provider),
         lambda begun: _SignIn(adapter, chat, begun),
     )
 
@@ -73,7 +73,7 @@ class _SignIn:
         self._adapter = adapter
         self._chat = chat
         self._begun = begun
-        self._window = chat.window.id()
+        self._number = chat.id
         self._page = Page(chat.window, SIGN_IN_SETTING, "Qwen Companion: Sign In")
         self._page.view.settings().set(SIGN_IN_SETTING, begun.id)
         self._buttons = sublime.PhantomSet(self._page.view, BUTTONS)
@@ -103,7 +103,7 @@ class _SignIn:
             return
         self._adapter.ask_later(
             self._chat.window,
-            lambda companion: companion.chats.sign_in(self._window, self._begun.id),
+            lambda companion: companion.chats.sign_in(self._number, self._begun.id),
             self._show,
             lambda why: self._page.show(f"{why}\n"),
         )
@@ -111,7 +111,7 @@ class _SignIn:
     def _give_up(self) -> None:
         self._adapter.ask_later(
             self._chat.window,
-            lambda companion: companion.chats.cancel_sign_in(self._window, self._begun.id),
+            lambda companion: companion.chats.cancel_sign_in(self._number, self._begun.id),
             lambda _: say(self._chat.window, "The sign-in was cancelled."),
             lambda _: None,
         )

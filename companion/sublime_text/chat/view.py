@@ -10,11 +10,12 @@ import sublime
 
 from ...chat.prompt import Draft, Excerpt
 from ...conversation.snapshot import DAEMON_AGENT
+from ...status.facts import ShownChat
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING
 from . import html
 from .asks import Attention
 from .marks import ChatMarks
-from .prompt import ATTACHED_SETTING, RECALL_SETTING, Recall, attached
+from .prompt import ATTACHED_SETTING, RECALL_SETTING, SESSION_SETTING, Recall, attached
 from .scroll import Scroll, ScrollWatch
 from .text import ChatText, Undo
 
@@ -29,10 +30,17 @@ NEWS_MARK = "• "
 """Before the title while a long turn has ended that the person hasn't seen."""
 LONG_TURN = 20.0
 """Seconds of a turn whose end is told to a person who looks elsewhere."""
+STATES = {
+    "connecting": "connecting",
+    "waiting": "tries to connect again",
+    "lost": "not connected",
+    "ended": "has ended",
+}
+"""The states of a connection that is not there, in the words of the status report."""
 SYNTAX = "Packages/QwenCompanion/QwenCompanion Chat.sublime-syntax"
 FALLBACK_SYNTAX = "scope:text.html.markdown"
-SESSION_SETTING = "qwen_companion.chat_session"
-"""On a chat's view: the id of its session, to be resumed. Sublime keeps it over restarts."""
+USED_SETTING = "qwen_companion.chat_used_at"
+"""On a chat's view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
 STATUS = "zz_qwen_companion_chat"
 _SETTINGS = {
     "word_wrap": True,
@@ -59,14 +67,22 @@ _SETTINGS = {
 
 
 class ChatView:
-    """The view of a window's chat. `act` is called with the href of a click, `damaged` if the transcript was edited."""
+    """The view of a chat. `act` is called with the href of a click, `damaged` if the transcript was edited."""
 
     def __init__(
-        self, view: sublime.View, window: sublime.Window, act: Callable[[str], None], damaged: Callable[[], object]
+        self,
+        view: sublime.View,
+        window: sublime.Window,
+        letter: str,
+        act: Callable[[str], None],
+        damaged: Callable[[], object],
     ) -> None:
-        """`view` is a new one, or one from an earlier run."""
+        """`view` is a new one, or one from an earlier run. `letter` stands for the agent."""
         self.view = view
+        self.id = view.id()
+        """Names the chat as long as the editor runs, over reloads, too."""
         self.window = window
+        self._icon = f"[{letter}]"
         self.render: Render | None = None
         self.folds_before_click = 0
         self.has_news = False
@@ -85,10 +101,10 @@ class ChatView:
         view.set_scratch(True)
         view.assign_syntax(SYNTAX if sublime.syntax_from_path(SYNTAX) else FALLBACK_SYNTAX)
         if not view.name():
-            view.set_name(DAEMON_AGENT)
+            view.set_name(self._title(""))
         self.text = ChatText(view, damaged)
         self.attention = Attention(self.text)
-        self.marks = ChatMarks(view, act)
+        self.marks = ChatMarks(view, self._icon, act)
         self.scroll = ScrollWatch(view, act)
         with_prompt: Any = settings.get(ATTACHED_SETTING)
         excerpts, pictures = attached(with_prompt)
@@ -242,6 +258,20 @@ class ChatView:
             self.view.erase_status(STATUS)
 
     @property
+    def facts(self) -> ShownChat:
+        """What the status report says about it."""
+        return ShownChat(self._title(self.render.status.title if self.render else ""), self._state, self.folder)
+
+    @property
+    def _state(self) -> str:
+        if self.render is None:
+            return "starting"
+        status, connection = self.render.status, self.render.status.connection
+        if connection.state != "live":
+            return ": ".join(filter(None, (STATES[connection.state], connection.message)))
+        return "asks you" if self.render.asks else "works" if status.running is not None else "waits for a prompt"
+
+    @property
     def agent(self) -> str:
         """What the agent is called."""
         return (self.render.locality.agent if self.render else self.agent_key) or DAEMON_AGENT
@@ -250,6 +280,11 @@ class ChatView:
         """A sentence about the long turn that has just ended while the person looked elsewhere; empty if none has."""
         ended, self._ended = self._ended, ""
         return ended
+
+    def _title(self, session: str) -> str:
+        """The tab's, with that of the session."""
+        named = f"{self._icon} {self.agent}"
+        return f"{named} · {words}" if (words := " ".join(session.split())[:TITLE_LENGTH]) else named
 
     def _look_at_turn(self, render: Render, *, is_seen: bool) -> None:
         """Note that a long turn has ended while the person looks elsewhere."""
@@ -281,8 +316,8 @@ class ChatView:
         settings = self.view.settings()
         if self.session != render.session:
             settings.set(SESSION_SETTING, render.session)
-        title = " ".join(render.status.title.split())[:TITLE_LENGTH] or self.agent
-        title = f"{ASKS_MARK if render.asks else NEWS_MARK if self.has_news else ''}{title}"
+        mark = ASKS_MARK if render.asks else NEWS_MARK if self.has_news else ""
+        title = f"{mark}{self._title(render.status.title)}"
         if self.view.name() != title:
             self.view.set_name(title)
         status = " · ".join(html.facts(render))

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 def ask_way(adapter: Adapter, chat: ChatView) -> None:
     """Ask the person which way they take, and begin it."""
-    window = chat.window.id()
+    number = chat.id
     adapter.ask_later(
         chat.window,
-        lambda companion: companion.chats.sign_in_ways(window),
+        lambda companion: companion.chats.sign_in_ways(number),
         lambda ways: _choose(adapter, chat, ways),
     )
 
@@ -47,7 +47,7 @@ def _details(way: Way) -> str:
 
 
 def _begin(adapter: Adapter, chat: ChatView, way: Way) -> None:
-    window = chat.window.id()
+    number = chat.id
     if way.kind == "variables":
         where = f"in the start-up file of your shell, or in “environment” of {chat.agent_key} in the setting “agents”"
         page = f" The value is from {way.page}." if way.page else ""
@@ -58,7 +58,7 @@ def _begin(adapter: Adapter, chat: ChatView, way: Way) -> None:
         say(chat.window, f"{chat.agent} signs you in. It may open a page in your browser.")
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.sign_in_by(window, way.id),
+            lambda companion: companion.chats.sign_in_by(number, way.id),
             lambda _: say(chat.window, f"You are signed in to {chat.agent}."),
         )
 

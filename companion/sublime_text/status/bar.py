@@ -84,9 +84,10 @@ def status_text(status: WindowStatus | None) -> str:
         return "Qwen Companion: off"
     counts = Counter(status.clis)
     clis = ", ".join(name if times == 1 else f"{name} ×{times}" for name, times in counts.items())
+    asking = f" ({', '.join(status.asking)})" if status.asking else ""
     waiting = [
-        f"{count} {what}{'s' if count != 1 else ''}{key}"
-        for count, what, key in ((status.diffs, "diff", " (F8)"), (status.questions, "question", ""))
+        f"{count} {what}{'s' if count != 1 else ''}{more}"
+        for count, what, more in ((status.diffs, "diff", " (F8)"), (status.questions, "question", asking))
         if count
     ]
     return " · ".join((clis or "Qwen Companion: waiting", *waiting))

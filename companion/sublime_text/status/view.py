@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ... import __version__
-from ...status.facts import Facts, ShownWindow, Terminal
+from ...status.facts import Facts, ShownChat, ShownWindow, Terminal
 from ...status.report import without_secrets
 from ..patience import expect
 
@@ -71,8 +71,13 @@ class StatusReport:
         self._show(facts, facts.clis is not None)
 
 
-def editor_facts(front: sublime.Window, settings: Sequence[object], messages: Sequence[tuple[float, str]]) -> Facts:
-    """The facts that the editor knows."""
+def editor_facts(
+    front: sublime.Window,
+    settings: Sequence[object],
+    messages: Sequence[tuple[float, str]],
+    chats: Callable[[sublime.Window], tuple[ShownChat, ...]] = lambda _: (),
+) -> Facts:
+    """The facts that the editor knows; `chats` gives those of a window."""
     windows = sorted(sublime.windows(), key=lambda window: window != front)
     about = (
         ("QwenCompanion", __version__),
@@ -83,7 +88,7 @@ def editor_facts(front: sublime.Window, settings: Sequence[object], messages: Se
     return Facts(
         at=time.time(),
         about=about,
-        windows=tuple(_shown(window) for window in windows),
+        windows=tuple(_shown(window, chats(window)) for window in windows),
         settings=tuple(map(str, settings)),
         messages=tuple(messages),
     )
@@ -98,14 +103,14 @@ def shareable(text: str) -> str:
     return without_secrets(text, str(Path.home()), user)
 
 
-def _shown(window: sublime.Window) -> ShownWindow:
+def _shown(window: sublime.Window, chats: tuple[ShownChat, ...]) -> ShownWindow:
     project = window.project_file_name()
     named = f" ({Path(project).stem})" if project else ""
     title = f"Window {window.id()}{named}"
     panels = [window.find_output_panel(name.removeprefix("output.")) for name in window.panels()]
     views = [*window.views(include_transient=True), *filter(None, panels)]
     terminals = tuple(terminal for view in views if (terminal := _terminal(view)))
-    return ShownWindow(window.id(), title, tuple(window.folders()), terminals)
+    return ShownWindow(window.id(), title, tuple(window.folders()), terminals, chats)
 
 
 def _terminal(view: sublime.View) -> Terminal | None:

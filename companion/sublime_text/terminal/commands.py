@@ -15,7 +15,7 @@ from ...clis.shell import Shell, environment_commands
 from .. import package
 from ..panels import NO_ANSWER, STARTING, choose, say
 from ..patience import expect
-from ..targets import given_paths, missing
+from ..targets import Menu, missing
 from . import terminals
 from .terminals import Terminal
 
@@ -30,20 +30,13 @@ NO_CLI = "No CLI runs in a terminal of this window. Run one first."
 class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
     """Run a CLI in a terminal of the window."""
 
-    def run(
-        self,
-        cli: str,
-        resume: bool = False,
-        paths: list[str] | None = None,
-        files: list[str] | None = None,
-        dirs: list[str] | None = None,
-    ) -> None:
+    def run(self, cli: str, resume: bool = False, **menu: Any) -> None:
         """`cli` is "qwen" or "gemini". `resume` continues the folder's last conversation.
 
-        `paths`, or `files` and `dirs`, are what the side bar's menu was opened on: the CLI runs in that folder, or in
-        the folder of that file.
+        `menu` is what the side bar's menu gives: the CLI runs in the folder that it was opened on, or in the folder of
+        the file.
         """
-        paths = given_paths(paths, files, dirs)
+        paths = Menu.of(menu).paths
         here = _folder_of(paths) if paths else None
         family = terminals.family_of(cli)
         if family is None:
@@ -60,16 +53,9 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         else:
             self._run(family, resume=resume)
 
-    def is_visible(
-        self,
-        cli: str = "",
-        resume: bool = False,
-        paths: list[str] | None = None,
-        files: list[str] | None = None,
-        dirs: list[str] | None = None,
-    ) -> bool:
+    def is_visible(self, cli: str = "", resume: bool = False, **menu: Any) -> bool:
         """In the side bar: whether the menu was opened on one thing, and a terminal could run here."""
-        paths = given_paths(paths, files, dirs)
+        paths = Menu.of(menu).paths
         return paths is None or (len(paths) == 1 and terminals.is_installed())
 
     def _without_terminus(self, family: CliFamily) -> None:

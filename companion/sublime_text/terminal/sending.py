@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sublime
 import sublime_plugin
@@ -14,7 +14,7 @@ from ...clis.families import FAMILIES
 from ...clis.shell import Lines, mention
 from .. import package
 from ..panels import choose, say
-from ..targets import chosen_paths, given_paths, is_menu, missing
+from ..targets import Menu, missing
 from ..windows import is_code
 from . import terminals
 from .terminals import Terminal
@@ -71,20 +71,13 @@ class _SendCommand(sublime_plugin.WindowCommand):
 class QwenCompanionSendFileCommand(_SendCommand):
     """Mention the file in the prompt of the running CLI, or what a menu was opened on."""
 
-    def run(
-        self,
-        paths: list[str] | None = None,
-        files: list[str] | None = None,
-        dirs: list[str] | None = None,
-        group: int | None = None,
-        index: int | None = None,
-    ) -> None:
-        """`paths`, or `files` and `dirs`, are those of the side bar; `group` and `index` those of a tab."""
-        paths = given_paths(paths, files, dirs)
-        if not is_menu(paths, index):
+    def run(self, **menu: Any) -> None:
+        """`menu` is what the menu of the side bar or of a tab gives."""
+        on = Menu.of(menu)
+        if not on.was_used:
             super().run()
             return
-        chosen = chosen_paths(self.window, paths, group, index)
+        chosen = on.chosen(self.window)
         if gone := missing(chosen):
             say(self.window, gone)
         elif chosen:
@@ -92,19 +85,12 @@ class QwenCompanionSendFileCommand(_SendCommand):
         else:
             say(self.window, NO_FILE)
 
-    def is_visible(
-        self,
-        paths: list[str] | None = None,
-        files: list[str] | None = None,
-        dirs: list[str] | None = None,
-        group: int | None = None,
-        index: int | None = None,
-    ) -> bool:
+    def is_visible(self, **menu: Any) -> bool:
         """Whether there is a file to send, and a terminal could run here."""
-        paths = given_paths(paths, files, dirs)
-        if not is_menu(paths, index):
+        on = Menu.of(menu)
+        if not on.was_used:
             return super().is_visible()
-        return bool(chosen_paths(self.window, paths, group, index)) and terminals.is_installed()
+        return bool(on.chosen(self.window)) and terminals.is_installed()
 
     def lines(self, view: sublime.View) -> list[Lines]:
         """The whole file."""

@@ -1,13 +1,13 @@
-"""The chat of one window: reads and shows its conversation, and sends what the person writes.
+"""One chat: reads and shows its conversation, and sends what the person writes.
 
-Two tasks run while it is open: `connection` reads, and one here shows. What the person does comes from `chats`.
+Two tasks run while it is open: `connection` reads, and `showing` shows. What the person does comes from `chats`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from ..acp.client import AgentClient
@@ -21,18 +21,17 @@ from ..conversation.left import restored
 from ..conversation.sessions import Session
 from ..conversation.snapshot import Choices, ConnectionStatus, Locality, Snapshot, Status, Task, Turn
 from ..daemon.process import launch
-from ..daemon.process.private import handed_over
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from ..told import Told
 from .backend import Backend
 from .connection import Connection
+from .daemons import Daemons
 from .outbox import Outbox, from_plain, plain
 from .permissions import Approvals
 from .port import ChatScreen
 from .prompt import ChatFolder, Draft
-from .transcript.render import Render
-from .transcript.transcript import Transcript
+from .showing import Showing
 
 logger = logging.getLogger(__name__)
 
@@ -40,38 +39,42 @@ SEND_LIMIT = 60.0
 """Seconds that a prompt waits for the connection."""
 QUICK_STOP_LIMIT = 1.0
 """Seconds that a private daemon has to end by itself while the editor waits."""
-MANY = 50
-"""Turns whose text takes long to make: about 0.2 ms each."""
-FRAMES_PER_SECOND = 30
-"""Snapshots that a screen gets at most."""
+MOST_SHOWN = 200
+"""Turns that a chat's text has, unless the person scrolls up to further ones."""
+LEAST_SHOWN = 180
+"""Turns that stay when there are more than that."""
 
 
-class WindowChat:
-    """A window's chat and its private daemon, which keeps running when the chat's view is closed."""
+class Chat:
+    """A chat with an agent, in a view of its own."""
 
     def __init__(
         self,
+        number: int,
         window: int,
         editor: ChatScreen,
         reviews: Reviews,
         settings: Callable[[], DaemonSettings],
         told: Callable[[], Told],
         environment: LoginEnvironment,
+        daemons: Daemons,
         questions_changed: Callable[[], object],
         server: EditorServer | None = None,
     ) -> None:
+        """`number` is the id of its view; `daemons` are those of its window."""
+        self._number = number
         self._window = window
         self._editor = editor
         self._settings = settings
         self._told = told
         self._environment = environment
         self._server = server
-        self._connection = Connection(settings, lambda message: editor.say(message, window), self._agent_client)
+        self._connection = Connection(settings, daemons, self._agent_client)
         self._is_open = False
         self._conversation = Conversation()
         self._tasks: set[asyncio.Task[object]] = set()
         self._reading: asyncio.Task[object] | None = None
-        self._showing: asyncio.Task[object] | None = None
+        self._shown: asyncio.Task[object] | None = None
         self._news = asyncio.Event()
         self._answered: set[str] = set()
         self._fetching: asyncio.Task[object] | None = None
@@ -90,6 +93,7 @@ class WindowChat:
         """The conversation that another instance has shown, until it is shown again."""
         self._approvals = Approvals(self, editor, reviews, self.background)
         self._approvals.on_change = questions_changed
+        self._showing = Showing(number, window, editor, self._connection, self._outbox, self._approvals)
 
     @property
     def window(self) -> int:
@@ -102,8 +106,18 @@ class WindowChat:
         return self._connection.session
 
     @property
+    def needs_daemon(self) -> bool:
+        """Whether it is open, and talks to the daemon of its folder."""
+        return self._is_open and self._connection.agent is None
+
+    @property
+    def folder(self) -> str:
+        """The chat's folder, as the editor calls it."""
+        return self._connection.folder
+
+    @property
     def daemon(self) -> launch.Daemon | None:
-        """The private one, if it has one."""
+        """The private one of its folder, if that has one."""
         return self._connection.private.daemon
 
     @property
@@ -244,10 +258,18 @@ class WindowChat:
 
     def close(self) -> None:
         """The view is closed. What was not sent is kept."""
-        for draft in self._end():
+        drafts = [*self._inherited, *self._queued.values(), *self._end()]
+        self._inherited, self._queued, self._left = [], {}, None
+        self._connection.end_inherited()
+        for draft in drafts:
             why = "The chat was closed before this was sent, so it is kept here."
             self._editor.keep_text(self._window, "Chat", draft.text, why)
         self._is_open = False
+
+    async def finished(self) -> None:
+        """Wait until everything is done that had begun when the view was closed."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     def reconnect(self) -> None:
         """Start over: settings, private daemon, connection. The session is resumed."""
@@ -269,8 +291,6 @@ class WindowChat:
         if not self._settings().enabled:
             if self._is_open:
                 self._connection.again()
-            else:
-                self.background(self._connection.private.stop(launch.STOP_LIMIT))
         elif is_changed and self._conversation.status.connection.state in {"waiting", "lost"}:
             self._connection.again()
 
@@ -278,8 +298,8 @@ class WindowChat:
         """Close the diffs without a vote."""
         self._approvals.dismiss()
 
-    async def stop(self, *, hand_over: bool = False, limit: float = launch.STOP_LIMIT) -> dict[str, Any]:
-        """End everything; with `hand_over` all but the daemon and the session.
+    async def stop(self, *, hand_over: bool = False) -> dict[str, Any]:
+        """End everything; with `hand_over` all but the session.
 
         Returns what the next instance needs to go on with them, as plain data.
         """
@@ -291,7 +311,6 @@ class WindowChat:
                 task.cancel()
             await asyncio.wait(tasks)
         if not hand_over:
-            await self._connection.private.stop(limit)
             self._connection.end_inherited()
         agent = self._connection.left or self._connection.inherited
         if self._connection.agent and agent is None:
@@ -305,25 +324,19 @@ class WindowChat:
             "folder": self._connection.folder,
             "session": self._connection.session,
             "agent": self._agent_name,
-            "clients": sorted(self._connection.own_clients),
-            "here": sorted(self._connection.here),
-            "daemon": self._connection.private.hand_over(),
             "unsent": [plain(draft) for draft in unsent],
         }
 
     def inherit(self, left: Mapping[str, Any]) -> None:
         """Take what the instance before this one has left. The chat is shown once it is opened."""
         self._connection.folder, self._connection.session = left["folder"], left["session"]
-        self._agent_name = left.get("agent", "")
-        self._connection.own_clients.update(left["clients"])
-        self._connection.here.update(left["here"])
-        self._connection.private.daemon = handed_over(left)
+        self._agent_name = left["agent"]
         self._inherited = [from_plain(draft) for draft in left["unsent"]]
         self._connection.inherited, self._left = left.get("process"), left.get("conversation")
         self._queued = {prompt: from_plain(draft) for prompt, draft in left.get("queued", {}).items()}
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
-        """Do something as long as the window is there."""
+        """Do something as long as the chat is there."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -333,6 +346,8 @@ class WindowChat:
         """Send a draft as soon as the chat is connected."""
         if self._conversation.status.connection.state != "live":
             self.reconnect()
+        # Who sends something looks at the end.
+        self._conversation.hide_earlier(MOST_SHOWN, LEAST_SHOWN)
         self._outbox.send(draft, mid_turn=mid_turn)
 
     async def answer(self, permission: str, option: str | None, answers: Mapping[str, str] | None = None) -> None:
@@ -362,6 +377,27 @@ class WindowChat:
             self._editor.mention(str(error), self._window)
             return
         conversation.prepend(page, has_more=has_more)
+
+    def _show_again(self) -> None:
+        if self._shown:
+            self._shown.cancel()
+        self._shown = self.background(self._show(self._conversation))
+
+    async def _show(self, conversation: Conversation) -> None:
+        if not await self._showing.run(conversation, self._look_after):
+            asyncio.get_running_loop().call_soon(self.close)
+
+    def _look_after(self, snapshot: Snapshot) -> None:
+        """What follows from a look besides that it is shown."""
+        self._news.set()
+        self._news = asyncio.Event()
+        self._connection.seen(snapshot)
+        if snapshot.status.connection.state == "lost" and self._connection.agent:
+            self._outbox.lost(self.agent)
+        if snapshot.status.connection.state in {"lost", "ended"}:
+            self._approvals.dismiss()
+        else:
+            self._approvals.update(snapshot)
 
     def set_choices(self, choices: Choices) -> None:
         """What the session can switch to has changed, of which no event tells."""
@@ -396,15 +432,15 @@ class WindowChat:
     def _end(self, *, with_queue: bool = True) -> list[Draft]:
         """Stop reading, showing and sending. Returns what was not sent."""
         self._approvals.dismiss()
-        for task in (self._reading, self._showing):
+        for task in (self._reading, self._shown):
             if task:
                 task.cancel()
-        self._reading = self._showing = None
+        self._reading = self._shown = None
         # An agent's process goes with its queue, a daemon keeps it.
         return self._outbox.take(with_queue=with_queue and self._connection.agent is not None)
 
     def _give_back(self, draft: Draft, why: str) -> None:
-        self._editor.return_draft(self._window, draft, why)
+        self._editor.return_draft(self._number, draft, why)
 
     def _unsent_changed(self) -> None:
         # Nothing has changed in the conversation, but there is something to show.
@@ -415,84 +451,6 @@ class WindowChat:
         if not task.cancelled() and (error := task.exception()):
             logger.error("Unexpected: %s", error, exc_info=error)
 
-    # Showing
-
-    def _show_again(self) -> None:
-        if self._showing:
-            self._showing.cancel()
-        self._showing = self.background(self._show(self._conversation))
-
-    async def _show(self, conversation: Conversation) -> None:
-        conversation.hide_earlier()
-        transcript = Transcript()
-        transcript.own_clients = self._connection.own_clients
-        async for snapshot in snapshots(conversation):
-            try:
-                self._look_after(snapshot)
-            except Exception:
-                logger.exception("What a chat asks could not be looked after")
-            transcript.shows_diffs = self._approvals.shows_diffs
-            if not await self._shown(transcript, snapshot, conversation):
-                asyncio.get_running_loop().call_soon(self.close)
-                return
-
-    async def _shown(self, transcript: Transcript, snapshot: Snapshot, conversation: Conversation) -> bool:
-        """Bring the editor up to date. Returns whether it shows the chat at all."""
-        has_failed = False
-        while True:
-            try:
-                self._outbox.shown()
-                render = await self._render(transcript, snapshot)
-                return await self._editor.show_chat(self._window, render)
-            except TimeoutError:
-                # It may have been shown or not.
-                pass
-            except Exception as error:
-                logger.exception("The chat could not be shown")
-                if has_failed:
-                    why = f"The chat could not be shown ({type(error).__name__})."
-                    self._editor.say(why, self._window)
-                    self._connection.break_off(why)
-                    transcript.reset()
-                    return True
-                has_failed = True
-            transcript.reset()
-            snapshot = conversation.look_at_all()
-
-    async def _render(self, transcript: Transcript, snapshot: Snapshot) -> Render:
-        """The text of a snapshot; that of many turns is made on another thread, so that the loop isn't held up."""
-        about = snapshot, self._connection.locality, self._connection.session, self._outbox.unsent
-        if len(snapshot.changed) > MANY:
-            return await asyncio.to_thread(transcript.update, *about)
-        return transcript.update(*about)
-
-    def _look_after(self, snapshot: Snapshot) -> None:
-        """What follows from a look besides that it is shown."""
-        self._news.set()
-        self._news = asyncio.Event()
-        self._connection.seen(snapshot)
-        if snapshot.status.connection.state == "lost" and self._connection.agent:
-            self._outbox.lost(self.agent)
-        if snapshot.status.connection.state in {"lost", "ended"}:
-            self._approvals.dismiss()
-        else:
-            self._approvals.update(snapshot)
-
 
 def _name(agent: AgentCommand | None) -> str:
     return agent.name if agent else ""
-
-
-async def snapshots(conversation: Conversation, per_second: float = FRAMES_PER_SECOND) -> AsyncGenerator[Snapshot]:
-    """What to show: at once, and then after changes, at most `per_second` times.
-
-    The next snapshot is taken when it is asked for, so a slow screen gets fewer. A conversation has one such reader.
-    """
-    changed = asyncio.Event()
-    conversation.on_change = changed.set
-    yield conversation.look_at_all()
-    while True:
-        await changed.wait()
-        changed.clear()
-        yield conversation.look()
-        await asyncio.sleep(1 / per_second)

@@ -1,0 +1,107 @@
+"""Shows the conversation of one chat on the screen, as often as the screen is ready for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+
+from ..conversation.conversation import Conversation
+from ..conversation.snapshot import Snapshot
+from .connection import Connection
+from .outbox import Outbox
+from .permissions import Approvals
+from .port import ChatScreen
+from .transcript.render import Render
+from .transcript.transcript import Transcript
+
+logger = logging.getLogger(__name__)
+
+MANY = 50
+"""Turns whose text takes long to make: about 0.2 ms each."""
+FRAMES_PER_SECOND = 30
+"""Snapshots that a screen gets at most."""
+
+
+class Showing:
+    """Brings the view of a chat up to date."""
+
+    def __init__(
+        self,
+        number: int,
+        window: int,
+        editor: ChatScreen,
+        connection: Connection,
+        outbox: Outbox,
+        approvals: Approvals,
+    ) -> None:
+        """`number` is the id of the chat's view."""
+        self._number = number
+        self._window = window
+        self._editor = editor
+        self._connection = connection
+        self._outbox = outbox
+        self._approvals = approvals
+
+    async def run(self, conversation: Conversation, looked: Callable[[Snapshot], object]) -> bool:
+        """Show a conversation until cancelled. Returns False when the editor doesn't show the chat any more.
+
+        `looked` is called with each snapshot before it is shown.
+        """
+        conversation.hide_earlier()
+        transcript = Transcript()
+        transcript.own_clients = self._connection.daemons.own_clients
+        async for snapshot in snapshots(conversation):
+            try:
+                looked(snapshot)
+            except Exception:
+                logger.exception("What a chat asks could not be looked after")
+            transcript.shows_diffs = self._approvals.shows_diffs
+            if not await self._shown(transcript, snapshot, conversation):
+                return False
+        return True
+
+    async def _shown(self, transcript: Transcript, snapshot: Snapshot, conversation: Conversation) -> bool:
+        """Bring the editor up to date. Returns whether it shows the chat at all."""
+        has_failed = False
+        while True:
+            try:
+                self._outbox.shown()
+                render = await self._render(transcript, snapshot)
+                return await self._editor.show_chat(self._number, render)
+            except TimeoutError:
+                # It may have been shown or not.
+                pass
+            except Exception as error:
+                logger.exception("The chat could not be shown")
+                if has_failed:
+                    why = f"The chat could not be shown ({type(error).__name__})."
+                    self._editor.say(why, self._window)
+                    self._connection.break_off(why)
+                    transcript.reset()
+                    return True
+                has_failed = True
+            transcript.reset()
+            snapshot = conversation.look_at_all()
+
+    async def _render(self, transcript: Transcript, snapshot: Snapshot) -> Render:
+        """The text of a snapshot; that of many turns is made on another thread, so that the loop isn't held up."""
+        about = snapshot, self._connection.locality, self._connection.session, self._outbox.unsent
+        if len(snapshot.changed) > MANY:
+            return await asyncio.to_thread(transcript.update, *about)
+        return transcript.update(*about)
+
+
+async def snapshots(conversation: Conversation, per_second: float = FRAMES_PER_SECOND) -> AsyncGenerator[Snapshot]:
+    """What to show: at once, and then after changes, at most `per_second` times.
+
+    The next snapshot is taken when it is asked for, so a slow screen gets fewer. A conversation has one such reader.
+    """
+    changed = asyncio.Event()
+    conversation.on_change = changed.set
+    yield conversation.look_at_all()
+    while True:
+        await changed.wait()
+        changed.clear()
+        yield conversation.look()
+        await asyncio.sleep(1 / per_second)

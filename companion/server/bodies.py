@@ -1,0 +1,43 @@
+"""How much of requests' bodies a window holds at once."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+
+MAX_BODY = 64 * 1024 * 1024
+"""Bytes. openDiff carries a whole file."""
+SMALL = 1024 * 1024
+"""Bytes. A body up to this size has a place even if large ones take all the room."""
+ROOM = 4 * MAX_BODY
+"""Bytes that all requests together may announce."""
+ROOM_FOR_SMALL = 64 * 1024 * 1024
+"""Bytes that small ones may announce beyond that."""
+
+
+class Bodies:
+    """Counts what the requests announce that are being answered: so much may come.
+
+    It is counted before the first byte, so nobody gets stuck in the middle.
+    """
+
+    def __init__(self) -> None:
+        self._announced = 0
+
+    @contextmanager
+    def admitted(self, headers: Mapping[str, str]) -> Generator[bool]:
+        """Whether there is room for a request's body, which is kept until the end of the block."""
+        length = headers.get("content-length", "")
+        # One that comes in chunks may become as long as any.
+        size = min(int(length), MAX_BODY) if length.isdecimal() else MAX_BODY
+        if "content-length" not in headers and "transfer-encoding" not in headers:
+            size = 0
+        room = ROOM + ROOM_FOR_SMALL if size <= SMALL else ROOM
+        if self._announced + size > room:
+            yield False
+            return
+        self._announced += size
+        try:
+            yield True
+        finally:
+            self._announced -= size

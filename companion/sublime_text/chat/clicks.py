@@ -1,0 +1,188 @@
+"""What a click, a key or a command does to what a chat shows: its links, questions, code blocks and files."""
+
+from __future__ import annotations
+
+import os
+import webbrowser
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import sublime
+
+from ..panels import say
+from ..windows import Focus
+from . import html
+from .asks import QuestionForm, pick_option
+
+if TYPE_CHECKING:
+    from ...chat.chats import Chats
+    from ...chat.transcript.render import Link
+    from ...conversation.snapshot import Permission
+    from .html import LinkItem
+    from .view import ChatView
+
+MOVED = "The button that you clicked has only just come there. Read the question, and click again."
+
+Tell = Callable[[Callable[["Chats"], object]], object]
+"""Calls something with the companion's chats, on the companion thread."""
+
+
+class Clicks:
+    """Does what the links of a chat say, for that chat alone."""
+
+    def __init__(self, focus: Focus, tell: Tell) -> None:
+        self._focus = focus
+        self._tell = tell
+
+    def answer(self, chat: ChatView, kind: str) -> None:
+        """Answer the oldest permission with an option of a kind, asking which if there are several."""
+        if (permission := waiting(chat)) is None:
+            return
+        if permission.questions and kind.startswith("allow"):
+            QuestionForm(chat.window, permission, lambda option, answers: self._vote(chat, permission, option, answers))
+        else:
+            pick_option(chat.window, permission, kind, lambda option: self._vote(chat, permission, option))
+
+    def follow(self, chat: ChatView, point: int, *, links_only: bool = False) -> bool:
+        """Open the file that is named at a point of the transcript, or unfold or fold what begins there."""
+        if link := chat.marks.link_at(point):
+            open_link(chat, link)
+            return True
+        return not links_only and chat.marks.toggle_fold(point)
+
+    @staticmethod
+    def links(chat: ChatView) -> list[LinkItem]:
+        """What can be clicked in a chat now, the bar's first, then the questions' and the code blocks'."""
+        render = chat.render
+        if render is None:
+            return []
+        context = chat.context.name if chat.context else ""
+        pages = [
+            html.bar(render, chat.attached, context=context),
+            *([html.EARLIER] if render.status.has_earlier else []),
+        ]
+        pages += [html.ask(ask, is_first=at == 0) for at, ask in enumerate(render.asks)]
+        found = [item for page in pages for item in html.link_items(page)]
+        found += [item for one in render.running for item in html.link_items(html.running(one))]
+        found += [item for one in render.running for item in html.link_items(html.running(one))]
+        for block in render.codes:
+            first = (chat.code_text(block.key) or "").strip().partition("\n")[0]
+            found += [item._replace(line=first) for item in html.link_items(html.code(block))]
+        return found
+
+    def use(self, chat: ChatView, item: LinkItem) -> None:
+        """Do what a click on a link does."""
+        self._clicked(chat, item.href)
+
+    def clicked(self, chat: ChatView, href: str) -> None:
+        """A click does what its link says, unless it is an answer and the button has moved under the mouse."""
+        what, _, of = href.partition(":")
+        if what == "vote" and not chat.attention.is_steady(of.partition(":")[2]):
+            say(chat.window, MOVED)
+        else:
+            self._clicked(chat, href)
+
+    def _clicked(self, chat: ChatView, href: str) -> None:
+        what, _, of = href.partition(":")
+        number = chat.id
+        match what:
+            case "cancel" | "reconnect" | "go_on" | "confirm_here" | "show_earlier":
+                self._tell(lambda chats: getattr(chats, what)(number))
+            case "dequeue" | "unsend" | "stop_terminals":
+                self._tell(lambda chats: getattr(chats, what)(number, of))
+            case "suggestion":
+                chat.view.run_command("qwen_companion_chat_suggestion")
+            case "tasks" | "changes" | "leave_out" | "sign_in":
+                # The command is for the chat with the focus.
+                chat.window.focus_view(chat.view)
+                chat.window.run_command(f"qwen_companion_chat_{what}")
+            case "detach":
+                chat.detach(int(of))
+            case "to_end":
+                chat.view.show(chat.view.size(), False)
+            case "vote" | "answer":
+                self._clicked_on_permission(chat, what, of)
+            case "copy" if (text := chat.code_text(of)) is not None:
+                sublime.set_clipboard(text)
+                say(chat.window, "Copied.")
+            case "insert" if (text := chat.code_text(of)) is not None:
+                self._insert(chat, text)
+            case _:
+                pass
+
+    def _clicked_on_permission(self, chat: ChatView, what: str, of: str) -> None:
+        index, _, number = of.partition(":") if what == "vote" else ("", "", of)
+        asks = chat.render.asks if chat.render else ()
+        permission = next((ask.permission for ask in asks if ask.permission.id == number), None)
+        if permission is None:
+            return
+        if what == "vote":
+            self._vote(chat, permission, permission.options[int(index)].id)
+        else:
+            QuestionForm(chat.window, permission, lambda option, answers: self._vote(chat, permission, option, answers))
+
+    def _insert(self, chat: ChatView, text: str) -> None:
+        view = self._focus.last_code(chat.window)
+        if view is None:
+            say(chat.window, "There is no file to insert it into: go to one first.")
+            return
+        regions = sorted(view.sel(), key=lambda region: region.begin(), reverse=True)
+        edits = [[region.begin(), region.end(), text] for region in regions]
+        view.run_command("qwen_companion_chat_edit", {"edits": edits})
+        chat.window.focus_view(view)
+
+    def _vote(
+        self, chat: ChatView, permission: Permission, option: str | None, answers: dict[str, str] | None = None
+    ) -> None:
+        number, asked = chat.id, permission.id
+        self._tell(lambda chats: chats.vote(number, asked, option, answers))
+
+
+def waiting(chat: ChatView) -> Permission | None:
+    """The oldest permission that waits for an answer."""
+    return chat.render.asks[0].permission if chat.render and chat.render.asks else None
+
+
+def open_link(chat: ChatView, link: Link) -> None:
+    """Open a file that the chat names, at its line; say where it is if it isn't here."""
+    if chat.render is None:
+        return
+    if link.is_web:
+        if sublime.ok_cancel_dialog(f"Open this page in your browser?\n\n{link.path}", "Open", "Qwen Companion"):
+            webbrowser.open(link.path)
+        return
+    where = chat.render.locality
+    folder = where.folder or chat.folder
+    path = os.path.join(folder, os.path.expanduser(link.path) if where.is_local else link.path)
+    # Looking for a file on another computer would send it the person's credentials.
+    is_elsewhere = path.startswith(("//", "\\\\")) and not path.startswith(folder)
+    if is_elsewhere:
+        say(chat.window, f"{path} is on another computer.")
+    elif not where.is_known:
+        say(chat.window, f"It is not known whether {link.path} is on this computer. If so, say it above the prompt.")
+    elif not where.is_local:
+        say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
+    elif not os.path.isfile(path):
+        say(chat.window, f"There is no file {path}.")
+    elif link.line:
+        chat.window.open_file(f"{path}:{link.line}", sublime.NewFileFlags.ENCODED_POSITION)
+    else:
+        chat.window.open_file(path)
+
+
+def show_link(chat: ChatView, point: int) -> None:
+    """Offer to open the file that is named at a point, in a popup."""
+    if (link := chat.marks.link_at(point)) is None or chat.render is None:
+        return
+    where = chat.render.locality
+    place = f"{link.path}:{link.line}" if link.line else link.path
+    if where.is_local or link.is_web:
+        content = html.popup(f"Open {place}", "open")
+    else:
+        content = html.popup(f"{place} is on {where.host or 'another computer'}, in {where.folder}")
+
+    def clicked(_: str) -> None:
+        chat.view.hide_popup()
+        open_link(chat, link)
+
+    chat.view.show_popup(content, sublime.PopupFlags.HIDE_ON_MOUSE_MOVE_AWAY, point, 640, on_navigate=clicked)

@@ -1,0 +1,136 @@
+"""How a chat is opened: whether the person wants it, with which agent, and in which folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import sublime
+
+from ...conversation.snapshot import DAEMON_AGENT
+from ...daemon.address import resolve, starts_own
+from ...daemon.errors import DaemonError
+from ...settings import FILE
+from .. import package
+from ..panels import PanelItem, choose, say
+from ..windows import CHAT_FOLDER_SETTING
+from .agents import offer
+
+if TYPE_CHECKING:
+    from ...settings import DaemonSettings
+    from ..adapter import Adapter
+    from .view import ChatView
+
+NO_FOLDER = "Open a folder first: a chat works in a folder of its window."
+
+
+def have_chat(window: sublime.Window, then: Callable[[Adapter, ChatView], object]) -> None:
+    """Call `then` with the chat that commands are for, after opening one if the window has none.
+
+    The person may be asked first and may decline.
+    """
+    adapter = package.adapter()
+    if adapter is None:
+        return
+    if chat := adapter.chats.last(window):
+        then(adapter, chat)
+        return
+
+    def begin(agent: str) -> None:
+        if agent or _is_wanted(adapter, window):
+            # After the companion has got the settings.
+            sublime.set_timeout(lambda: _open(adapter, window, agent, then))
+
+    def ask(found: list[str] | None) -> None:
+        if found:
+            offer(adapter, window, found, begin)
+        else:
+            begin("")
+
+    if (last := adapter.consent.last) or adapter.settings.value("daemon.enabled"):
+        begin(last)
+    else:
+        # Nothing was picked or turned on yet.
+        adapter.ask_later(window, lambda companion: companion.chats.programs(), ask)
+
+
+def _open(adapter: Adapter, window: sublime.Window, agent: str, then: Callable[[Adapter, ChatView], object]) -> None:
+    """Open a chat; or go on with one from before a restart, which may be one now."""
+    if chat := adapter.chats.last(window):
+        then(adapter, chat)
+    else:
+        _pick_folder(window, lambda folder: then(adapter, adapter.chats.open(window, folder, agent)))
+
+
+def open_with(window: sublime.Window) -> None:
+    """Ask for an agent, and begin a conversation with it in a further tab."""
+    adapter = package.adapter()
+    if adapter is None:
+        return
+
+    def picked(agent: str) -> None:
+        if agent or _is_wanted(adapter, window):
+            sublime.set_timeout(lambda: opened(agent))
+
+    def opened(agent: str) -> None:
+        if chat := adapter.chats.of(window):
+            adapter.chats.open(window, chat.folder, agent, is_new=True)
+        else:
+            _pick_folder(window, lambda folder: adapter.chats.open(window, folder, agent, is_new=True))
+
+    def ask(found: list[str] | None) -> None:
+        here = {chat.agent_key for chat in adapter.chats.within(window)}
+        offer(adapter, window, found or [], picked, here)
+
+    adapter.ask_later(window, lambda companion: companion.chats.programs(), ask)
+
+
+def _is_wanted(adapter: Adapter, window: sublime.Window) -> bool:
+    """Whether the chat is on. If not, the person is asked to turn it on."""
+    if adapter.settings.value("daemon.enabled"):
+        return True
+    try:
+        where = _where(adapter.settings.daemon())
+    except DaemonError as error:
+        say(window, str(error))
+        return False
+    if not sublime.ok_cancel_dialog(
+        f"The chat with {DAEMON_AGENT} is turned off.\n\n{where}", "Turn On", "Qwen Companion"
+    ):
+        return False
+    sublime.load_settings(FILE).set("daemon.enabled", True)
+    sublime.save_settings(FILE)
+    return True
+
+
+def _where(settings: DaemonSettings) -> str:
+    """What the person consents to: where Qwen Code runs.
+
+    Raises:
+        DaemonError: the address of the daemon can't be used.
+    """
+    if starts_own(managed=settings.managed, url=settings.url, environment=os.environ):
+        return (
+            "It runs `qwen serve` for this window on this computer, which takes about 500 MB of memory until the "
+            "window closes."
+        )
+    address = resolve(url=settings.url, token=settings.token, environment=os.environ)
+    whose = address.warning or "Files, commands and keys are those of the machine on which that runs."
+    return f"It talks to the `qwen serve` at {address.url}. {whose}"
+
+
+def _pick_folder(window: sublime.Window, picked: Callable[[str], object]) -> None:
+    folders = window.folders()
+    remembered = window.settings().get(CHAT_FOLDER_SETTING)
+    if not folders:
+        say(window, NO_FOLDER)
+    elif len(folders) == 1:
+        picked(folders[0])
+    else:
+        choices: list[PanelItem] = [
+            (PurePath(folder).name or folder, folder, lambda folder=folder: picked(folder)) for folder in folders
+        ]
+        selected = folders.index(remembered) if remembered in folders else -1
+        choose(window, choices, "The folder to chat about", selected=selected)

@@ -1,0 +1,116 @@
+"""The commands of the keys in a chat's view. Each is for the chat in that view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sublime
+import sublime_plugin
+
+from .. import package
+
+if TYPE_CHECKING:
+    from .view import ChatView
+
+
+class QwenCompanionChatEditCommand(sublime_plugin.TextCommand):
+    """Replace parts of a view by texts, as one edit."""
+
+    def run(self, edit: sublime.Edit, edits: list[list[Any]]) -> None:
+        """`edits` are start, end and text; the points of each are those after the edits before it."""
+        for start, end, text in edits:
+            if start == end:
+                self.view.insert(edit, start, text)
+            else:
+                self.view.replace(edit, sublime.Region(start, end), text)
+
+    def is_visible(self) -> bool:
+        """Not in a menu."""
+        return False
+
+
+class _ChatTextCommand(sublime_plugin.TextCommand):
+    """A command on the chat in the view."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is one."""
+        return self.chat() is not None
+
+    def is_visible(self) -> bool:
+        """Not in a menu."""
+        return False
+
+    def chat(self) -> ChatView | None:
+        """The chat in the view."""
+        adapter = package.adapter()
+        return adapter.chats.find(self.view) if adapter else None
+
+
+class QwenCompanionChatHomeCommand(_ChatTextCommand):
+    """Go to the beginning of the line, or of the prompt in it."""
+
+    def run(self, edit: sublime.Edit, extend: bool = False) -> None:
+        """With `extend`, select up to there."""
+        if (chat := self.chat()) is None:
+            return
+        moved: list[sublime.Region] = []
+        for region in self.view.sel():
+            start = self.view.line(region.b).begin()
+            start = max(start, chat.text.length) if region.b >= chat.text.length else start
+            moved.append(sublime.Region(region.a if extend else start, start))
+        self.view.sel().clear()
+        self.view.sel().add_all(moved)
+
+    def is_enabled(self, extend: bool = False) -> bool:
+        """Whether there is a chat."""
+        return self.chat() is not None
+
+
+class QwenCompanionChatRecallCommand(_ChatTextCommand):
+    """Put an earlier prompt into the input."""
+
+    def run(self, edit: sublime.Edit, by: int) -> None:
+        """`by` is -1 for the one before, 1 for the one after."""
+        if (chat := self.chat()) and (text := chat.step(by)) is not None:
+            self.view.replace(edit, sublime.Region(chat.text.length, self.view.size()), text)
+            chat.text.to_prompt()
+
+    def is_enabled(self, by: int = 0) -> bool:
+        """Whether there is a chat."""
+        return self.chat() is not None
+
+
+class QwenCompanionChatUndoCommand(_ChatTextCommand):
+    """Undo or redo in the prompt."""
+
+    def run(self, edit: sublime.Edit, by: int) -> None:
+        """`by` is -1 to undo, 1 to redo."""
+        if chat := self.chat():
+            chat.text.take_step(by)
+
+    def is_enabled(self, by: int = 0) -> bool:
+        """Whether there is a chat."""
+        return self.chat() is not None
+
+
+class QwenCompanionChatFollowCommand(_ChatTextCommand):
+    """Open the file that is named at the caret, or unfold or fold what begins in its line."""
+
+    def run(self, edit: sublime.Edit) -> None:
+        """Do the first of these that applies."""
+        if (adapter := package.adapter()) and (chat := self.chat()):
+            adapter.chats.clicks.follow(chat, self.view.sel()[0].b)
+
+
+class QwenCompanionChatTypeCommand(_ChatTextCommand):
+    """Type into the prompt while the caret is elsewhere."""
+
+    def run(self, edit: sublime.Edit, character: str) -> None:
+        """`character` is the key."""
+        if chat := self.chat():
+            chat.text.to_prompt()
+            self.view.run_command("insert", {"characters": character})
+
+    def is_enabled(self, character: str = "") -> bool:
+        """Whether there is a chat."""
+        return self.chat() is not None

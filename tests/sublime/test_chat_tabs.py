@@ -1,0 +1,349 @@
+"""Several chats in one window, a tab each (issue 15, point 6): which one a command, a key or an answer is for."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+from .chat_case import Steps, loaded, text_of
+from .test_chat_agents import OWN, AgentCase
+
+
+class TabsCase(AgentCase):
+    """A window with two chats: self.first with the daemon, and self.second with an agent, which has the focus."""
+
+    enabled = True
+
+    def open_chat(self) -> Steps:
+        yield from super().open_chat()
+        self.code = self.view
+        self.transcripts: dict[int, Any] = {}
+        self.window.run_command("qwen_companion_chat")
+        yield self.opened
+        self.first = self.take(self.opened())
+        self.second = yield from self.open_with("Own")
+
+    def open_with(self, agent: str) -> Steps:
+        """Open a further chat. Returns it."""
+        before = self.adapter.chats.within(self.window)
+        yield from self.panel("qwen_companion_chat_with")
+        self.screen.pick(agent)
+        yield lambda: len(self.adapter.chats.within(self.window)) > len(before)
+        return self.take(self.opened())
+
+    def take(self, chat: Any) -> Any:
+        """Show a new chat, empty. It is the one that `show` and the like are about."""
+        self.transcripts[chat.id] = loaded("chat.transcript.transcript").Transcript()
+        self.about(chat)
+        self.show()
+        return chat
+
+    def about(self, chat: Any) -> None:
+        """What follows is about this chat."""
+        self.chat, self.view, self.transcript = chat, chat.view, self.transcripts[chat.id]
+
+    def go(self, view: Any) -> Steps:
+        """Give a view the focus, as a person does."""
+        self.window.focus_view(view)
+        yield lambda: self.window.active_view() == view
+        yield from self.settled()
+
+    def locality(self) -> Any:
+        agent = self.chat.agent_key or "Qwen Code"
+        return self.view_values.Locality("this computer", str(self.folder), "1", is_private=True, agent=agent)
+
+
+class TestOpening(TabsCase):
+    def test_a_further_agent_gets_a_tab_of_its_own_beside_the_first(self) -> Steps:
+        self.assertEqual(self.first.view.name(), "[Q] Qwen Code")
+        self.assertEqual(self.second.view.name(), "[O] Own")
+        self.assertEqual(self.adapter.chats.within(self.window), [self.first, self.second])
+        (_, at), (_, beside) = (self.window.get_view_index(chat.view) for chat in (self.first, self.second))
+        self.assertEqual(beside, at + 1)
+        opened = [
+            (self.first.id, self.window.id(), str(self.folder), "", ""),
+            (self.second.id, self.window.id(), str(self.folder), "", "Own"),
+        ]
+        yield lambda: self.chats.of("open") == opened
+        self.assertEqual(self.chats.of("close"), [])
+
+    def test_the_list_of_agents_marks_those_that_have_a_chat(self) -> Steps:
+        yield from self.panel("qwen_companion_chat_with")
+        marks = {html.unescape(item.trigger): item.annotation for item in self.items}
+        self.assertEqual((marks["Own"], marks["Qwen Code, by its daemon"]), ("open", "open"))
+
+    def test_the_same_agent_can_have_two(self) -> Steps:
+        third = yield from self.open_with("Own")
+        self.assertNotIn(third, (self.first, self.second))
+        self.assertEqual(self.chats.of("open")[-1], (third.id, self.window.id(), str(self.folder), "", "Own"))
+        self.assertEqual(len(self.adapter.chats.within(self.window)), 3)
+
+    def test_new_chat_begins_anew_in_the_tab_that_is_there(self) -> Steps:
+        yield from self.go(self.first.view)
+        self.window.run_command("qwen_companion_chat_new")
+        yield from self.told("begin")
+        self.assertEqual(self.chats.of("begin"), [(self.first.id,)])
+        self.assertEqual(len(self.adapter.chats.within(self.window)), 2)
+
+    def test_each_tab_has_the_letter_of_the_setting(self) -> Steps:
+        self.set_setting("agents", OWN | {"Other": {"command": ["other"], "letter": "ß"}})
+        self.chats.answers["programs"] = ["Own", "Other"]
+        third = yield from self.open_with("Other")
+        self.assertEqual(third.view.name(), "[ß] Other")
+        [bar] = self.screen.phantoms(third.view, "qwen_companion.chat_bar")
+        self.assertIn("[ß]", bar)
+
+
+class TestRouting(TabsCase):
+    def test_chat_goes_to_the_one_that_had_the_focus_last(self) -> Steps:
+        for chat in (self.first, self.second, self.first):
+            yield from self.go(chat.view)
+            yield from self.go(self.code)
+            self.window.run_command("qwen_companion_chat")
+            yield lambda chat=chat: self.window.active_view() == chat.view
+
+    def test_enter_sends_the_prompt_of_the_chat_in_which_it_was_pressed(self) -> Steps:
+        for at, chat in enumerate((self.first, self.second)):
+            self.about(chat)
+            yield from self.go(chat.view)
+            self.type(f"for {at}")
+            self.press("enter")
+            yield lambda at=at: len(self.chats.of("send")) > at
+            number, draft, _ = self.chats.of("send")[-1]
+            self.assertEqual((number, draft.text), (chat.id, f"for {at}"))
+            self.assertEqual(self.prompt, "")
+
+    def test_what_is_added_goes_to_the_one_that_had_the_focus_last(self) -> Steps:
+        yield from self.go(self.first.view)
+        yield from self.go(self.code)
+        self.code.sel().add(self.code.line(0))
+        self.window.run_command("qwen_companion_chat_add")
+        yield lambda: self.first.attached
+        self.assertEqual(self.second.attached, [])
+        yield lambda: self.window.active_view() == self.first.view
+
+    def test_the_active_file_is_offered_to_both(self) -> Steps:
+        self.set_setting("chat_context", True)
+        yield from self.go(self.code)
+        yield lambda: self.first.context and self.second.context
+        self.first.leave_out()
+        self.assertIsNotNone(self.second.context)
+
+    def test_commands_are_for_the_one_with_the_focus(self) -> Steps:
+        for chat in (self.first, self.second):
+            self.about(chat)
+            self.show(self.message("Working …"), running="turn")
+            yield from self.go(chat.view)
+            self.window.run_command("qwen_companion_chat_cancel")
+            yield lambda chat=chat: (chat.id,) in self.chats.of("cancel")
+        self.assertEqual(self.chats.of("cancel"), [(self.first.id,), (self.second.id,)])
+
+    def test_a_link_that_runs_a_command_is_for_its_own_chat(self) -> Steps:
+        self.about(self.first)
+        self.show(self.message("Done."), state="done", last="done", changed=1)
+        yield from self.go(self.second.view)
+        [link] = [item for item in self.adapter.chats.clicks.links(self.first) if item.href == "changes"]
+        self.chats.answers["changes"] = loaded("daemon.errors").DaemonError("No turn has changed a file.")
+        self.adapter.chats.clicks.use(self.first, link)
+        yield from self.told("changes")
+        self.assertEqual(self.chats.of("changes"), [(self.first.id,)])
+
+    def test_a_session_that_another_tab_shows_is_gone_to_there(self) -> Steps:
+        sessions = loaded("conversation.sessions")
+        self.about(self.first)
+        self.show(session="s1")
+        third = yield from self.open_with("Qwen Code, by its daemon")
+        self.show(session="s2")
+        info = sessions.SessionInfo.model_validate
+        listed = tuple(info({"sessionId": name, "displayName": name}) for name in ("s1", "s2"))
+        self.chats.answers["sessions"] = sessions.SessionPage(listed)
+        before = len(self.screen.panels)
+        self.window.run_command("qwen_companion_chat_sessions")
+        yield lambda: len(self.screen.panels) > before
+        details = {item.trigger: item.details for item in self.screen.panels[-1][0]}
+        self.assertEqual((details["s1"], details["s2"]), ("in another tab", "shown here"))
+        self.assertEqual(self.window.active_view(), third.view)
+        self.screen.pick("s1")
+        yield lambda: len(self.screen.panels) > before + 1
+        self.screen.pick("Open")
+        yield lambda: self.window.active_view() == self.first.view
+        self.assertEqual(self.chats.of("resume"), [])
+
+
+class TestAnswers(TabsCase):
+    def ask_in(self, chat: Any) -> Any:
+        self.about(chat)
+        return self.ask("allow_once", "reject_once")
+
+    def test_a_key_in_the_other_chat_is_a_letter(self) -> Steps:
+        self.ask_in(self.first)
+        self.about(self.second)
+        self.wait(2)
+        self.assertEqual(self.press("y"), "")
+        self.type("y")
+        self.assertEqual((self.prompt, self.chats.of("vote")), ("y", []))
+        yield 1
+
+    def test_a_click_answers_the_chat_whose_button_it_is(self) -> Steps:
+        permission = self.ask_in(self.first)
+        self.about(self.second)
+        [link] = [
+            each for each in self.adapter.chats.clicks.links(self.first) if each.href == f"vote:0:{permission.id}"
+        ]
+        self.adapter.chats.clicks.use(self.first, link)
+        yield from self.told("vote")
+        self.assertEqual(self.chats.of("vote"), [(self.first.id, permission.id, "id0", None)])
+
+    def test_two_that_ask_the_same_are_answered_one_by_one(self) -> Steps:
+        """Their ids may be the same, since each agent counts by itself."""
+        for chat in (self.first, self.second):
+            self.ask_in(chat)
+        for at, chat in enumerate((self.second, self.first)):
+            yield from self.go(chat.view)
+            self.window.run_command("qwen_companion_chat_answer", {"kind": "allow_once"})
+            yield lambda at=at: len(self.chats.of("vote")) > at
+            self.assertEqual(self.chats.of("vote")[-1][:2], (chat.id, "p1"))
+
+    def test_a_command_in_the_other_chat_shows_what_is_asked_before_it_answers(self) -> Steps:
+        self.ask_in(self.first)
+        self.assertEqual(self.window.active_view(), self.second.view)
+        before = len(self.screen.panels)
+        self.window.run_command("qwen_companion_chat_answer", {"kind": "allow_once"})
+        yield lambda: len(self.screen.panels) > before
+        [item] = self.screen.panels[-1][0]
+        self.assertEqual((item.trigger, item.details), ("Run it?", "Qwen Code"))
+        self.assertEqual(self.chats.of("vote"), [])
+        self.screen.pick("Run it?")
+        yield from self.told("vote")
+        self.assertEqual(self.chats.of("vote"), [(self.first.id, "p1", "id0", None)])
+
+    def test_each_tab_that_asks_is_marked(self) -> Steps:
+        self.ask_in(self.first)
+        self.assertEqual((self.first.view.name()[:2], self.second.view.name()[:4]), ("? ", "[O] "))
+        yield lambda: self.screen.said("Qwen Code asks in the chat: Run it?")
+
+    def test_the_status_bar_names_who_asks(self) -> Steps:
+        bar, editor = loaded("sublime_text.status.bar"), loaded("editor")
+        status = editor.WindowStatus(questions=2, asking=("Gemini CLI", "Qwen Code"))
+        self.assertEqual(bar.status_text(status), "Qwen Companion: waiting · 2 questions (Gemini CLI, Qwen Code)")
+        yield 1
+
+
+class TestClosing(TabsCase):
+    def test_closing_one_leaves_the_other_as_it_is(self) -> Steps:
+        self.about(self.first)
+        self.show(self.message("Hello"))
+        self.type("mine")
+        self.second.view.close()
+        yield from self.told("close")
+        self.assertEqual(self.chats.of("close"), [(self.second.id,)])
+        self.assertEqual(self.opened(), self.first)
+        self.show(self.message("Hello again"))
+        self.assertIn("Hello again", self.shown)
+        self.assertEqual(self.prompt, "mine")
+
+    def test_a_closed_chat_comes_back_with_its_session_and_its_prompt_and_not_with_the_other_ones(self) -> Steps:
+        for chat, session in ((self.first, "daemon's"), (self.second, "own")):
+            self.about(chat)
+            yield from self.go(chat.view)
+            self.show(self.message("Hello"), session=session)
+            self.type(f"to {session}")
+            yield from self.settled()
+            chat.view.close()
+            yield lambda chat=chat: (chat.id,) in self.chats.of("close")
+        self.window.run_command("qwen_companion_chat")
+        yield self.opened
+        back = self.take(self.opened())
+        self.assertEqual((back.agent_key, self.prompt), ("Own", "to own"))
+        opened = back.id, self.window.id(), str(self.folder), "own", "Own"
+        yield lambda: self.chats.of("open")[-1] == opened
+        other = yield from self.open_with("Qwen Code, by its daemon")
+        self.assertEqual(self.prompt, "to daemon's")
+        new = other.id, self.window.id(), str(self.folder), "", ""
+        yield lambda: self.chats.of("open")[-1] == new
+
+    def test_a_window_takes_both_with_it(self) -> Steps:
+        self.adapter.chats.window_closed(self.window)
+        self.assertEqual(self.adapter.chats.within(self.window), [])
+        yield 1
+
+
+class TestReload(TabsCase):
+    """A reload, or a restart as far as it can be had here: the views are there, the package comes anew."""
+
+    def drafts(self) -> Steps:
+        """Write something in both chats, the daemon's first, then give the file the focus."""
+        for chat, session in ((self.second, "own"), (self.first, "daemon's")):
+            self.about(chat)
+            yield from self.go(chat.view)
+            self.show(self.message("Hello"), session=session)
+            self.type(f"to {session}")
+            yield from self.settled()
+        yield from self.go(self.code)
+        self.adapter.chats.close_all()
+        self.chats.calls.clear()
+
+    def back(self, chat: Any, session: str) -> None:
+        """A chat is in its tab again."""
+        again = self.adapter.chats.find(chat.view)
+        self.assertIsNotNone(again)
+        self.take(again)
+        opened = again.id, self.window.id(), str(self.folder), session, chat.agent_key
+        self.assertIn(opened, self.chats.of("open"))
+        self.show(self.message("Hello"), replaces_all=True, session=session)
+        self.assertEqual((self.shown, self.prompt), (self.transcript.text, f"to {session}"))
+
+    def test_each_comes_back_in_its_tab_with_its_session_and_its_draft(self) -> Steps:
+        yield from self.drafts()
+        self.adapter.chats.adopt_visible()
+        self.assertEqual(self.adapter.chats.within(self.window), [])
+        for chat, session in ((self.second, "own"), (self.first, "daemon's")):
+            yield from self.go(chat.view)
+            yield from self.told("open")
+            yield lambda: self.adapter.chats.find(self.window.active_view())
+            yield lambda: any(each[0] == self.window.active_view().id() for each in self.chats.of("open"))
+            self.back(chat, session)
+
+    def test_chat_goes_to_the_one_that_was_used_last_before(self) -> Steps:
+        yield from self.drafts()
+        self.window.run_command("qwen_companion_chat")
+        yield lambda: self.window.active_view() == self.first.view
+        yield from self.told("open")
+        self.back(self.first, "daemon's")
+        self.assertIsNone(self.adapter.chats.find(self.second.view))
+
+    def test_one_that_is_closed_before_anybody_has_looked_at_it_ends_for_the_companion_too(self) -> Steps:
+        yield from self.drafts()
+        self.second.view.close()
+        yield from self.told("close")
+        self.assertEqual((self.chats.of("close"), self.chats.of("open")), ([(self.second.id,)], []))
+
+    def test_one_whose_agent_is_not_allowed_any_more_stays_as_it_is(self) -> Steps:
+        yield from self.drafts()
+        self.set_setting("agents", {"Own": {"command": ["another"]}})
+        before = text_of(self.second.view)
+        yield from self.go(self.second.view)
+        self.assertIsNone(self.adapter.chats.find(self.second.view))
+        self.assertEqual(text_of(self.second.view), before)
+
+
+class TestStatus(TabsCase):
+    def test_the_report_lists_each_with_its_agent_its_state_and_its_folder(self) -> Steps:
+        self.about(self.first)
+        self.show(self.message("Hm …"), running="turn", title="About cats")
+        self.about(self.second)
+        self.ask("allow_once")
+        shown = [(chat.title, chat.state, chat.folder) for chat in self.adapter.chats.shown(self.window)]
+        folder = str(self.folder)
+        self.assertEqual(shown, [("[Q] Qwen Code · About cats", "works", folder), ("[O] Own", "asks you", folder)])
+        values = self.view_values
+        self.show(replaces_all=True, connection=values.ConnectionStatus("lost", "It has ended."))
+        self.adapter.chats.close_all()
+        self.window.focus_view(self.first.view)
+        yield lambda: self.adapter.chats.find(self.first.view)
+        states = [chat.state for chat in self.adapter.chats.shown(self.window)]
+        self.assertEqual(states, ["starting", "connects when its tab is shown"])
+        texts: list[str] = []
+        report = loaded("status.report").report
+        self.adapter.report(self.window, lambda facts, _: texts.append(report(facts)))
+        yield lambda: any(f"[O] Own: connects when its tab is shown, in {folder}" in text for text in texts)
