@@ -150,16 +150,23 @@ def done() -> Iterator[set[tuple[str, str]]]:
         write_section(HEADING, table(done))
 
 
-@pytest.fixture(params=["qwen", "gemini"])
-def agent(request: pytest.FixtureRequest, done: set[tuple[str, str]]) -> Iterator[Agents]:
+def made(name: str, done: set[tuple[str, str]]) -> Agents:
+    """An agent in a home of its own."""
     place = Daemons.make(NEWEST_QWEN)
-    if request.param == "gemini":
-        request.getfixturevalue("gemini_program")
+    if name == "gemini":
         folder = place.home.home / ".gemini"
         folder.mkdir(exist_ok=True)
         (folder / "settings.json").write_text(json.dumps(gemini.settings()), encoding="utf-8")
-    yield Agents(request.param, place, done=done)
-    place.close()
+    return Agents(name, place, done=done)
+
+
+@pytest.fixture(params=["qwen", "gemini"])
+def agent(request: pytest.FixtureRequest, done: set[tuple[str, str]]) -> Iterator[Agents]:
+    if request.param == "gemini":
+        request.getfixturevalue("gemini_program")
+    agent = made(request.param, done)
+    yield agent
+    agent.place.close()
 
 
 def test_a_prompt_streams_its_answer(agent: Agents):

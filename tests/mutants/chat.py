@@ -112,8 +112,8 @@ MUTANTS = [
     Mutant(
         "drafts from before a reload are dropped",
         CHAT,
-        "unsent = [*self._inherited, *self._end(with_queue=False)]",
-        "unsent = self._end(with_queue=False)",
+        "inherited.unsent += self._end(with_queue=False)",
+        "inherited.unsent = self._end(with_queue=False)",
         UNSENT,
     ),
     Mutant("a long message goes into the turn", OUTBOX, "or len(message) > MAX_INJECTED", "or False", CHATS),
