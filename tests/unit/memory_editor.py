@@ -161,21 +161,21 @@ class MemoryEditor:
     def keep_text(self, window: int, title: str, text: str, why: str) -> None:
         self.kept.append((window, title, text, why))
 
-    async def show_chat(self, window: int, render: Render) -> bool:
+    async def show_chat(self, chat: int, render: Render) -> bool:
         if self.chat_fails:
             raise self.chat_fails.pop(0)
         if not self.has_chat:
             return False
-        text = "" if render.replaces_all else self.chats[window]
+        text = "" if render.replaces_all else self.chats[chat]
         for edit in (replace(render.edits[0], start=0, end=0),) if render.replaces_all else render.edits:
             text = edit.apply(text)
         assert len(text) == render.length
-        self.chats[window] = text
-        self.renders.setdefault(window, []).append(render)
+        self.chats[chat] = text
+        self.renders.setdefault(chat, []).append(render)
         return True
 
-    def return_draft(self, window: int, draft: Draft, why: str) -> None:
-        self.returned.append((window, draft, why))
+    def return_draft(self, chat: int, draft: Draft, why: str) -> None:
+        self.returned.append((chat, draft, why))
 
     def mention(self, message: str, window: int) -> None:
         self.mentioned.append((message, window))
