@@ -93,7 +93,9 @@ def main() -> None:
         message = json.loads(line)
         seen.append(message)
         if "method" not in message:
-            answers[message["id"]].put(message.get("result", message.get("error")))
+            # An answer to what a script has printed by itself is for nobody.
+            if isinstance(message["id"], int) and message["id"] in answers:
+                answers[message["id"]].put(message.get("result", message.get("error")))
             continue
         threading.Thread(target=answer, args=(message, space), daemon=True).start()
     os._exit(0)

@@ -27,6 +27,8 @@ class Asking(Lacking):
         """The one that it works in."""
         self._peer: Peer
         self._session = ""
+        self._begun = 0.0
+        """When the session was begun, as a Unix time in seconds; 0 if that isn't known."""
         self._settings = wire.Settings(wire.Opened())
 
     @property

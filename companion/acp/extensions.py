@@ -22,6 +22,17 @@ def drained(messages: Sequence[str]) -> Mapping[str, Any]:
     return {"messages": list(messages), "hasQueuedPrompt": False}
 
 
+def pause_before_load(agent: str, begun: float, now: float) -> float:
+    """Seconds to wait before a session is loaded that was begun at a time. Both times are Unix times.
+
+    Gemini CLI 0.61 begins a file when it loads a session, named after the minute in UTC and the session. Within the
+    minute in which the session was begun that is the session's own file, which it empties.
+    """
+    if agent != "gemini-cli" or now // 60 != begun // 60:
+        return 0.0
+    return 60 - now % 60 + 1
+
+
 def written(params: Mapping[str, Any]) -> tuple[bool, bool]:
     """Whether a new file should begin with a byte order mark, and whether its lines should end as on Windows."""
     meta = _meta(params)

@@ -79,6 +79,7 @@ class Leaving(Asking):
             "command": (self.command.name, list(self.command.command)),
             "folder": self.folder,
             "session": self._session,
+            "begun": self._begun,
             "settings": self._settings.leave(),
             "files": self._files.leave(),
             "shown_in": self._outputs.shown_in,
@@ -113,7 +114,8 @@ class Leaving(Asking):
         self._peer.repeat(left["peer"])
         if left["is_cancelling"] and self._prompts.running:
             self._cancel_later(self._prompts.running)
-        return Session.known(self._session, self.folder, OURS)
+        self._begun = left.get("begun", 0.0)
+        return Session.known(self._session, self.folder, OURS, self._begun)
 
     async def close(self) -> None:
         """End the agent and all that it has started."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
+import time
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from ..conversation.conversation import History
 from ..conversation.failures import SessionGoneError
 from ..conversation.sessions import Session, SessionInfo, SessionPage
-from . import wire
+from . import extensions, wire
 from .asking import Asking
 from .errors import AgentError, AnswerError
 from .news import News
 from .stream import OURS, Stream
+
+logger = logging.getLogger(__name__)
 
 SESSION_LIMIT = 90.0
 """Seconds to open a session: the agent may have to start servers of its own."""
@@ -37,8 +42,8 @@ class Opening(Asking):
         opened = await self._opened("session/new", {"cwd": folder, "mcpServers": self._servers()})
         if not opened.session_id:
             raise AnswerError(self.name, 0, "it has opened no session")
-        self._session = opened.session_id
-        return Session.known(self._session, folder, OURS)
+        self._session, self._begun = opened.session_id, time.time()
+        return Session.known(self._session, folder, OURS, self._begun)
 
     async def load(self, session: Session) -> tuple[Session, History]:
         """Take up a session again, and get its conversation.
@@ -51,7 +56,10 @@ class Opening(Asking):
         abilities = self.agent.abilities
         if not self.has("load"):
             raise self._missing("resume a conversation")
-        self._session = session.id
+        if pause := extensions.pause_before_load(self.agent.info.name, session.begun, time.time()):
+            logger.info("%s would empty the conversation if it loaded it now: %.0f s are waited", self.name, pause)
+            await asyncio.sleep(pause)
+        self._session, self._begun = session.id, session.begun
         self._news.begin_history(session.id)
         method = "session/load" if abilities.load_session else "session/resume"
         params = {"sessionId": session.id, "cwd": session.folder or self.folder, "mcpServers": self._servers()}
@@ -62,7 +70,7 @@ class Opening(Asking):
         finally:
             history = self._news.end_history()
         self._stream.drop()
-        loaded = Session.known(session.id, session.folder or self.folder, OURS)
+        loaded = Session.known(session.id, session.folder or self.folder, OURS, session.begun)
         return loaded, History(history, self._stream.cursor)
 
     async def sessions(self, folder: str, cursor: str = "", *, is_archived: bool = False) -> SessionPage:

@@ -159,14 +159,14 @@ class Peer:
             self._requested(number, method, params)
         elif isinstance(method, str):
             self._on_notification(method, params)
+        elif not ("result" in message or "error" in message):
+            self._on_junk("a message of no known form")
         elif type(number) is int and number in self._waiting:
             self._answered(self._waiting[number], message)
         elif type(number) is int and 0 < number <= self._abandoned:
             logger.debug("%s answers what another instance has asked", self.agent)
-        elif "result" in message or "error" in message:
-            self._on_junk("an answer to what was not asked")
         else:
-            self._on_junk("a message of no known form")
+            self._on_junk("an answer to what was not asked")
 
     def _answered(self, future: asyncio.Future[Any], message: Mapping[str, Any]) -> None:
         if future.done():

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from ..conversation.agent import Object, Text, Wire
+from ..conversation.agent import ModeChoice, ModelChoice, Object, OptionValue, Text, Wire
 from ..conversation.snapshot import Choice, Choices, SessionOption
 
 M = TypeVar("M", bound=Wire)
@@ -127,41 +127,27 @@ class Agent(Wire):
     auth_methods: Annotated[tuple[AuthMethod, ...], BeforeValidator(_several(AuthMethod))] = ()
 
 
-class _Model(Wire):
-    id: str = Field(alias="modelId")
-    name: Text = ""
-    description: Text = ""
-
-
 class _Models(Wire):
     current: Text = Field(default="", alias="currentModelId")
-    available: Annotated[tuple[_Model, ...], BeforeValidator(_several(_Model)), Field(alias="availableModels")] = ()
-
-
-class _Mode(Wire):
-    id: str
-    name: Text = ""
-    description: Text = ""
+    available: Annotated[
+        tuple[ModelChoice, ...], BeforeValidator(_several(ModelChoice)), Field(alias="availableModels")
+    ] = ()
 
 
 class _Modes(Wire):
     current: Text = Field(default="", alias="currentModeId")
-    available: Annotated[tuple[_Mode, ...], BeforeValidator(_several(_Mode)), Field(alias="availableModes")] = ()
+    available: Annotated[
+        tuple[ModeChoice, ...], BeforeValidator(_several(ModeChoice)), Field(alias="availableModes")
+    ] = ()
 
 
-class _Value(Wire):
-    value: str
-    name: Text = ""
-    description: Text = ""
-
-
-def _values(options: object) -> tuple[_Value, ...]:
+def _values(options: object) -> tuple[OptionValue, ...]:
     """The values of an option, which may be in groups."""
     items = cast("list[object]", options) if isinstance(options, list | tuple) else []
-    found: list[_Value] = []
+    found: list[OptionValue] = []
     for item in items:
         group = cast("dict[str, object]", item).get("options") if isinstance(item, dict) else None
-        found += _several(_Value)(cast("object", group) if isinstance(group, list) else [cast("object", item)])
+        found += _several(OptionValue)(cast("object", group) if isinstance(group, list) else [cast("object", item)])
     return tuple(found)
 
 
@@ -176,7 +162,7 @@ class Option(Wire):
     type: Text = "select"
     """select, boolean, or something newer."""
     current: str | bool = Field(default="", alias="currentValue")
-    values: Annotated[tuple[_Value, ...], BeforeValidator(_values), Field(alias="options")] = ()
+    values: Annotated[tuple[OptionValue, ...], BeforeValidator(_values), Field(alias="options")] = ()
 
 
 Options = Annotated[tuple[Option, ...], BeforeValidator(_several(Option))]

@@ -15,22 +15,20 @@ from ..acp.environment import LoginEnvironment
 from ..acp.port import EditorServer
 from ..agents import AgentCommand
 from ..conversation.conversation import Conversation
-from ..conversation.failures import ChatError, NotConnectedError
-from ..conversation.left import plain as plain_conversation
-from ..conversation.left import restored
-from ..conversation.sessions import Session
-from ..conversation.snapshot import Choices, ConnectionStatus, Locality, Snapshot, Status, Task, Turn
-from ..daemon.process import launch
+from ..conversation.failures import ChatError
+from ..conversation.left import plain
+from ..conversation.snapshot import Choices, ConnectionStatus, Snapshot, Task
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from ..told import Told
-from .backend import Backend
 from .connection import Connection
 from .daemons import Daemons
-from .outbox import Outbox, from_plain, plain
+from .inherited import Inherited
+from .outbox import Outbox
 from .permissions import Approvals
 from .port import ChatScreen
-from .prompt import ChatFolder, Draft
+from .prompt import Draft
+from .reach import Reach
 from .showing import Showing
 
 logger = logging.getLogger(__name__)
@@ -45,7 +43,7 @@ LEAST_SHOWN = 180
 """Turns that stay when there are more than that."""
 
 
-class Chat:
+class Chat(Reach):
     """A chat with an agent, in a view of its own."""
 
     def __init__(
@@ -62,20 +60,17 @@ class Chat:
         server: EditorServer | None = None,
     ) -> None:
         """`number` is the id of its view; `daemons` are those of its window."""
+        super().__init__(Connection(settings, daemons, self._agent_client), told)
         self._number = number
         self._window = window
         self._editor = editor
         self._settings = settings
-        self._told = told
         self._environment = environment
         self._server = server
-        self._connection = Connection(settings, daemons, self._agent_client)
         self._is_open = False
-        self._conversation = Conversation()
         self._tasks: set[asyncio.Task[object]] = set()
         self._reading: asyncio.Task[object] | None = None
         self._shown: asyncio.Task[object] | None = None
-        self._news = asyncio.Event()
         self._answered: set[str] = set()
         self._fetching: asyncio.Task[object] | None = None
         self._outbox = Outbox(
@@ -86,11 +81,7 @@ class Chat:
             self._unsent_changed,
         )
         self._agent_name = ""
-        self._inherited: list[Draft] = []
-        self._queued: dict[str, Draft] = {}
-        """What waited for its turn there."""
-        self._left: Mapping[str, Any] | None = None
-        """The conversation that another instance has shown, until it is shown again."""
+        self._inherited = Inherited()
         self._approvals = Approvals(self, editor, reviews, self.background)
         self._approvals.on_change = questions_changed
         self._showing = Showing(number, window, editor, self._connection, self._outbox, self._approvals)
@@ -101,34 +92,9 @@ class Chat:
         return self._window
 
     @property
-    def session(self) -> str:
-        """The id of the session that is shown, once there is something in it to be resumed."""
-        return self._connection.session
-
-    @property
     def needs_daemon(self) -> bool:
         """Whether it is open, and talks to the daemon of its folder."""
         return self._is_open and self._connection.agent is None
-
-    @property
-    def folder(self) -> str:
-        """The chat's folder, as the editor calls it."""
-        return self._connection.folder
-
-    @property
-    def daemon(self) -> launch.Daemon | None:
-        """The private one of its folder, if that has one."""
-        return self._connection.private.daemon
-
-    @property
-    def status(self) -> Status:
-        """Everything but the turns."""
-        return self._conversation.status
-
-    @property
-    def turns(self) -> tuple[Turn, ...]:
-        """All turns."""
-        return self._conversation.turns
 
     @property
     def questions(self) -> int:
@@ -139,71 +105,6 @@ class Chat:
     def outbox(self) -> Outbox:
         """What the person sends."""
         return self._outbox
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the daemon's files are this machine's, as far as can be known."""
-        return self._connection.locality.is_local
-
-    @property
-    def locality(self) -> Locality:
-        """Where the daemon is."""
-        return self._connection.locality
-
-    @property
-    def connected(self) -> tuple[Backend, Session]:
-        """What asks the daemon, and the session that is shown.
-
-        Raises:
-            NotConnectedError: there is none at the moment.
-        """
-        return self._connection.connected
-
-    @property
-    def agent_client(self) -> AgentClient:
-        """See Connection."""
-        return self._connection.agent_client
-
-    def signed_in(self) -> None:
-        """See Connection."""
-        self._connection.signed_in()
-
-    async def reached(self, limit: float) -> tuple[Backend, Session, ChatFolder]:
-        """The same once the chat is connected, with its folder.
-
-        Raises:
-            NotConnectedError: it isn't within `limit` seconds.
-            ChatError: what keeps it from that.
-        """
-        try:
-            async with asyncio.timeout(limit):
-                while (connection := self._conversation.status.connection).state != "live":
-                    if connection.state in {"lost", "ended"}:
-                        raise ChatError(connection.message)
-                    await self._news.wait()
-        except TimeoutError:
-            raise NotConnectedError from None
-        return *self.connected, self.chat_folder
-
-    @property
-    def chat_folder(self) -> ChatFolder:
-        """The chat's folder, here and there."""
-        where = self._connection.locality
-        return ChatFolder(self._connection.folder, where.folder, where.is_local, self._told())
-
-    @property
-    def agent(self) -> str:
-        """What the agent calls itself."""
-        return self._connection.locality.agent
-
-    @property
-    def can_be_edited(self) -> bool:
-        """Whether an edited proposal is what is written."""
-        return self._connection.has_client and self.connected[0].can("edits")
-
-    def path(self, path: str) -> str:
-        """A path of the daemon's as an absolute one."""
-        return self.chat_folder.path_there(path)
 
     # Opening and closing
 
@@ -223,8 +124,7 @@ class Chat:
             session = session or self._connection.session
         self._connection.folder = folder
         self.begin(session)
-        drafts, self._inherited = self._inherited, []
-        for draft in drafts:
+        for draft in self._inherited.take_unsent():
             self._give_back(draft, "It was not sent before the package was reloaded.")
 
     def begin(self, session: str = "") -> None:
@@ -239,14 +139,12 @@ class Chat:
 
     def _begun(self) -> Conversation:
         """What the agent that goes on has said already; nothing for a new conversation."""
-        left, self._left = self._left, None
-        conversation = restored(left) if left and self._connection.inherited else None
-        queued, self._queued = self._queued, {}
+        conversation = self._inherited.take_conversation() if self._connection.inherited else None
         if conversation:
-            self._outbox.inherit(queued)
+            self._outbox.inherit(self._inherited.take_queued())
         else:
             self._connection.end_inherited()
-            self._inherited += queued.values()
+            self._inherited.give_up()
         return conversation or Conversation()
 
     def resume(self, session: str) -> None:
@@ -258,8 +156,8 @@ class Chat:
 
     def close(self) -> None:
         """The view is closed. What was not sent is kept."""
-        drafts = [*self._inherited, *self._queued.values(), *self._end()]
-        self._inherited, self._queued, self._left = [], {}, None
+        self._inherited.give_up()
+        drafts = [*self._inherited.take_unsent(), *self._end()]
         self._connection.end_inherited()
         for draft in drafts:
             why = "The chat was closed before this was sent, so it is kept here."
@@ -304,8 +202,9 @@ class Chat:
         Returns what the next instance needs to go on with them, as plain data.
         """
         self._connection.stays = hand_over
-        queued = self._queued | self._outbox.queued
-        unsent = [*self._inherited, *self._end(with_queue=False)]
+        inherited = self._inherited
+        inherited.queued |= self._outbox.queued
+        inherited.unsent += self._end(with_queue=False)
         if tasks := list(self._tasks):
             for task in tasks:
                 task.cancel()
@@ -314,26 +213,23 @@ class Chat:
             self._connection.end_inherited()
         agent = self._connection.left or self._connection.inherited
         if self._connection.agent and agent is None:
-            unsent += queued.values()
-            queued = {}
-        conversation = plain_conversation(self._conversation) if self._connection.left else self._left
+            inherited.unsent += inherited.take_queued().values()
+        if self._connection.left:
+            inherited.conversation = plain(self._conversation)
         return {
             "process": agent,
-            "conversation": conversation,
-            "queued": {prompt: plain(draft) for prompt, draft in queued.items()},
             "folder": self._connection.folder,
             "session": self._connection.session,
             "agent": self._agent_name,
-            "unsent": [plain(draft) for draft in unsent],
+            **inherited.as_plain(),
         }
 
     def inherit(self, left: Mapping[str, Any]) -> None:
         """Take what the instance before this one has left. The chat is shown once it is opened."""
         self._connection.folder, self._connection.session = left["folder"], left["session"]
         self._agent_name = left["agent"]
-        self._inherited = [from_plain(draft) for draft in left["unsent"]]
-        self._connection.inherited, self._left = left.get("process"), left.get("conversation")
-        self._queued = {prompt: from_plain(draft) for prompt, draft in left.get("queued", {}).items()}
+        self._connection.inherited = left.get("process")
+        self._inherited = Inherited.from_plain(left)
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         """Do something as long as the chat is there."""
@@ -367,16 +263,7 @@ class Chat:
     def show_earlier(self) -> None:
         """Show a page of the turns before the first one that is shown."""
         if not (self._fetching and not self._fetching.done()) and not self._conversation.show_earlier():
-            self._fetching = self.background(self._fetch_earlier(self._conversation))
-
-    async def _fetch_earlier(self, conversation: Conversation) -> None:
-        try:
-            client, session = self.connected
-            page, has_more = await client.earlier(session, conversation.oldest)
-        except ChatError as error:
-            self._editor.mention(str(error), self._window)
-            return
-        conversation.prepend(page, has_more=has_more)
+            self._fetching = self.background(self._showing.fetch_earlier(self._conversation))
 
     def _show_again(self) -> None:
         if self._shown:
@@ -389,8 +276,7 @@ class Chat:
 
     def _look_after(self, snapshot: Snapshot) -> None:
         """What follows from a look besides that it is shown."""
-        self._news.set()
-        self._news = asyncio.Event()
+        self._looked()
         self._connection.seen(snapshot)
         if snapshot.status.connection.state == "lost" and self._connection.agent:
             self._outbox.lost(self.agent)

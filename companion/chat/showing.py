@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 
 from ..conversation.conversation import Conversation
+from ..conversation.failures import ChatError
 from ..conversation.snapshot import Snapshot
 from .connection import Connection
 from .outbox import Outbox
@@ -60,6 +61,16 @@ class Showing:
             if not await self._shown(transcript, snapshot, conversation):
                 return False
         return True
+
+    async def fetch_earlier(self, conversation: Conversation) -> None:
+        """Put the page before the first turn that is known into a conversation; say what goes wrong."""
+        try:
+            client, session = self._connection.connected
+            page, has_more = await client.earlier(session, conversation.oldest)
+        except ChatError as error:
+            self._editor.mention(str(error), self._window)
+            return
+        conversation.prepend(page, has_more=has_more)
 
     async def _shown(self, transcript: Transcript, snapshot: Snapshot, conversation: Conversation) -> bool:
         """Bring the editor up to date. Returns whether it shows the chat at all."""

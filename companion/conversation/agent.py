@@ -327,6 +327,33 @@ def read_update(value: object) -> Update:
     return cast("Update", read(model, fields, what))
 
 
+# What can be chosen
+
+
+class ModelChoice(Wire):
+    """A model that can be switched to."""
+
+    id: str = Field(alias="modelId")
+    name: Text = ""
+    description: Text = ""
+
+
+class ModeChoice(Wire):
+    """A mode that can be switched to."""
+
+    id: str
+    name: Text = ""
+    description: Text = ""
+
+
+class OptionValue(Wire):
+    """A value that an option can have."""
+
+    value: str
+    name: Text = ""
+    description: Text = ""
+
+
 # Permissions
 
 

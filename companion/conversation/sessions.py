@@ -19,11 +19,15 @@ class Session(Wire):
     """Our client id in it; empty where nobody else can take part."""
     attached: bool = False
     """Whether it was there before."""
+    begun: float = 0.0
+    """When it was begun, as a Unix time in seconds; 0 if that isn't known."""
 
     @classmethod
-    def known(cls, identifier: str, folder: str, client_id: str = "") -> Self:
+    def known(cls, identifier: str, folder: str, client_id: str = "", begun: float = 0.0) -> Self:
         """A session that is known by its id, for example from before a reload; its folder as the agent calls it."""
-        return cls.model_validate({"sessionId": identifier, "workspaceCwd": folder, "clientId": client_id})
+        return cls.model_validate(
+            {"sessionId": identifier, "workspaceCwd": folder, "clientId": client_id, "begun": begun}
+        )
 
 
 class SessionInfo(Session):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from ..conversation.agent import Object, Text, Wire
+from ..conversation.agent import ModeChoice, ModelChoice, Object, OptionValue, Text, Wire
 from ..conversation.conversation import Cursor, History
 from ..conversation.earlier import Raw, kind_of, split
 from ..conversation.events import Envelope, read_envelope
@@ -79,36 +79,14 @@ def capabilities(answer: Mapping[str, Any]) -> Capabilities | None:
         return None
 
 
-class _Model(Wire):
-    """A model that can be switched to."""
-
-    id: str = Field(alias="modelId")
-    name: Text = ""
-    description: Text = ""
-
-
 class _Models(Wire):
     current: Text = Field(default="", alias="currentModelId")
-    available: tuple[_Model, ...] = Field(default=(), alias="availableModels")
-
-
-class _Mode(Wire):
-    id: str
-    name: Text = ""
-    description: Text = ""
+    available: tuple[ModelChoice, ...] = Field(default=(), alias="availableModels")
 
 
 class _Modes(Wire):
     current: Text = Field(default="", alias="currentModeId")
-    available: tuple[_Mode, ...] = Field(default=(), alias="availableModes")
-
-
-class _Value(Wire):
-    """A value that an option can have."""
-
-    value: str
-    name: Text = ""
-    description: Text = ""
+    available: tuple[ModeChoice, ...] = Field(default=(), alias="availableModes")
 
 
 class _Option(Wire):
@@ -116,7 +94,7 @@ class _Option(Wire):
 
     id: str
     current: Text = Field(default="", alias="currentValue")
-    options: tuple[_Value, ...] = ()
+    options: tuple[OptionValue, ...] = ()
 
 
 class _State(Wire):

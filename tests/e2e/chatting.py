@@ -162,10 +162,23 @@ class Chatting:
             self.editor.do("press", keys=key, view=self.view["id"])
 
     def answer(self, key: str) -> None:
-        """Answer a question of the chat with a key. Keys count only once the question has been visible for a second."""
-        self.editor.do("focus", view=self.view["id"])
-        time.sleep(1.1)
-        self.press(key)
+        """Answer a question of the chat with a key.
+
+        Keys count only once the question has been visible for a second, during which the editor must not have hung. One
+        that has come too early is a letter in the prompt: it is removed, and pressed again later.
+        """
+        self.editor.do("focus", view=self.view["id"])  # the second begins
+
+        def answered() -> bool:
+            time.sleep(1.1)
+            view = self.view["id"]
+            self.editor.do("focus", view=view)
+            if self.editor.do("press", keys=key, view=view)["command"]:
+                return True
+            self.editor.do("command", name="left_delete", view=view)
+            return False
+
+        self.editor.wait(f"answer {key}", answered)
 
     def write(self, text: str) -> None:
         """Type into the prompt."""

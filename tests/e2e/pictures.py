@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,13 +12,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .chatting import Room
+from tests.agents import scripted
+
+from .chatting import Room, opened, write_settings
 from .clis import NEWEST_QWEN
 from .editor import Editor
 from .mcp_client import connect
 from .model import Call
 from .pair import Pair
 from .qwen import PROJECT, Home
+from .test_acp import made
+from .test_chat_agents import Room as AgentRoom
 
 PICTURES = PROJECT / "docs" / "pictures"
 EXAMPLE = PROJECT / "docs" / "example"
@@ -336,14 +341,85 @@ def lists() -> None:
         room.close()
 
 
+NOTES = '"""Prices of a bookshop."""\n\nPRICES = {\n    "Emma": 9.5,\n    "Walden": 12,\n}\n'
+NEW = '    "Walden": 12,\n    "Dune": 14,\n'
+MINE = NOTES.replace('    "Walden": 12,\n', '    "Walden": 12,\n    # with the postage\n    "Dune": 14.9,\n')
+ADD = "Add Dune to the prices."
+TEST = "Run the tests."
+TESTING = "prices.test.js  ✓ 12 tests\norders.test.js  ✓ 31 tests\nshelves.test.js …\n"
+"""What the tests have printed so far."""
+RUNS = """
+def initialize(params):
+    return {"protocolVersion": 1, "agentInfo": {"name": "example", "title": "Example Agent", "version": "1.0"}}
+def session_prompt(params):
+    say("I run them with the project's own command.\\n\\n")
+    code = "import sys, time; sys.stdout.write(sys.argv[1]); sys.stdout.flush(); time.sleep(600)"
+    made = ask("terminal/create", command=sys.executable, args=["-c", code, TESTING])
+    call = {"toolCallId": "t", "title": "npm test", "kind": "execute", "status": "in_progress"}
+    update(sessionUpdate="tool_call", **call, content=[{"type": "terminal", **made}])
+    ask("terminal/wait_for_exit", **made)
+    return {"stopReason": "end_turn"}
+"""
+
+
+def agents() -> None:
+    """Chat with agents on their standard input and output: a proposal that is edited, and a command with its Stop."""
+    agent = made("gemini", set())
+    file = agent.place.home.write("prices.py", NOTES)
+    agent.place.model.speech(
+        "Done.",
+        rounds=[
+            [Call("read_file", {"file_path": str(file)})],
+            [agent.edit(file, '    "Walden": 12,\n', NEW)],
+        ],
+        words=ADD,
+    )
+    room = AgentRoom(agent)
+    try:
+        window = resize(room.editor, CHAT_SIZE, sidebar=False)
+        room.editor.do("command", name="close_file", window=window)
+        room.editor.open_file(file)
+        columns = {"cols": [0.0, 0.55, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
+        room.editor.do("command", name="set_layout", args=columns, window=window)
+        room.editor.do("command", name="focus_group", args={"group": 1}, window=window)
+        here = room.chat()
+        here.write(ADD)
+        here.press("enter")
+        proposal = room.editor.wait_diff(file)
+        room.editor.set_text(proposal, MINE)
+        room.editor.wait("marks", lambda: CHANGES in room.editor.view(proposal["id"])["regions"])
+        time.sleep(1)  # the headers fit the widths a moment after the diff has opened
+        shoot(room.editor, window, "agent-edited", CHAT_SIZE, ("dark",), sidebar=False)
+    finally:
+        room.close()
+        agent.place.close()
+    home = Home.make()
+    command = scripted(f"TESTING = {TESTING!r}\n{RUNS}", home.root)
+    write_settings(home, agents={"Example": {"command": command}})
+    consent = home.home / ".config" / "sublime-text" / "Packages" / "User" / "QwenCompanion Agents.sublime-settings"
+    consent.write_text(json.dumps({"allowed": {"Example": command}, "last": "Example"}), encoding="utf-8")
+    editor = Editor(home, [home.workspace])
+    try:
+        window = resize(editor, LIST_SIZE, sidebar=False)
+        editor.do("command", name="close_file", window=window)
+        here = opened(editor, window)
+        here.wait_text("Example Agent 1.0 on this computer")
+        here.write(TEST)
+        here.press("enter")
+        editor.wait("Stop", lambda: "■ Stop" in here.bars)
+        here.wait_text("31 tests")
+        shoot(editor, window, "agent-terminal", LIST_SIZE, ("light",), sidebar=False)
+    finally:
+        editor.kill()
+        home.remove()
+
+
 def main() -> None:
-    """Take all pictures."""
+    """Take all pictures, or only those whose functions are named."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    diffs()
-    scrolled()
-    chat()
-    tabs()
-    lists()
+    taken = {each.__name__: each for each in (diffs, scrolled, chat, tabs, lists, agents)}
+    for name in sys.argv[1:] or taken:
+        taken[name]()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from companion.acp.errors import EndedError
+from companion.conversation.snapshot import Diff, Permission
 from tests.agents import AgentTalk, MemoryFiles, said, talking, tools, until
 
 from . import gemini
@@ -150,16 +151,23 @@ def done() -> Iterator[set[tuple[str, str]]]:
         write_section(HEADING, table(done))
 
 
-@pytest.fixture(params=["qwen", "gemini"])
-def agent(request: pytest.FixtureRequest, done: set[tuple[str, str]]) -> Iterator[Agents]:
+def made(name: str, done: set[tuple[str, str]]) -> Agents:
+    """An agent in a home of its own."""
     place = Daemons.make(NEWEST_QWEN)
-    if request.param == "gemini":
-        request.getfixturevalue("gemini_program")
+    if name == "gemini":
         folder = place.home.home / ".gemini"
         folder.mkdir(exist_ok=True)
         (folder / "settings.json").write_text(json.dumps(gemini.settings()), encoding="utf-8")
-    yield Agents(request.param, place, done=done)
-    place.close()
+    return Agents(name, place, done=done)
+
+
+@pytest.fixture(params=["qwen", "gemini"])
+def agent(request: pytest.FixtureRequest, done: set[tuple[str, str]]) -> Iterator[Agents]:
+    if request.param == "gemini":
+        request.getfixturevalue("gemini_program")
+    agent = made(request.param, done)
+    yield agent
+    agent.place.close()
 
 
 def test_a_prompt_streams_its_answer(agent: Agents):
@@ -179,14 +187,20 @@ def test_a_prompt_streams_its_answer(agent: Agents):
     agent.did("streams its answer")
 
 
+async def asked_to_change(agent: Agents, talk: AgentTalk, path: Path) -> tuple[str, Permission, Diff]:
+    """Have the agent change a file. Returns the prompt, the question, and the diff of the question."""
+    key = await talk.ask(f"Change it {agent.changes(path, 'x = 1', 'x = 2').tag}")
+    permission = await asyncio.wait_for(talk.asked(), STEP)
+    [diff] = permission.diffs
+    return key, permission, diff
+
+
 def test_an_accepted_edit_is_written_through_the_editor(agent: Agents):
     path = agent.place.home.write("a.py", "x = 1\n")
 
     async def test():
         async with agent.talk() as talk:
-            key = await talk.ask(f"Change it {agent.changes(path, 'x = 1', 'x = 2').tag}")
-            permission = await asyncio.wait_for(talk.asked(), STEP)
-            [diff] = permission.diffs
+            key, permission, diff = await asked_to_change(agent, talk, path)
             assert (diff.path, diff.old, diff.new) == (str(path), "x = 1\n", "x = 2\n")
             assert path.read_text() == "x = 1\n"
             await talk.vote(permission, "allow_once")
@@ -220,9 +234,7 @@ def test_an_edited_proposal_is_written_and_the_model_is_told(agent: Agents):
 
     async def test():
         async with agent.talk() as talk:
-            key = await talk.ask(f"Change it {agent.changes(path, 'x = 1', 'x = 2').tag}")
-            permission = await asyncio.wait_for(talk.asked(), STEP)
-            [diff] = permission.diffs
+            key, permission, diff = await asked_to_change(agent, talk, path)
             await talk.client.edited(diff.path, diff.new, "x = 3  # mine\n")
             await talk.vote(permission, "allow_once")
             await talk.done(key)

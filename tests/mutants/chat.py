@@ -10,6 +10,7 @@ LIFE = ("tests/unit/test_chats_connection.py",)
 RELOAD = ("tests/unit/test_chats_reload.py",)
 VOTES = ("tests/unit/test_chats_approvals.py",)
 EARLIER = ("tests/unit/test_chats_earlier.py",)
+LONG = ("tests/unit/test_chats_long.py",)
 COST = ("tests/unit/test_chats_cost.py",)
 DAY = ("tests/unit/test_chats_day.py",)
 TURNS = ("tests/unit/test_daemon_conversation.py",)
@@ -23,9 +24,12 @@ READING = "chat/reading.py"
 CHAT = "chat/chat.py"
 APPROVALS = "chat/permissions.py"
 STATE = "conversation/conversation.py"
+TAKING = "conversation/taking.py"
 BUILDER = "conversation/turns.py"
 PAGES = "conversation/earlier.py"
 TRANSPORT = "daemon/transport.py"
+ANSWERS = "daemon/answers.py"
+PAUSES = "pauses.py"
 REQUESTS = "daemon/client.py"
 REFUSALS = "daemon/refusals.py"
 PIECES = "chat/transcript/pieces.py"
@@ -66,8 +70,8 @@ MUTANTS = [
     Mutant(
         "what the daemon has is given back too",
         OUTBOX,
-        "for waiting in taken if not waiting.prompt]",
-        "for waiting in taken]",
+        "for each in taken if not each.prompt or (with_queue and each.is_queued)]",
+        "for each in taken]",
         UNSENT,
     ),
     Mutant(
@@ -108,8 +112,8 @@ MUTANTS = [
     Mutant(
         "drafts from before a reload are dropped",
         CHAT,
-        "unsent = [*self._inherited, *self._end()]",
-        "unsent = self._end()",
+        "inherited.unsent += self._end(with_queue=False)",
+        "inherited.unsent = self._end(with_queue=False)",
         UNSENT,
     ),
     Mutant("a long message goes into the turn", OUTBOX, "or len(message) > MAX_INJECTED", "or False", CHATS),
@@ -143,7 +147,7 @@ MUTANTS = [
         "        conversation.begin(stream.epoch)\n",
         CHATS,
     ),
-    Mutant("a session that is gone is never loaded", CONNECTION, "if not attachment.is_stale:", "if False:", CHATS),
+    Mutant("a session that is gone is never loaded", READING, "if not attachment.is_stale:", "if False:", CHATS),
     Mutant(
         "a dead session isn't told",
         READING,
@@ -167,7 +171,7 @@ MUTANTS = [
     ),
     Mutant(
         "an error for a person is tried again",
-        CONNECTION,
+        READING,
         "wait = None if error.final else backoff.after(error)",
         "wait = backoff.after(error)",
         CHATS,
@@ -202,7 +206,7 @@ MUTANTS = [
         (*CLIENT, *CHATS),
     ),
     # What was said
-    Mutant("a rebuild keeps the queue", STATE, "        self._queue.clear()\n", "", TURNS),
+    Mutant("a rebuild keeps the queue", STATE, "clear()\n        self._queue.clear()\n", "clear()\n", TURNS),
     Mutant(
         "a rebuild keeps the plan",
         STATE,
@@ -241,10 +245,27 @@ MUTANTS = [
     Mutant(
         "all turns are shown at once",
         STATE,
-        "self._hidden = max(0, len(self._turns) - MOST_TURNS)",
-        "self._hidden = 0",
+        "            self._hidden = len(self._turns) - least\n",
+        "            self._hidden = 0\n",
         EARLIER,
     ),
+    Mutant(
+        "a hidden turn can't be changed any more",
+        BUILDER,
+        "            self._items, self._tools = _unpacked(self._packed)\n",
+        "            pass\n",
+        LONG,
+    ),
+    Mutant("hidden turns stay unpacked", STATE, "                turn.pack()\n", "                pass\n", LONG),
+    Mutant("a long chat stays whole on the screen", CHAT, "hide_earlier(MOST_SHOWN, LEAST_SHOWN)", "oldest", LONG),
+    Mutant(
+        "a history's events stay as objects",
+        ANSWERS,
+        '(kind_of(cast("Mapping[str, Any]", item)), text) if isinstance(item, dict) else None',
+        "item",
+        EARLIER,
+    ),
+    Mutant("a long answer is read without a pause", PAUSES, "            sleep(PAUSE)\n", "", EARLIER),
     Mutant(
         "a history is torn in the middle of a turn",
         PAGES,
@@ -262,7 +283,7 @@ MUTANTS = [
     ),
     Mutant(
         "a turn's end leaves its questions open",
-        STATE,
+        TAKING,
         '            self._answer(permission, agent.Outcome(outcome="cancelled"), None)\n',
         "",
         (*TURNS, *VOTES),

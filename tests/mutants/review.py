@@ -420,7 +420,7 @@ MUTANTS = [
         "        if False:\n",
         (f"{ON_SCREEN}::next_goes_down",),
     ),
-    Mutant("narrow panes have words", VIEW, "is_short=self._is_narrow)", "is_short=False)", (f"{LOOK}::narrow",)),
+    Mutant("narrow panes have words", VIEW, "is_short=self._is_too_narrow())", "is_short=False)", (f"{LOOK}::narrow",)),
     Mutant(
         "commands do not wait for one another",
         ACTIONS,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from typing import Any
 
+import sublime
+
 from .chat_case import Steps, loaded, text_of
 from .test_chat_agents import OWN, AgentCase
 
@@ -266,6 +268,23 @@ class TestClosing(TabsCase):
         self.adapter.chats.window_closed(self.window)
         self.assertEqual(self.adapter.chats.within(self.window), [])
         yield 1
+
+
+class TestMoving(TabsCase):
+    def test_a_tab_that_comes_into_another_window_is_a_chat_of_that_window(self) -> Steps:
+        self.about(self.second)
+        self.show(self.message("Hello"), session="own")
+        before = {window.id() for window in sublime.windows()}
+        self.window.run_command("new_window")
+        yield lambda: len(sublime.windows()) > len(before)
+        [there] = [window for window in sublime.windows() if window.id() not in before]
+        self.addCleanup(there.run_command, "close_window")
+        self.adapter.chats.activated(there, self.second.view)
+        yield lambda: self.chats.of("close") == [(self.second.id,)]
+        opened = self.second.id, there.id(), str(self.folder), "own", "Own"
+        yield lambda: self.chats.of("open")[-1] == opened
+        self.assertEqual(self.adapter.chats.within(self.window), [self.first])
+        self.assertEqual([chat.id for chat in self.adapter.chats.within(there)], [self.second.id])
 
 
 class TestReload(TabsCase):

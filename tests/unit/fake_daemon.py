@@ -14,6 +14,8 @@ from companion.daemon.address import Address, Token
 T = TypeVar("T")
 TOKEN = "a-secret-that-nobody-sees"
 LIMIT = 60.0
+TAKEN = 5
+"""Turns of the loop, at least, in which asyncio has taken a connection."""
 FEATURES = [
     "session_create", "session_events", "session_prompt", "session_cancel", "non_blocking_prompt", "session_load",
     "session_list", "session_permission_vote", "session_set_model", "session_approval_mode_control", "session_export",
@@ -113,26 +115,44 @@ class FakeDaemon:
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncGenerator[FakeDaemon]:
         tasks: set[asyncio.Task[Any]] = set()
+        writers: set[asyncio.StreamWriter] = set()
+        is_over = False
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task
-            tasks.add(task)
             # Up to Python 3.11, asyncio logs a callback's task that was cancelled as an error.
             with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 while await self._answer(reader, writer):
                     pass
+            writers.discard(writer)
             writer.close()
 
-        server = await asyncio.start_server(serve, "127.0.0.1", self.port)
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            # A connection may come while this ends, and a task that is cancelled at once never runs.
+            if is_over:
+                writer.close()
+                return
+            writers.add(writer)
+            task = asyncio.create_task(serve(reader, writer))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+        server = await asyncio.start_server(connected, "127.0.0.1", self.port)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self
         finally:
+            is_over = True
+            # Closing it while it takes a connection would leave that one to the garbage collector.
+            with contextlib.suppress(NotImplementedError):  # on Windows
+                asyncio.get_running_loop().remove_reader(server.sockets[0].fileno())
+            for _ in range(TAKEN):
+                await asyncio.sleep(0)
             server.close()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            for writer in writers:
+                writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from companion.acp import updates, wire
@@ -15,7 +16,7 @@ from companion.acp.errors import EndedError
 from companion.acp.lines import Lines, TooLong
 from companion.agents import AgentCommand
 from companion.conversation.conversation import Conversation
-from tests.agents import FixedEnvironment, MemoryFiles
+from tests.agents import FixedEnvironment, MemoryFiles, said, scripted, talking
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -72,6 +73,8 @@ MESSAGES = st.one_of(
 PRINTED = st.one_of(st.binary(max_size=30), MESSAGES.map(lambda message: json.dumps(message).encode()))
 
 
+#: An answer to a call that waits is one, whatever it holds.
+NO_ANSWERS = PRINTED.filter(lambda line: b'"result"' not in line and b'"error"' not in line)
 LINES = st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line and line.strip()), max_size=10)
 
 
@@ -131,3 +134,44 @@ def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
     opened = wire.read(wire.Opened, answer) or wire.Opened()
     wire.Settings.of(opened).choices  # noqa: B018 - it must not raise
     updates.read(update, lambda _: updates.Printed("out", is_cut=True, is_running=False))
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(NO_ANSWERS, max_size=12), st.booleans(), st.sampled_from(["answers", "twice", "dies", "half"]))
+def test_a_process_that_prints_anything_leaves_the_conversation_on_the_screen(
+    tmp_path: Path, printed: list[bytes], in_turn: bool, how: str
+):
+    """Issue 15: junk, half a line, two answers, an end in mid-turn. What was said stays, and the next agent works."""
+    script = f"""
+JUNK, IN_TURN, HOW = {printed!r}, {in_turn!r}, {how!r}
+def session_prompt(params):
+    say("Begun.")
+    for line in JUNK if IN_TURN else ():
+        raw(line + b"\\n")
+    number = [each["id"] for each in seen if each.get("method") == "session/prompt"][-1]
+    if HOW == "twice":
+        send(id=number, result={{"stopReason": "end_turn"}})
+    if HOW == "half":
+        raw(b'{{"jsonrpc": "2.0", "method": "session/up')
+    if HOW in ("half", "dies"):
+        os._exit(3)
+    return {{"stopReason": "end_turn"}}
+def session_new(params):
+    for line in () if IN_TURN else JUNK:
+        raw(line + b"\\n")
+    return {{"sessionId": "s"}}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(tmp_path)) as talk:
+            key = await talk.ask("x")
+            turn = await talk.done(key)
+            assert said(turn, "user") == "x"
+            assert "Begun." in said(turn)
+            if how in {"dies", "half"}:
+                assert isinstance(await talk.ended(), EndedError)
+            else:
+                assert talk.error is None
+        assert not (tmp_path / "a").exists()
+
+    asyncio.run(test())

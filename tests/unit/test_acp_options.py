@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from companion.acp import extensions
 from companion.acp.port import OfferedServer
 from companion.conversation.snapshot import Choice, SessionOption
 from tests.agents import LIMIT, said, scripted, talking, until
@@ -126,3 +127,35 @@ def session_prompt(params):
     run(test())
     assert "Bearer …" in caplog.text
     assert "very-secret-token" not in caplog.text
+
+
+def test_gemini_cli_is_not_asked_to_load_a_conversation_in_the_minute_of_its_beginning():
+    """Its file has the minute in its name, and would be emptied (seen in 0.61)."""
+    begun = 60.0 * 1000 + 10
+    pause = extensions.pause_before_load
+    assert pause("gemini-cli", begun, begun + 20) == 31
+    assert pause("gemini-cli", begun, begun + 50) == 0
+    assert pause("gemini-cli", 0.0, begun) == 0
+    assert pause("qwen-code", begun, begun + 20) == 0
+
+
+def test_a_session_knows_when_it_was_begun_and_the_load_waits(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[tuple[str, float]] = []
+
+    def pause(agent: str, begun: float, now: float) -> float:
+        asked.append((agent, begun))
+        return 0.001
+
+    monkeypatch.setattr(extensions, "pause_before_load", pause)
+
+    async def test():
+        async with talking(scripted("", tmp_path), str(project)) as talk:
+            begun = talk.session.begun
+            assert begun > 0
+            loaded, _ = await talk.client.load(talk.session)
+            assert loaded.begun == begun
+            assert asked == [("scripted", begun)]
+
+    run(test())

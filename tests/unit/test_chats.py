@@ -21,6 +21,7 @@ from companion.chat.prompt import Draft, Excerpt
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
 from companion.daemon import transport
+from companion.daemon.process import launch
 
 from .chatting import Room, chatting, real
 from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, Stream, faked, until
@@ -1277,13 +1278,13 @@ def test_a_private_daemon_is_started_shown_and_ended_with_the_window(project: Pa
         assert daemon
         room.chats.close(1)
         await room.asked("POST /session/s/detach")
-        assert chat_module.launch.is_running(daemon)
+        assert launch.is_running(daemon)
         room.chats.open(1, 1, room.folder)
         await room.live()
         assert room.chats._chats[1].daemon is daemon
         room.chats.window_closed(1)
         await until(lambda: not room.chats._ending)
-        assert not chat_module.launch.is_running(daemon)
+        assert not launch.is_running(daemon)
 
     managed(project, tmp_path, test)
 
@@ -1302,7 +1303,7 @@ def test_one_for_another_folder_is_replaced(project: Path, tmp_path: Path):
         assert first
         assert second
         assert second.folder == real(other)
-        assert not chat_module.launch.is_running(first)
+        assert not launch.is_running(first)
         assert room.editor.said == []
 
     managed(project, tmp_path, test)
@@ -1318,7 +1319,7 @@ def test_one_that_was_killed_is_started_again_once_and_the_session_resumed(proje
         def kill() -> None:
             daemon = room.chats._chats[1].daemon
             assert daemon
-            chat_module.launch.stop_now(daemon)
+            launch.stop_now(daemon)
             stream.cut()
 
         kill()
@@ -1347,7 +1348,7 @@ def test_switching_it_off_ends_the_private_daemon(project: Path, tmp_path: Path,
         if not is_open:
             room.chats.close(1)
         room.configure(enabled=False, url="", token="")
-        await until(lambda: not chat_module.launch.is_running(daemon))
+        await until(lambda: not launch.is_running(daemon))
         if is_open:
             assert (await room.state("lost")).message.startswith("The chat is off.")
         assert room.editor.said == []
@@ -1366,7 +1367,7 @@ def test_another_command_replaces_the_private_daemon_at_a_reconnect(project: Pat
         room.chats.reconnect(1)
         await room.live()
         assert room.chats._chats[1].daemon != first
-        assert not chat_module.launch.is_running(first)
+        assert not launch.is_running(first)
         assert room.editor.said == []
 
     managed(project, tmp_path, test)
@@ -1396,7 +1397,7 @@ def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(project: Pa
         daemon = room.chats._chats[1].daemon
         left = await room.chats.stop(hand_over=True)
         assert daemon
-        assert chat_module.launch.is_running(daemon)
+        assert launch.is_running(daemon)
         assert room.daemon.asked("POST /session/s/detach") == []
         again = Room(room.editor, room.daemon, room.folder)
         again.chats.configure(room.chats._settings)
@@ -1408,7 +1409,7 @@ def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(project: Pa
         assert room.editor.returned == [(1, draft, "It was not sent before the package was reloaded.")]
         left = await again.chats.stop(hand_over=True)
         await asyncio.to_thread(again.chats.end_inherited, left[1])
-        assert not chat_module.launch.is_running(daemon)
+        assert not launch.is_running(daemon)
         again.chats.end_inherited({"daemons": {}, "chats": {}})
 
     managed(project, tmp_path, test)
@@ -1424,6 +1425,6 @@ def test_what_belonged_to_a_window_that_is_gone_ends(project: Path, tmp_path: Pa
         again.chats.inherit(left, {})
         await until(lambda: not again.chats._ending)
         assert daemon
-        assert not chat_module.launch.is_running(daemon)
+        assert not launch.is_running(daemon)
 
     managed(project, tmp_path, test)

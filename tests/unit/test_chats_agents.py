@@ -367,7 +367,9 @@ def session_prompt(params):
             room.say("Run")
             await until(lambda: room.render.running)
             [running] = room.render.running
-            assert "Sleep" in room.text[: running.at].rpartition("\n")[2]
+            assert "Sleep" in room.text[running.at :].partition("\n")[0]
+            # It must not be hidden while the details are folded.
+            assert not any(fold.start <= running.at <= fold.end for fold in room.render.folds)
             room.chats.stop_terminals(1, " ".join(running.terminals))
             await room.shows("It has ended.")
             await until(lambda: not room.render.running)

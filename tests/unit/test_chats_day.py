@@ -12,7 +12,6 @@ LIMIT = 120.0
 """Seconds."""
 
 
-# A connection that is given up while it is being made is left to the garbage collector by asyncio.
 def test_a_day_with_every_fault_ends_with_the_daemons_transcript(project: Path):
     async def test() -> None:
         async with asyncio.timeout(LIMIT):
@@ -22,4 +21,4 @@ def test_a_day_with_every_fault_ends_with_the_daemons_transcript(project: Path):
         assert [answer.count("has the answer") for answer in interrupted] == [PIECES // 2]
 
     asyncio.run(test())
-    gc.collect()
+    gc.collect()  # a warning about what was left open is an error

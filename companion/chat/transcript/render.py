@@ -85,7 +85,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A tool call for which the editor runs something, and the point of the button that stops it."""
+    """A tool call for which the editor runs something, and the beginning of its line, below which its Stop is."""
 
     terminals: tuple[str, ...]
     at: int

@@ -61,6 +61,7 @@ class Context:
 def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_running: bool) -> None:
     """A tool call: its line, its folded details, and its permissions."""
     margin = "  " if tool.parent else ""
+    begin = writer.length
     status = tool.status if is_running or tool.status != "in_progress" else "pending"
     writer.write(f"{margin}{SIGNS.get(status, '◐')}{GAP}")
     is_asked = _asks_for_command(tool)
@@ -76,7 +77,8 @@ def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_run
         writer.write(f"\n{margin}{INDENT}{line}")
     writer.fold(key, start)
     if tool.terminals:
-        writer.marks.running.append(Running(tool.terminals, writer.length))
+        # At the line's beginning: what is at the end of a fold is folded too.
+        writer.marks.running.append(Running(tool.terminals, begin))
     for asked in tool.permissions:
         if asked.state == "open":
             writer.write("\n")

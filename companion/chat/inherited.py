@@ -1,0 +1,58 @@
+"""What one instance of the package leaves of a chat for the next one, besides the process that answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..conversation.conversation import Conversation
+from ..conversation.left import restored
+from .outbox import from_plain, plain
+from .prompt import Draft
+
+
+@dataclass
+class Inherited:
+    """What is left of a chat, until it is shown again."""
+
+    unsent: list[Draft] = field(default_factory=list[Draft])
+    """What goes back to the person."""
+    queued: dict[str, Draft] = field(default_factory=dict[str, Draft])
+    """What waits for its turn, by the ids of the prompts."""
+    conversation: Mapping[str, Any] | None = None
+    """What was shown, as plain data."""
+
+    @classmethod
+    def from_plain(cls, left: Mapping[str, Any]) -> Inherited:
+        """What `as_plain` has made."""
+        queued = {prompt: from_plain(draft) for prompt, draft in left.get("queued", {}).items()}
+        return cls([from_plain(draft) for draft in left["unsent"]], queued, left.get("conversation"))
+
+    def as_plain(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "unsent": [plain(draft) for draft in self.unsent],
+            "queued": {prompt: plain(draft) for prompt, draft in self.queued.items()},
+            "conversation": self.conversation,
+        }
+
+    def take_unsent(self) -> list[Draft]:
+        """What goes back to the person, only once."""
+        unsent, self.unsent = self.unsent, []
+        return unsent
+
+    def take_queued(self) -> dict[str, Draft]:
+        """What waits for its turn, only once."""
+        queued, self.queued = self.queued, {}
+        return queued
+
+    def take_conversation(self) -> Conversation | None:
+        """What was shown, only once; None if there is nothing that can be read."""
+        left, self.conversation = self.conversation, None
+        return restored(left) if left else None
+
+    def give_up(self) -> None:
+        """Nobody goes on with the conversation: what waits for its turn goes back to the person."""
+        self.conversation = None
+        self.unsent += self.take_queued().values()
