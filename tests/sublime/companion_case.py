@@ -74,7 +74,8 @@ class CompanionCase(DeferrableTestCase):
         yield lambda: not self.view.is_loading()
         self.window.bring_to_front()
         self.window.focus_view(self.view)
-        yield {"condition": self._is_published, "timeout": 20_000}
+        # The first test waits for the libraries, which a busy machine imports slowly.
+        yield {"condition": self._is_published, "timeout": 120_000}
         self.clis: list[Cli] = []
         self.cli = self.connect()
         yield from self.done(self.cli.connected)
