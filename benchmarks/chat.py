@@ -96,9 +96,7 @@ class Chat:
     def resume(self, session: str) -> None:
         """Show another session."""
         package = sys.modules["QwenCompanion.companion.sublime_text.package"]
-        window = self.view.window()
-        assert window
-        number = window.id()
+        number = self.view.id()
         package.adapter().thread.post(lambda companion: companion.chats.resume(number, session))
 
     def begun(self) -> float:
