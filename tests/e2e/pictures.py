@@ -162,6 +162,11 @@ def shoot(
         print(picture.relative_to(PROJECT))
 
 
+def wait_wide(editor: Editor, proposal: int) -> None:
+    """Wait until the header of a diff has the form for a wide view: it follows the width half a second later."""
+    editor.wait("header", lambda: "Qwen Code:" in str(editor.view(proposal)["phantoms"]))
+
+
 def diffs() -> None:
     """Open one diff and take its picture in both layouts."""
     home = Home.make()
@@ -178,6 +183,7 @@ def diffs() -> None:
             editor.wait("status", lambda: "1 diff" in str(editor.view(proposal["id"])["status"]))
             editor.do("command", name="qwen_companion_go_to_diff", window=window)
             for layout in ("side-by-side", "inline"):
+                wait_wide(editor, proposal["id"])
                 shoot(editor, window, f"diff-{layout}", SIZE)
                 editor.do("command", name="qwen_companion_toggle_diff_layout", view=proposal["id"])
     finally:
@@ -210,6 +216,7 @@ def scrolled() -> None:
             editor.do("command", name="qwen_companion_diff_list", window=window)
             editor.do("command", name="qwen_companion_go_to_diff", window=window)
             editor.wait("status", lambda: "3 diffs" in str(editor.view(proposal["id"])["status"]))
+            wait_wide(editor, proposal["id"])
             shoot(editor, window, "diff-scrolled", TURN_SIZE)
     finally:
         editor.kill()

@@ -40,7 +40,8 @@ class Room:
         self.home, self.model = agent.place.home, agent.place.model
         known = self.home.environment()
         environment = {name: value for name, value in agent.environment.items() if known.get(name) != value}
-        settings = {"Mine": {"command": agent.command, "environment": environment}}
+        letter = agent.name[0].upper()
+        settings = {"Mine": {"command": agent.command, "environment": environment, "letter": letter}}
         write_settings(self.home, agents=settings, debug=True, agents_use_editor=agent.uses_editor)
         consent = self.home.home / ".config" / "sublime-text" / "Packages" / "User"
         allowed = {"allowed": {"Mine": agent.command}, "last": "Mine"}
