@@ -9,6 +9,7 @@ the methods that return something: those raise a ChatError with a message for th
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -35,6 +36,8 @@ from .prompt import Draft
 from .sessions import SessionsOfChats
 from .sign_in import SignInOfChats
 from .windows import REACH_LIMIT
+
+logger = logging.getLogger(__name__)
 
 MAX_FILES = 50
 """How many files a completion offers."""
@@ -237,11 +240,17 @@ class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, Sessi
     # The companion's life
 
     def inherit(self, left: Mapping[int, Mapping[str, Any]], windows: Mapping[int, object]) -> None:
-        """Take what the instance before this one has left; what belongs to a window that is gone ends."""
+        """Take what the instance before this one has left; what belongs to a window that is gone ends.
+
+        What another version of the package has left in another form is lost; the sessions can be resumed.
+        """
         for window, one in left.items():
-            self._shared(window).inherit(one)
-            for number, chat in one["chats"].items():
-                self._made(number, window).inherit(chat)
+            try:
+                self._shared(window).inherit(one)
+                for number, chat in one["chats"].items():
+                    self._made(number, window).inherit(chat)
+            except (LookupError, TypeError, ValueError, AttributeError):
+                logger.exception("The chats of another version of the package can't be taken over")
             if window not in windows:
                 self.window_closed(window)
 

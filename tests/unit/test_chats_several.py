@@ -367,3 +367,18 @@ def test_a_chat_with_an_agent_and_one_with_the_daemon_do_not_disturb_each_other(
         await asyncio.sleep(0)
 
     paired(project, test)
+
+
+@pytest.mark.parametrize("left", [{"daemon": None, "session": "s"}, {"clients": [], "here": [], "daemons": {"/": 1}}])
+def test_what_another_version_has_left_in_another_form_harms_nothing(
+    project: Path, tmp_path: Path, left: dict[str, Any], stormy: pytest.LogCaptureFixture
+):
+    """An upgrade: before, a window had one chat."""
+
+    async def test(room: Pair) -> None:
+        room.chats.inherit({1: left}, {1: None})
+        assert "another version" in stormy.text
+        (await room.open(FIRST)).say(1, "Hello")
+        await until(lambda: room.editor.renders[FIRST][-1].session == "s1")
+
+    managed(project, tmp_path, test)
