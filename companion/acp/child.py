@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import IO, Any, TypedDict
+from typing import IO, Any
 
 if sys.platform == "win32":
     # Its pipes can be read by the loop, those of `subprocess` can't.
@@ -189,7 +189,11 @@ async def start(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if joins_errors else subprocess.PIPE,
         bufsize=0,
-        **in_group(),
+        # A group of its own, so that keys for a terminal don't reach it.
+        start_new_session=sys.platform != "win32",
+        creationflags=subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
+        if sys.platform == "win32"
+        else 0,
     )
     return await _connected(Child(process))
 
@@ -206,18 +210,6 @@ def close_left(left: Mapping[str, Any]) -> int:
         if pipe:
             pipe.close()
     return process.pid
-
-
-class _Group(TypedDict, total=False):
-    creationflags: int
-    start_new_session: bool
-
-
-def in_group() -> _Group:
-    """The arguments that give a process a group of its own, so that keys for a terminal don't reach it."""
-    if sys.platform == "win32":
-        return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
-    return {"start_new_session": True}
 
 
 async def _connected(child: Child) -> Child:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mutant import Mutant
 
 CHATS = ("tests/unit/test_chats.py",)
+STALE = ("tests/unit/test_daemon_chat.py",)
 UNSENT = ("tests/unit/test_chats_unsent.py",)
 LIFE = ("tests/unit/test_chats_connection.py",)
 RELOAD = ("tests/unit/test_chats_reload.py",)
@@ -147,7 +148,7 @@ MUTANTS = [
         "        conversation.begin(stream.epoch)\n",
         CHATS,
     ),
-    Mutant("a session that is gone is never loaded", READING, "if not attachment.is_stale:", "if False:", CHATS),
+    Mutant("a session that is gone is never loaded", READING, "if not attachment.is_stale:", "if False:", STALE),
     Mutant(
         "a dead session isn't told",
         READING,
