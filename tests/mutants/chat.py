@@ -146,7 +146,7 @@ MUTANTS = [
         READING,
         "        if not conversation.begin(stream.epoch):\n            raise StaleError\n",
         "        conversation.begin(stream.epoch)\n",
-        CHATS,
+        STALE,
     ),
     Mutant("a session that is gone is never loaded", READING, "if not attachment.is_stale:", "if False:", STALE),
     Mutant(

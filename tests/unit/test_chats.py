@@ -709,6 +709,27 @@ def test_a_prompt_that_was_sent_before_is_not_taken_for_the_one_that_is_lost(
     attached(project, test)
 
 
+def test_a_prompt_of_another_client_is_not_taken_for_the_one_that_is_lost(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(outbox, "ARRIVAL_LIMIT", 0.2)
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, 1, room.folder)
+        await room.live()
+        pending = {"promptId": "p9", "text": "theirs", "state": "running", "originatorClientId": "other"}
+
+        def lose(_: Request) -> None:
+            room.daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": [pending]}
+
+        room.daemon.routes["POST /session/s/prompt"] = lose
+        room.chats.send(1, Draft("mine"))
+        await until(lambda: room.editor.returned)
+        assert room.editor.returned[0][1] == Draft("mine")
+
+    attached(project, test)
+
+
 def test_a_prompt_is_on_the_screen_with_its_state_until_the_daemon_echoes_it(project: Path):
     """Issue 12: 44 s were seen between the two."""
 
