@@ -77,6 +77,8 @@ class TestSessions(ChatCase):
             with patch.object(sublime, "ok_cancel_dialog", lambda *_, answer=answer: answer):
                 yield from self.what("Delete …")
                 yield 100
+            if answer:
+                yield from self.told("delete")
             self.assertEqual(len(self.chats.of("delete")), int(answer))
 
     def test_what_goes_wrong_is_said(self) -> Steps:
