@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from typing import IO, Any
 
 if sys.platform == "win32":
@@ -74,8 +75,12 @@ class Pipe(asyncio.Protocol):
 class Child:
     """A process. Make one with `start` or `take_over`, and close or leave it."""
 
-    def __init__(self, process: Popen[bytes], unread: Sequence[bytes] = (b"", b"")) -> None:
+    def __init__(
+        self, process: Popen[bytes], unread: Sequence[bytes] = (b"", b""), code: Future[int] | None = None
+    ) -> None:
+        """`code` gets what the process returns, if a thread waits for that already."""
         self._process = process
+        self._code = code or _waited(process)
         self.output, self.errors = (Pipe(data) for data in unread)
         self._input: asyncio.WriteTransport | None = None
         self._ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -138,7 +143,7 @@ class Child:
         self.errors.close()
         if self._input:
             self._input.close()
-        return {"process": self._process, "unread": (self.output.take(), self.errors.take())}
+        return {"process": self._process, "unread": (self.output.take(), self.errors.take()), "code": self._code}
 
     async def _is_sent(self) -> bool:
         end = asyncio.get_running_loop().time() + LEAVE_LIMIT
@@ -149,9 +154,7 @@ class Child:
     async def connect(self) -> None:
         """Begin to read, and to wait for the end."""
         loop = asyncio.get_running_loop()
-        threading.Thread(
-            target=_wait, args=(self._process, loop, self._ended), name="qwen-companion-child", daemon=True
-        ).start()
+        self._code.add_done_callback(lambda code: _tell(code.result(), loop, self._ended))
         for pipe, protocol in ((self._process.stdout, self.output), (self._process.stderr, self.errors)):
             if pipe:
                 await loop.connect_read_pipe(lambda protocol=protocol: protocol, _ours(pipe, "rb"))
@@ -200,7 +203,7 @@ async def start(
 
 async def take_over(left: Mapping[str, Any]) -> Child:
     """A process that `Child.leave` has left."""
-    return await _connected(Child(left["process"], left["unread"]))
+    return await _connected(Child(left["process"], left["unread"], left["code"]))
 
 
 def close_left(left: Mapping[str, Any]) -> int:
@@ -227,9 +230,15 @@ def _ours(pipe: IO[bytes], mode: str) -> Any:
     return pipe if sys.platform == "win32" else os.fdopen(os.dup(pipe.fileno()), mode, 0)
 
 
-def _wait(process: Popen[bytes], loop: asyncio.AbstractEventLoop, ended: asyncio.Future[int]) -> None:
-    code = process.wait()
+def _waited(process: Popen[bytes]) -> Future[int]:
+    """What a process returns. The one thread that waits for it goes on over reloads."""
+    code: Future[int] = Future()
+    wait = threading.Thread(target=lambda: code.set_result(process.wait()), name="qwen-companion-child", daemon=True)
+    wait.start()
+    return code
 
+
+def _tell(code: int, loop: asyncio.AbstractEventLoop, ended: asyncio.Future[int]) -> None:
     def tell() -> None:
         if not ended.done():
             ended.set_result(code)

@@ -49,7 +49,7 @@ class Leaving(Asking):
             return None
         self._reading.cancel()
         await asyncio.wait([self._reading])
-        for line in self._process.ready:
+        for line in self._process.take_ready():
             self._peer.receive(line)
         end = asyncio.get_running_loop().time() + LEAVE_LIMIT
         while self._prompts.running and not self._peer.waits_for("session/prompt"):

@@ -127,9 +127,8 @@ class AgentProcess:
         """Go on with half a line."""
         self._lines.restore(rest, is_dropped=is_dropped)
 
-    @property
-    def ready(self) -> list[bytes]:
-        """The lines that have come and that nobody has read, once nobody reads any more."""
+    def take_ready(self) -> list[bytes]:
+        """The lines that have come and that nobody has read, once nobody reads any more; only once."""
         found = list(self._ready)
         self._ready.clear()
         return found
@@ -256,10 +255,10 @@ def without_colours(text: str) -> str:
 
 
 def end_group(pid: int, started: float | None, limit: float) -> None:
-    """End a process that has a group of its own, and what is in that. Blocks.
-
-    It must not be known to have ended: another group may have its number then.
-    """
+    """End a process that has a group of its own, and what is in that, even if the process has ended. Blocks."""
+    # As long as something is in the group, no other process gets its number.
+    if tree.is_anothers(pid, started):
+        return
     tree.end(pid, started, limit)
     if sys.platform != "win32":
         # What its children have left behind is in its group.

@@ -6,7 +6,10 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
+import subprocess
 import sys
+import threading
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ import psutil
 import pytest
 
 from companion.acp.environment import LoginEnvironment
+from companion.acp.process import end_group
 from companion.agents import AgentCommand
 from companion.chat.chats import Chats
 from companion.chat.prompt import Draft
@@ -238,6 +242,8 @@ def test_two_reloads_in_a_row_and_one_before_the_chat_is_shown_lose_nothing(proj
             await there.room.state("live")
             await there.reload()
             assert there.room.agent_pid == pid
+            waiting = [thread for thread in threading.enumerate() if thread.name == "qwen-companion-child"]
+            assert len(waiting) == 1
             there.go()
             await there.room.shows("Begin slow. Middle. End.")
 
@@ -345,3 +351,14 @@ def test_a_conversation_is_the_same_as_plain_data():
     assert conversation
     assert conversation.turns == ()
     assert restored({}) is None
+
+
+def test_a_process_that_has_got_the_number_of_one_that_ended_is_left_alone():
+    """Its group was killed when the agent was closed that had had its number."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True) as other:
+        made = psutil.Process(other.pid).create_time()
+        for started in (made - 60, None):
+            end_group(other.pid, started, 0)
+        assert other.poll() is None
+        end_group(other.pid, made, 0)
+        assert other.wait(10) == -signal.SIGKILL

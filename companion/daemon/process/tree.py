@@ -31,6 +31,17 @@ def find(pid: int, started: float | None) -> psutil.Process | None:
         return None
 
 
+def is_anothers(pid: int, started: float | None) -> bool:
+    """Whether another process has a pid now; `started` is when the one that had it was made, None if nobody knows."""
+    try:
+        made = psutil.Process(pid).create_time()
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        return True
+    return started is None or abs(made - started) > 1
+
+
 def end(pid: int, started: float | None, limit: float) -> None:
     """End a process and its descendants. It has `limit` seconds to end by itself; 0 kills it at once."""
     process = find(pid, started)
