@@ -64,7 +64,6 @@ class Clicks:
         pages += [html.ask(ask, is_first=at == 0) for at, ask in enumerate(render.asks)]
         found = [item for page in pages for item in html.link_items(page)]
         found += [item for one in render.running for item in html.link_items(html.running(one))]
-        found += [item for one in render.running for item in html.link_items(html.running(one))]
         for block in render.codes:
             first = (chat.code_text(block.key) or "").strip().partition("\n")[0]
             found += [item._replace(line=first) for item in html.link_items(html.code(block))]
