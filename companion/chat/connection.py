@@ -55,7 +55,7 @@ class Connection:
         self,
         settings: Callable[[], DaemonSettings],
         daemons: Daemons,
-        agent: Callable[[AgentCommand], AgentClient] | None = None,
+        agent: Callable[[AgentCommand], AgentClient],
     ) -> None:
         """`daemons` are those of the window, `agent` makes a client of an agent on stdio."""
         self.daemons = daemons
@@ -281,8 +281,6 @@ class Connection:
         self, agent: AgentCommand, left: Mapping[str, Any], conversation: Conversation
     ) -> Attachment | None:
         """The agent that another instance has left; None if that can't be taken up, and is ended."""
-        if self._make_agent is None:
-            raise NotConnectedError
         client = self._make_agent(agent)
         try:
             session = await client.take_over(left)
@@ -303,8 +301,6 @@ class Connection:
 
     async def _started(self, agent: AgentCommand, conversation: Conversation) -> tuple[AgentClient, str]:
         """The agent, and the folder as it gets it."""
-        if self._make_agent is None:
-            raise NotConnectedError
         if self._unsigned:
             client, self._unsigned = self._unsigned, None
             return client, client.folder

@@ -96,6 +96,14 @@ class Reloads:
         self.left = await self.room.chats.stop(hand_over=True)
         return self.left[1]["chats"][1]
 
+    async def unload_in_a_turn(self) -> int:
+        """Unload the package while the agent works. Returns the agent's pid."""
+        self.room.say("slow")
+        await self.room.shows("Begin slow.")
+        pid = self.room.agent_pid
+        await self.unload()
+        return pid
+
     def load(self) -> None:
         """The next instance, in which nothing of the last one is left."""
         self.room = self.begin()
@@ -230,10 +238,7 @@ def test_a_turn_is_cancelled_after_a_reload(project: Path, tmp_path: Path):
 def test_two_reloads_in_a_row_and_one_before_the_chat_is_shown_lose_nothing(project: Path, tmp_path: Path):
     async def test():
         async with reloads(project, tmp_path) as there:
-            there.room.say("slow")
-            await there.room.shows("Begin slow.")
-            pid = there.room.agent_pid
-            await there.unload()
+            pid = await there.unload_in_a_turn()
             there.room = there.begin()
             there.room.chats.inherit(there.left, {1: None})
             # The chat's tab was not on the screen.
@@ -253,10 +258,7 @@ def test_two_reloads_in_a_row_and_one_before_the_chat_is_shown_lose_nothing(proj
 def test_an_agent_that_nobody_takes_over_is_ended(project: Path, tmp_path: Path):
     async def test():
         async with reloads(project, tmp_path) as there:
-            there.room.say("slow")
-            await there.room.shows("Begin slow.")
-            pid = there.room.agent_pid
-            await there.unload()
+            pid = await there.unload_in_a_turn()
             await asyncio.to_thread(Chats.end_inherited, there.left[1])
             await until(lambda: not psutil.pid_exists(pid))
             there.room = there.begin()
@@ -267,10 +269,7 @@ def test_an_agent_that_nobody_takes_over_is_ended(project: Path, tmp_path: Path)
 def test_the_agent_ends_with_its_window_after_a_reload(project: Path, tmp_path: Path):
     async def test():
         async with reloads(project, tmp_path) as there:
-            there.room.say("slow")
-            await there.room.shows("Begin slow.")
-            pid = there.room.agent_pid
-            await there.unload()
+            pid = await there.unload_in_a_turn()
             there.room = there.begin()
             there.room.chats.inherit(there.left, {})
             await until(lambda: not psutil.pid_exists(pid))
@@ -281,10 +280,7 @@ def test_the_agent_ends_with_its_window_after_a_reload(project: Path, tmp_path: 
 def test_the_agent_ends_with_its_tab_even_if_nobody_has_looked_at_that_since_a_reload(project: Path, tmp_path: Path):
     async def test():
         async with reloads(project, tmp_path) as there:
-            there.room.say("slow")
-            await there.room.shows("Begin slow.")
-            pid = there.room.agent_pid
-            await there.unload()
+            pid = await there.unload_in_a_turn()
             there.room = there.begin()
             there.room.chats.inherit(there.left, {1: None})
             there.room.chats.close(1)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -33,7 +34,9 @@ class Person:
         self.daemon = daemon
         self.conversation = Conversation()
         self.connection = Connection(
-            lambda: DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN), Daemons(print, set)
+            lambda: DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN),
+            Daemons(print, set),
+            Mock(side_effect=AssertionError("no agent is wanted")),
         )
         self.connection.folder = "/w"
 
