@@ -203,7 +203,9 @@ class Chat(Reach):
         """
         self._connection.stays = hand_over
         inherited = self._inherited
-        inherited.queued |= self._outbox.queued
+        # A daemon keeps its queue.
+        if self._connection.agent:
+            inherited.queued |= self._outbox.queued
         inherited.unsent += self._end(with_queue=False)
         if tasks := list(self._tasks):
             for task in tasks:

@@ -1436,6 +1436,29 @@ def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(project: Pa
     managed(project, tmp_path, test)
 
 
+def test_a_prompt_in_the_daemons_queue_is_not_given_back_after_a_reload(project: Path):
+    """The daemon runs it: it would be sent twice."""
+
+    async def test(room: Room) -> None:
+        room.chats.open(1, 1, room.folder)
+        stream = await room.live()
+        room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "p7"}
+        room.chats.send(1, Draft("mine"))
+        await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
+        stream.send("pending_prompt_added", 1, promptId="p7", text="mine")
+        await until(lambda: room.render.status.queue and not room.render.unsent)
+        left = await room.chats.stop(hand_over=True)
+        again = Room(room.editor, room.daemon, room.folder)
+        again.chats.configure(room.chats._settings)
+        again.chats.inherit(left, {1: None})
+        again.chats.open(1, 1, room.folder, "s")
+        await again.live()
+        assert room.editor.returned == []
+        await again.chats.stop(hand_over=False)
+
+    attached(project, test)
+
+
 def test_what_belonged_to_a_window_that_is_gone_ends(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
         room.chats.open(1, 1, room.folder)
