@@ -8,8 +8,14 @@ from .chat_case import MARK, ChatCase, Steps
 class TestClosing(ChatCase):
     def close_and_open(self) -> Steps:
         """Close the tab, and open the chat again: self.chat and self.view are the new ones."""
+        yield from self.close()
+        yield from self.open_again()
+
+    def close(self) -> Steps:
         self.view.close()
         yield lambda: self.adapter.chats.of(self.window) is None
+
+    def open_again(self) -> Steps:
         self.window.run_command("qwen_companion_chat")
         yield lambda: self.adapter.chats.of(self.window)
         self.chat = self.adapter.chats.of(self.window)
@@ -53,6 +59,14 @@ class TestClosing(ChatCase):
         self.type("mine")
         self.adapter.chats.close_all()
         yield from self.close_and_open()
+        self.assertEqual(self.prompt, "mine")
+
+    def test_what_an_earlier_version_has_kept_is_there_too(self) -> Steps:
+        """It knew neither the agent nor the session of a prompt."""
+        yield from self.close()
+        kept = {"text": "mine", "attached": None, "recall": None}
+        self.window.settings().set("qwen_companion.chat_kept", [kept])
+        yield from self.open_again()
         self.assertEqual(self.prompt, "mine")
 
     def test_it_comes_to_another_chat_of_the_window_before_what_is_there(self) -> Steps:

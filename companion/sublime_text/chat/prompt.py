@@ -132,7 +132,8 @@ def give_back(window: sublime.Window, view: sublime.View) -> list[Draft]:
 
 def _kept(window: sublime.Window) -> list[dict[str, Any]]:
     kept: Any = window.settings().get(_KEPT_SETTING, [])
-    return kept
+    # A version of the package with one chat in a window has kept the prompt alone.
+    return [{"session": "", "agent": "", "folder": "", **each} for each in kept]
 
 
 def attached(setting: Mapping[str, Any] | None) -> tuple[tuple[Excerpt, ...], tuple[str, ...]]:
