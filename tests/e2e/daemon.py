@@ -25,6 +25,7 @@ from companion.daemon.client import Client, Scope
 from companion.daemon.process import launch
 from companion.settings import DaemonSettings
 
+from ..unit.fake_daemon import no_agent
 from .cli import STEP
 from .clis import NEWEST_QWEN, pinned
 from .model import Model, Script
@@ -105,7 +106,7 @@ class Talk:
     def __init__(self, client: Client, folder: str) -> None:
         self.client = client
         self.conversation = Conversation()
-        self.connection = Connection(self._settings, shared.Daemons(print, set))
+        self.connection = Connection(self._settings, shared.Daemons(print, set), no_agent)
         self.connection.folder = folder
 
     def _settings(self) -> DaemonSettings:

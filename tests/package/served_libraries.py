@@ -32,7 +32,7 @@ from companion.editor import Editor
 from companion.server.endpoint import Endpoint
 from companion.server.port import ServedWindow, WindowState
 from companion.settings import DaemonSettings, Settings
-from tests.unit.fake_daemon import TOKEN, FakeDaemon, until
+from tests.unit.fake_daemon import TOKEN, FakeDaemon, no_agent, until
 
 
 class Client:
@@ -68,7 +68,7 @@ async def chat() -> None:
         daemon.capabilities("/w")
         daemon.routes["POST /session"] = 200, {"sessionId": "s", "clientId": "c"}
         settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
-        connection, conversation = Connection(lambda: settings, Daemons(print, set)), Conversation()
+        connection, conversation = Connection(lambda: settings, Daemons(print, set), no_agent), Conversation()
         connection.folder = "/w"
         connection.begin("")
         running = asyncio.create_task(connection.run(conversation))

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
@@ -15,7 +14,7 @@ from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ContextWindow, Message, Snapshot
 from companion.settings import DaemonSettings
 
-from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, until
+from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, no_agent, until
 
 OLD, NEW = "s", ""
 """The session to read: one that was there before, or a new one."""
@@ -36,7 +35,7 @@ class Person:
         self.connection = Connection(
             lambda: DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN),
             Daemons(print, set),
-            Mock(side_effect=AssertionError("no agent is wanted")),
+            no_agent,
         )
         self.connection.folder = "/w"
 
