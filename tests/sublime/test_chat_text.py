@@ -71,6 +71,31 @@ class TestTranscript(ChatCase):
         self.assertEqual((self.shown, self.prompt), (before, ""))
         yield 1
 
+    def test_cutting_and_copying_a_line_of_the_prompt_takes_nothing_of_the_transcript(self) -> Steps:
+        """Without a selection the editor copies whole lines, and the first one begins with the transcript's end."""
+        self.show(self.message("Hello"))
+        before = self.shown
+        self.type("first\nsecond")
+        self.put_caret(self.chat.text.length + 2)
+        self.view.run_command("copy")
+        self.assertEqual(sublime.get_clipboard(), "first\n")
+        self.view.run_command("cut")
+        self.assertEqual((self.shown, self.prompt, sublime.get_clipboard()), (before, "second", "first\n"))
+        self.view.run_command("cut")
+        self.assertEqual((self.shown, self.prompt, sublime.get_clipboard()), (before, "", "second"))
+        yield 1
+
+    def test_a_line_of_the_prompt_is_not_duplicated_with_the_end_of_the_transcript(self) -> Steps:
+        self.show(self.message("Hello"))
+        before = self.shown
+        self.type("first\nsecond")
+        self.view.run_command("duplicate_line")
+        self.assertEqual((self.shown, self.prompt), (before, "first\nsecond\nsecond"))
+        self.put_caret(self.chat.text.length + 2)
+        self.view.run_command("duplicate_line")
+        self.assertEqual((self.shown, self.prompt), (before, "first\nfirst\nsecond\nsecond"))
+        yield 1
+
     def test_the_home_key_stops_there_too(self) -> Steps:
         self.show(self.message("Hello"))
         self.type("one")
