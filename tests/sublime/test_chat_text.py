@@ -96,6 +96,20 @@ class TestTranscript(ChatCase):
         self.assertEqual((self.shown, self.prompt), (before, "first\nfirst\nsecond\nsecond"))
         yield 1
 
+    def test_a_command_on_the_whole_text_changes_neither_the_transcript_nor_the_prompt(self) -> Steps:
+        """Where nothing is selected, the editor sorts all lines of a text, not only those of the prompt."""
+        self.show(self.message("Hello"))
+        before = self.shown
+        self.type("b\na\n")
+        self.view.run_command("sort_lines", {"case_sensitive": False})
+        self.assertEqual((self.shown, self.prompt), (before, "b\na\n"))
+        start = self.chat.text.length
+        self.view.sel().clear()
+        self.view.sel().add(sublime.Region(start + 2, start + 4))
+        self.view.run_command("sort_lines", {"case_sensitive": False})
+        self.assertEqual((self.shown, self.prompt), (before, "b\na\n"))
+        yield 1
+
     def test_the_home_key_stops_there_too(self) -> Steps:
         self.show(self.message("Hello"))
         self.type("one")

@@ -42,6 +42,8 @@ _OF_LINES = {
     "delete_to_mark",
 }
 """Commands that change whole lines. The first line of a prompt begins with the transcript's end."""
+_OF_ALL_LINES = {"sort_lines", "permute_lines", "reindent", "wrap_lines"}
+"""Commands that change more than the lines of the carets where nothing is selected, up to the whole text."""
 _OF_CARETS_LINES = {"copy", "cut", "duplicate_line"}
 """Commands that do so where nothing is selected."""
 
@@ -171,6 +173,8 @@ def _of_line(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, A
     """The first line of a prompt begins with the transcript's end, which is none of the prompt's business."""
     if command == "move_to" and args.get("to") in ("bol", "hardbol") and _on_first_line(chat):
         return "qwen_companion_chat_home", {"extend": bool(args.get("extend"))}
+    if command in _OF_ALL_LINES and not chat.view.has_non_empty_selection_region():
+        return "noop", {}
     if command in _OF_CARETS_LINES and chat.text.is_in_prompt and _on_first_line(chat):
         return _of_carets_lines(chat, command)
     return ("noop", {}) if command in _OF_LINES and _on_first_line(chat) else None
