@@ -165,7 +165,9 @@ WORDS = st.sampled_from([
     "a", " ", "\n", "\n", "\n\n", "\r\n", "\r", "`", "```", "```\n", "~~~", "\ud83d", "\ude00", "ü😀", "> ", "x/y.py:3",
     "`z.py`", "\n```py\n", "1. ```\n", "❯ You\n", "? Qwen Code asks:", "✓ Run\n", "\x1b[1m", "— it —\n", "\t",
 ])  # fmt: skip
-TEXT = st.lists(WORDS, max_size=8).map("".join)
+TABLES = st.sampled_from(["| a ", "|-|-|\n", "\n|b|c|\n|-|:-:|\n", "|😀|x/y.py|\n"])
+PLAIN = st.lists(WORDS, max_size=8).map("".join)
+TEXT = st.lists(WORDS | TABLES, max_size=8).map("".join)
 SPEAKERS: tuple[Speaker, ...] = ("user", "answer", "thought", "shell")
 ATTACHMENTS = st.lists(st.builds(Attachment, st.sampled_from(["", "file:///a b.py"]), TEXT), max_size=2).map(tuple)
 MESSAGES = st.builds(Message, st.sampled_from(SPEAKERS), TEXT, ATTACHMENTS, st.sampled_from([None, None, "t"]))
@@ -243,7 +245,7 @@ def test_any_conversation_reads_as_if_it_had_been_seen_at_once(data: st.DataObje
         before = now
 
 
-@given(TEXT, TEXT)
+@given(PLAIN, PLAIN)
 def test_an_answer_is_in_the_text_to_the_byte_wherever_it_is_cut(one: str, two: str):
     text = "".join(each for each in one + two if not "\ud800" <= each <= "\udfff" and each != "\r")
     made = Shown()
