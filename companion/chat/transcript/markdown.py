@@ -73,7 +73,7 @@ class Scanner:
         self.imitates = False
         """Whether a line looks like one of the chat's own, which the person is warned of."""
         self._key = key
-        self._at = 0
+        self._at: int = 0
         """Where the incomplete line begins."""
         self._line = ""
         self._rows: list[str] = []
