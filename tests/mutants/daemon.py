@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from chat import (
     BUILDER,
-    CHATS,
     CLIENT,
     CONNECTION,
     LIFE,
@@ -31,11 +30,18 @@ SLASH = "chat/slash.py"
 TABLES = "chat/transcript/tables.py"
 PLACE = ("tests/unit/test_daemon_locality.py",)
 TABLE = ("tests/unit/test_chat_tables.py",)
+SENT = "tests/unit/test_chats.py::test_a_prompt_"
+LOST = (
+    f"{SENT}whose_answer_is_lost_is_looked_for_and_never_sent_twice",
+    f"{SENT}of_another_client_is_not_taken_for_the_one_that_is_lost",
+)
+INTO = ("tests/unit/test_chats.py::test_a_message_goes_into_the_turn_that_runs_else_it_is_a_prompt",)
+REFUSED = ("tests/unit/test_chats.py::test_what_the_daemon_refuses_comes_back",)
 COMMANDS = ("tests/sublime/test_chat_prompt.py::TestSlashCommands",)
 
 MUTANTS = [
     # What the person sends
-    Mutant("another client's prompt counts as ours", OUTBOX, "if is_ours and each.id", "if each.id", CHATS),
+    Mutant("another client's prompt counts as ours", OUTBOX, "if is_ours and each.id", "if each.id", LOST),
     Mutant(
         "a prompt that is sent after a rebuild is given back",
         OUTBOX,
@@ -43,8 +49,8 @@ MUTANTS = [
         "waiting.prompt = identifier",
         UNSENT,
     ),
-    Mutant("a message with a file goes into a turn", OUTBOX, "if len(content) == 1 else None", "", CHATS),
-    Mutant("every failure may have arrived", OUTBOX, "if not error.may_have_arrived:", "if False:", UNSENT),
+    Mutant("a message with a file goes into a turn", OUTBOX, "if len(content) == 1 else None", "", INTO),
+    Mutant("every failure may have arrived", OUTBOX, "if not error.may_have_arrived:", "if False:", REFUSED),
     Mutant(
         "what a queue has lost stays in it",
         OUTBOX,
@@ -57,7 +63,7 @@ MUTANTS = [
         REQUESTS,
         "if not (isinstance(prompt, str) and prompt):",
         "if False:",
-        CHATS,
+        LOST,
     ),
     Mutant(
         "a lost message counts as arrived",
@@ -204,7 +210,7 @@ MUTANTS = [
         REFUSALS,
         "may_have_arrived=is_gateway",
         "may_have_arrived=False",
-        CHATS,
+        LOST,
     ),
     Mutant(
         "an odd answer makes a known daemon a stranger",

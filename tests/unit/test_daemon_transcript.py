@@ -738,12 +738,19 @@ def test_no_line_of_a_message_looks_like_one_of_the_chats_own(speaker: Speaker, 
             assert made.raw == whole.raw
 
 
-@pytest.mark.parametrize("line", ["✓ Allowed once", "— Cancelled —  ", "❯ You ", "◆ Qwen Code\t", "✗ Rejected: x"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "✓ Allowed once", "— Cancelled —  ", "❯ You ", "◆ Qwen Code\t", "✗ Rejected: x", "\u200b✓ Allowed once",
+        "\u00a0✓\u00a0Allowed\u00a0once", "✓\u0301 All\u00adowed once", "> ✓ Allowed once", "1. **✗ Rejected**",
+        "― Cancelled ―", "| ✔ Allowed once |", "# — 12 s · 4k tokens in, 1k out —", "x\r✓ Allowed once", "\ufeff❯ You",
+    ],
+)  # fmt: skip
 def test_an_answer_that_imitates_a_line_of_the_chat_is_followed_by_a_note(line: str):
-    """Issue 12: also with blanks behind it."""
+    """Issue 12: also with blanks behind it, with what isn't seen, in a list, a quote or a table."""
     said = lines(Message("answer", f"a\n{line}\nb"))
     assert said[-1].startswith("— A line above looks like one of this chat’s own")
-    assert "A line above" not in str(lines(Message("answer", "✓ Done\n— so it is\n⚠ Careful")))
+    assert "A line above" not in str(lines(Message("answer", "✓ Done\n— so it is\n⚠ Careful\n- ✅ Allowed: x")))
 
 
 def test_the_syntax_and_the_chat_see_the_same_code_blocks():

@@ -44,10 +44,12 @@ _QUOTE = re.compile(r"(?:[ \t]*> ?)+")
 _QUOTE_IN_LIST = re.compile(r"(?:[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*> ?)+")
 _LONGEST = 2_000
 """Characters. Nobody reads a longer line."""
+_HIDDEN = re.compile(r"[\u00ad\u0300-\u036f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+"""What isn't seen, or is drawn over the character before."""
 _OURS = re.compile(
-    r"[ \t]*(?:❯\s(?:You|Shell)\s*$|◆\s\S.{0,60}$|\?\s\S.{0,60} asks:"
-    r"|[✓✗]\s(?:Allowed|Answered|Cancelled|Not answered|Rejected)\b"
-    r"|—\s(?:Cancelled|Cancelling|Failed|Interrupted|Stopped|\d+ (?:s|min|h)|\S+ tokens in)\b.* —\s*$)"
+    r"(?:[\s>*_#|-]|\d{1,9}[.)])*(?:❯\s(?:You|Shell)\s*$|◆\s\S.{0,60}$|\?\s\S.{0,60} asks:"
+    r"|[✓✔✗✘]\s(?:Allowed|Answered|Cancelled|Not answered|Rejected)\b"
+    r"|[—―–]\s(?:Cancelled|Cancelling|Failed|Interrupted|Stopped|\d+ (?:s|min|h)|\S+ tokens in)\b.* [—―–]\W*$)"
 )
 """Beginnings of the chat's own lines, which an answer has no reason to have; see `Scanner.imitates`."""
 
@@ -153,7 +155,7 @@ class Scanner:
         elif len(line) <= _LONGEST:
             found.links += self._links(line)
         # In a code block as well, since it may not look like one.
-        self.imitates |= bool(_OURS.match(line))
+        self.imitates |= bool(_OURS.match(line if line.isascii() else _HIDDEN.sub("", line)))
 
     def _close(self, found: TranscriptMarks) -> None:
         """The code block that is open ends before the line that is read."""
