@@ -20,8 +20,16 @@ from mutant import Mutant
 
 MUTANTS = [*server.MUTANTS, *review.MUTANTS, *chat.MUTANTS, *daemon.MUTANTS, *told.MUTANTS]
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = ("companion", "headless", "tests/unit", "tests/sublime")
-SINGLE = ("tests/agents.py", "tests/conftest.py", "tests/listening.py", "tests/scripted_agent.py")
+NEEDED = (
+    "companion",
+    "headless",
+    "tests/unit",
+    "tests/sublime",
+    "tests/agents.py",
+    "tests/conftest.py",
+    "tests/listening.py",
+    "tests/scripted_agent.py",
+)
 LIMIT = 300
 """Seconds for the tests of one mutant; one that makes them wait for ever is noticed too."""
 
@@ -29,7 +37,7 @@ LIMIT = 300
 def copy_to(folder: Path) -> None:
     """Copy what the tests need."""
     files = [path.name for path in ROOT.iterdir() if path.is_file()]
-    for name in (*NEEDED, *SINGLE, *files):
+    for name in (*NEEDED, *files):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
