@@ -61,23 +61,25 @@ class Companion:
         self._variables = variables
         self._windows: dict[int, WindowServer] = {}
         """The window in front is the last one; before it comes the one that was in front previously."""
+        self._unserved: dict[int, ServedWindow] = {}
+        """Windows for which the system had no port, or no file descriptor."""
         self._front: int | None = None
         self._tasks: set[asyncio.Task[object]] = set()
         self._servers: dict[int, asyncio.Task[None]] = {}
         self._tick: asyncio.Task[object] | None = None
 
-    def start(self, endpoints: Sequence[Endpoint], chats: Mapping[int, Mapping[str, Any]] | None = None) -> None:
-        """Serve endpoints that are already open; the first one belongs to the window in front.
-
-        `chats` is what the previous instance handed over of its chats and their daemons, by window.
-        """
+    def start(self, endpoints: Sequence[Endpoint]) -> None:
+        """Serve endpoints that are already open; the first one belongs to the window in front."""
         for number, endpoint in enumerate(reversed(endpoints)):
             self._serve(endpoint, check=not number)
         if endpoints:
             self._front = endpoints[0].window
-        self.chats.inherit(chats or {}, self._windows)
         self._background(self._clear_leftovers())
         self._tick = self._background(self._look_again())
+
+    def inherit_chats(self, chats: Mapping[int, Mapping[str, Any]]) -> None:
+        """Go on with what the previous instance has handed over of its chats and their daemons, by window."""
+        self.chats.inherit(chats, self._windows)
 
     async def started(self) -> None:
         """Wait until every window's requests are answered. Raises the reason if they can't be."""
@@ -135,18 +137,32 @@ class Companion:
     def window_opened(self, window: ServedWindow) -> None:
         """The editor has a new window."""
         if window.id not in self._windows:
-            endpoint = Endpoint.open(window)
+            try:
+                endpoint = Endpoint.open(window)
+            except OSError as error:
+                self._try_again(window, str(error))
+                return
+            self._unserved.pop(window.id, None)
             endpoint.legacy_files = self._settings.legacy_discovery_files
             self._editor.listening(window.id, endpoint.port)
             server = self._serve(endpoint)
             server.publish()
-            self._background(self._await_start(server))
+            self._background(self._await_start(window, server))
+            if self._front is None:
+                self.window_focused(window.id)
+
+    def _try_again(self, window: ServedWindow, why: str) -> None:
+        """A window has no server yet. Say so once."""
+        if window.id not in self._unserved:
+            self._editor.say(f"No CLI can find this window: {why}. The companion tries again.", window.id)
+        self._unserved[window.id] = window
 
     def window_closed(self, window: int) -> None:
         """A window closes: its diffs are rejected, its sessions end."""
         self.chats.window_closed(window)
         self.reviews.reject_window(window)
         self._statuses.pop(window, None)
+        self._unserved.pop(window, None)
         if server := self._windows.pop(window, None):
             server.endpoint.withdraw()
             self._background(self._close(server))
@@ -292,13 +308,13 @@ class Companion:
                 self._statuses[window] = status
                 self._editor.show_status(window, status)
 
-    async def _await_start(self, server: WindowServer) -> None:
+    async def _await_start(self, window: ServedWindow, server: WindowServer) -> None:
         try:
             await server.started
         except Exception:
-            logger.exception("Can't serve the window %d", server.endpoint.window)
-            self._editor.say("No CLI can find this window: its server could not start.", server.endpoint.window)
-            self.window_closed(server.endpoint.window)
+            logger.exception("Can't serve the window %d", window.id)
+            self.window_closed(window.id)
+            self._try_again(window, "its server could not start")
 
     async def _close(self, server: WindowServer) -> None:
         await server.close(FLUSH)
@@ -316,6 +332,8 @@ class Companion:
 
     async def _look_again(self) -> None:
         while True:
+            for window in list(self._unserved.values()):
+                self.window_opened(window)
             for server in self._windows.values():
                 server.touched()
                 server.heal(wrote)

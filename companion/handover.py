@@ -36,7 +36,7 @@ WAIT = 5.0
 PATIENCE = 60.0
 """Seconds that it waits while the previous one lives, which may be importing the libraries."""
 NOT_LOADED = (
-    "QwenCompanion is not loaded in Sublime Text: it was disabled, or its update could not be loaded. "
+    "QwenCompanion is not loaded in Sublime Text: it was disabled, or its update or its libraries could not be loaded. "
     "Sublime's console says why (View → Show Console)."
 )
 _REQUEST_LIMIT = 1.0

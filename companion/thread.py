@@ -54,6 +54,8 @@ class CompanionThread:
         self._holder: handover.Holder | None = None
         """What the next instance gets, once that is wanted."""
         self._asleep = False
+        self._is_told = False
+        """Whether the person knows that the machine lets nothing start."""
         self._running: tuple[asyncio.AbstractEventLoop, Companion, asyncio.Event] | None = None
         self._endpoints: list[Endpoint] = []
         self._chats: dict[int, dict[str, Any]] = {}
@@ -125,7 +127,7 @@ class CompanionThread:
                         logger.debug("The companion did not end well", exc_info=error)
                         break
                     lazy.take_back()
-                    self._close_endpoints()
+                    self._set_aside()
                     self._sleep(error)
                     failures.forget(set(sys.modules) - before)
         finally:
@@ -148,6 +150,19 @@ class CompanionThread:
             self._endpoints = []
         elif not self._is_left():
             self._close_endpoints()
+            if self._predecessor and self._predecessor.left.is_set():
+                handover.give_up(handover.receive(self._predecessor))
+
+    def _set_aside(self) -> None:
+        """Withdraw the discovery files, but keep the ports, tokens and sessions for the next attempt.
+
+        Terminals know them, and so do CLIs that were connected before a reload. Whoever asks meanwhile is told that the
+        companion isn't loaded.
+        """
+        self._variables.remove()
+        holder = handover.Holder()
+        handover.leave({one.window: one.leave() for one in self._endpoints}, holder=holder)
+        self._predecessor, self._endpoints = holder, []
 
     def _open_endpoints(self) -> None:
         left, self._predecessor = handover.receive(self._predecessor), None
@@ -156,8 +171,8 @@ class CompanionThread:
         for window in self._windows():
             try:
                 endpoint = Endpoint.open(window, left.pop(window.id, None))
-            except OSError as error:
-                self._editor.say(f"No CLI can find this window: {error}.", window.id)
+            except OSError:
+                self.post(lambda companion, window=window: companion.window_opened(window))  # it tries again
             else:
                 endpoint.in_front = not self._endpoints
                 endpoint.legacy_files = self._settings.legacy_discovery_files
@@ -186,9 +201,10 @@ class CompanionThread:
             nonlocal companion
             stop = asyncio.Event()
             companion = make(self._editor, self._settings, self._variables)
-            chats, self._chats = self._chats, {}
-            companion.start(self._endpoints, chats)
+            companion.start(self._endpoints)
             await companion.started()
+            chats, self._chats = self._chats, {}
+            companion.inherit_chats(chats)
             with self._lock:
                 self._running = asyncio.get_running_loop(), companion, stop
                 waiting, self._waiting = self._waiting, []
@@ -209,16 +225,21 @@ class CompanionThread:
                 self._running = None
 
     def _sleep(self, error: Exception) -> None:
-        """Say what is wrong with the libraries, and wait until they fit. Calls meanwhile are dropped."""
+        """Say why nothing starts, and wait until it may be different. Calls meanwhile are dropped."""
         with self._lock:
             self._waiting.clear()
             self._asleep = True
         found = failures.places(error)
-        self._editor.libraries_wrong(failures.trouble(error))
+        is_passing = failures.is_of_machine(error)
+        if not is_passing:
+            self._editor.libraries_wrong(failures.trouble(error))
+        elif not self._is_told:
+            self._is_told = True
+            self._editor.say(f"No CLI can find this editor: {error}. The companion tries again.", None)
         logger.debug("The companion can't start", exc_info=error)
         while not self._stopping.wait(RETRY):
             is_repaired = not any(one.stops for one in guard.look())
-            if is_repaired and (isinstance(error, LibraryError) or failures.places(error) != found):
+            if is_repaired and (is_passing or isinstance(error, LibraryError) or failures.places(error) != found):
                 break
         importlib.invalidate_caches()
         self._asleep = False

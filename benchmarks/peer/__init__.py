@@ -23,9 +23,14 @@ import psutil
 
 from ..editor import Editor
 
-ROUNDS = 5
-REQUESTS = 100
-NOTIFICATIONS = 100
+ROUNDS = 10
+WARM_UP = 2
+"""Rounds that are not counted: Node compiles what is called often."""
+REQUESTS = 50
+SENDING = 0.5
+"""Seconds of a round in which contexts are sent."""
+PAUSE = 0.005
+"""Seconds between two contexts for up to 10 sessions; more for more, since the one client has to read all of them."""
 HERE = Path(__file__).parent
 LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 RESULTS: dict[str, object] = {
@@ -92,11 +97,11 @@ class Floor:
         while not self.port:
             time.sleep(0.01)
 
-    def notify(self) -> None:
-        """Send contexts, each with the time in its path."""
-        for _ in range(NOTIFICATIONS):
+    def notify(self, number: int, pause: float) -> None:
+        """Send contexts, each with the time in its path, one every `pause` seconds."""
+        for _ in range(number):
             self._loop.call_soon_threadsafe(self._send)
-            time.sleep(0.005)
+            time.sleep(pause)
 
     def _send(self) -> None:
         state = {"openFiles": [{"path": f"/{time.monotonic_ns()}", "timestamp": 1}]}
@@ -122,6 +127,10 @@ class Floor:
                     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
                 )
                 self._streams.append(writer)
+                continue
+            if head.startswith(b"DELETE"):
+                self._streams.clear()
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
                 continue
             found = LENGTH.search(head)
             message = json.loads(await reader.readexactly(int(found[1]) if found else 0))
@@ -167,8 +176,8 @@ class Ours:
             raise errors[0]
         return results[0]
 
-    def notify(self) -> None:
-        """Send contexts, each with the time in its path."""
+    def notify(self, number: int, pause: float) -> None:
+        """Send contexts, each with the time in its path, one every `pause` seconds."""
         import sys  # noqa: PLC0415
 
         package = sys.modules["QwenCompanion.companion.sublime_text.package"]
@@ -182,34 +191,41 @@ class Ours:
                 for session in window.sessions:
                     session.notify(update)
 
-        for _ in range(NOTIFICATIONS):
+        for _ in range(number):
             package.adapter().thread.post(send)
-            time.sleep(0.005)
+            time.sleep(pause)
 
 
 def compare(ours: Ours, peer: Program, sessions: int, floor: Floor | None) -> dict[str, list[float]]:
     """The times of all, in turns: from "ours.list" and the like to milliseconds."""
+    pause = PAUSE * max(1, sessions / 10)
+    number = round(SENDING / pause)
     ports = {"ours": (ours.port, ours.token), "peer": (peer.first["port"], "token")}
-    notify = {"ours": ours.notify, "peer": lambda: peer.write(str(NOTIFICATIONS))}
+    notify = {
+        "ours": lambda: ours.notify(number, pause),
+        "peer": lambda: peer.write(f"{number} {pause * 1000}"),
+    }
     if floor:
         ports["floor"] = (floor.port, "")
-        notify["floor"] = floor.notify
+        notify["floor"] = lambda: floor.notify(number, pause)
     clients = {
         name: ours.beside(lambda where=where: Program("client.mjs", *where, sessions, REQUESTS))
         for name, where in ports.items()
     }
     times: dict[str, list[float]] = {}
-    for number in range(ROUNDS + 1):
-        for name, client in clients.items():
-            for what, found in ours.beside(lambda client=client: client.ask("go")).items():
-                if number:  # the first round warms up
-                    times.setdefault(f"{name}.{what}", []).extend(found)
+    for turn in range(-WARM_UP, ROUNDS):
+        # Whoever is first in one round is the last in the next one.
+        for name, client in list(clients.items())[:: 1 if turn % 2 else -1]:
+            found = ours.beside(lambda client=client: client.ask("go"))
             ours.beside(notify[name])
-            ours.editor.rest(1)
-            found = ours.beside(lambda client=client: client.ask("notifications"))["notifications"]
-            if number:
-                times.setdefault(f"{name}.notification", []).extend(found)
+            found["notification"] = ours.beside(
+                lambda client=client: client.ask(f"notifications {number * sessions}")["notifications"]
+            )
+            if turn >= 0:
+                for what, taken in found.items():
+                    times.setdefault(f"{name}.{what}", []).extend(taken)
     for client in clients.values():
+        ours.beside(lambda client=client: client.ask("quit"))
         client.close()
     return times
 
@@ -244,4 +260,4 @@ def figures() -> dict[str, float]:
 
 def percentile(times: list[float]) -> float:
     """The 99th percentile."""
-    return statistics.quantiles(times, n=100)[98]
+    return statistics.quantiles(times, n=100, method="inclusive")[98]

@@ -1,5 +1,6 @@
 // The client that the CLIs embed, for any companion. Arguments: port, token, sessions, requests. Prints the times in ms as one JSON line.
-// Each line on stdin begins a round; "quit" ends it.
+// Each line on stdin begins a round. "notifications" and a number: wait until so many have come in all, and print their times. "quit" ends the
+// sessions and the program.
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ const { StreamableHTTPClientTransport } = require("@modelcontextprotocol/sdk/cli
 const [port, token, count, requests] = process.argv.slice(2);
 const clients = [];
 let notifications = [];
+let arrived = () => {};
 for (let i = 0; i < Number(count); i++) {
   const client = new Client({ name: "streamable-http-client", version: "1.0.0" });
   client.onerror = (error) => {
@@ -19,7 +21,9 @@ for (let i = 0; i < Number(count); i++) {
   };
   client.fallbackNotificationHandler = async ({ params }) => {
     const path = params?.workspaceState?.openFiles?.[0]?.path ?? "";
-    if (/^\/\d+$/.test(path)) notifications.push(Number(process.hrtime.bigint() - BigInt(path.slice(1))) / 1e6);
+    if (!/^\/\d+$/.test(path)) return;
+    notifications.push(Number(process.hrtime.bigint() - BigInt(path.slice(1))) / 1e6);
+    arrived();
   };
   const requestInit = { headers: { Authorization: `Bearer ${token}` } };
   await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/mcp`), { requestInit }));
@@ -44,7 +48,13 @@ const small = "x".repeat(63) + "\n";
 process.stdout.write(`${JSON.stringify({ ready: true })}\n`);
 for await (const line of createInterface({ input: process.stdin })) {
   if (line === "quit") break;
-  if (line === "notifications") {
+  if (line.startsWith("notifications ")) {
+    const wanted = Number(line.split(" ")[1]);
+    await new Promise((resolve, reject) => {
+      setTimeout(() => reject(new Error(`${notifications.length} of ${wanted} notifications have come`)), 30_000).unref();
+      arrived = () => notifications.length >= wanted && resolve();
+      arrived();
+    });
     process.stdout.write(`${JSON.stringify({ notifications })}\n`);
     notifications = [];
     continue;
@@ -53,7 +63,10 @@ for await (const line of createInterface({ input: process.stdin })) {
   const list = await timed(number, (client) => client.listTools());
   const close = call("closeDiff", { suppressNotification: true });
   const diff = await timed(number / 2, call("openDiff", { newContent: small.repeat(32) }), close);
-  const large = await timed(number / 10, call("openDiff", { newContent: small.repeat(16384) }), close);
+  const large = await timed(number / 5, call("openDiff", { newContent: small.repeat(16384) }), close);
   process.stdout.write(`${JSON.stringify({ list, diff, large })}\n`);
 }
+for (const client of clients) client.onerror = () => {};
+await Promise.all(clients.map((client) => client.transport.terminateSession()));
+process.stdout.write(`${JSON.stringify({ ended: true })}\n`);
 process.exit(0);

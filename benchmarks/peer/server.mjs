@@ -1,6 +1,6 @@
 // A companion with the stack of the official ones for VS Code: express and the TypeScript SDK. The same two tools and the same
-// notification as ours, and no editor behind them. Argument: a token. Prints its port and its memory as a JSON line; sends 100 contexts
-// for each line on stdin.
+// notification as ours, and no editor behind them. Argument: a token. Prints its port and its memory as a JSON line. A line on stdin has a
+// number and ms: it sends so many contexts, one every so many ms.
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { randomUUID } from "node:crypto";
@@ -53,6 +53,7 @@ app.all("/mcp", async (request, response) => {
       sessionIdGenerator: randomUUID,
       enableJsonResponse: true,
       onsessioninitialized: (id) => sessions.set(id, transport),
+      onsessionclosed: (id) => sessions.delete(id),
     });
     transport.peer = server();
     await transport.peer.connect(transport);
@@ -68,11 +69,12 @@ for await (const line of createInterface({ input: process.stdin })) {
     process.stdout.write(`${JSON.stringify({ rss: process.memoryUsage.rss() })}\n`);
     continue;
   }
-  for (let i = 0; i < Number(line); i++) {
+  const [number, pause] = line.split(" ").map(Number);
+  for (let i = 0; i < number; i++) {
     const at = process.hrtime.bigint().toString();
     const params = { workspaceState: { openFiles: [{ path: `/${at}`, timestamp: 1 }] } };
     for (const one of sessions.values()) await one.peer.notification({ method: "ide/contextUpdate", params });
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 process.exit(0);

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import re
 from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
 
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, MissingFeatureError, StreamLostError, UnsendableError
@@ -206,28 +204,34 @@ class Outbox:
             identifier = await _inject(client, session, content) if mid_turn else None
             if identifier is None:
                 identifier = await client.prompt(session, content)
-        except StreamLostError as error:
-            identifier = await self._arrived(_first_text_of(content), known, error)
+        except ChatError as error:
+            if not error.may_have_arrived:
+                raise
+            identifier = await self._arrived(_first_text_of(content), known, session.client_id, error)
         waiting.prompt, waiting.rebuilds = identifier, self._conversation().rebuilds
         self._changed()
         self._sent[identifier] = waiting.draft
         for old in list(self._sent)[:-MAX_REMEMBERED]:
             del self._sent[old]
 
-    async def _arrived(self, said: str, known: Container[str], lost: ChatError) -> str:
+    async def _arrived(self, said: str, known: Container[str], client: str | None, lost: ChatError) -> str:
         """The id of a prompt whose answer was lost, once it is found among those that run, wait or have run.
+
+        `client` has sent it.
 
         Raises:
             ChatError: it isn't found, or there is no connection to ask.
         """
         clock = asyncio.get_running_loop().time
         try:
-            client, session, _ = await self._connected()
+            backend, session, _ = await self._connected()
             end = clock() + ARRIVAL_LIMIT
             while True:
-                pending = [each for each, _ in await client.queue(session)]
+                pending = [each for each, _ in await backend.queue(session)]
                 for each in (*self._conversation().prompts, *pending):
-                    if each.id not in known and each.text.startswith(said):
+                    # A history from disk doesn't say who has sent a prompt.
+                    is_ours = not client or each.client in {None, client}
+                    if is_ours and each.id not in known and each.text.startswith(said):
                         return each.id
                 if clock() > end:
                     raise lost
@@ -282,7 +286,9 @@ async def blocks(draft: Draft, client: Backend, folder: ChatFolder) -> list[Bloc
     except TimeoutError:
         raise StreamLostError("The daemon doesn't say which files it has.") from None
     named_files = [path for _, path in filter(None, files)]
-    if why := await asyncio.to_thread(folder.refusal, [*named_files, *map(_path_of, draft.excerpts), *draft.pictures]):
+    if why := await asyncio.to_thread(
+        folder.refusal, [*named_files, *(prompt.path_of(each.uri) for each in draft.excerpts), *draft.pictures]
+    ):
         raise UnsendableError(why)
     found: list[Block] = []
     at = 0
@@ -299,12 +305,6 @@ async def blocks(draft: Draft, client: Backend, folder: ChatFolder) -> list[Bloc
     if not found:
         raise UnsendableError("There is nothing to send.")
     return found
-
-
-def _path_of(excerpt: Excerpt) -> str:
-    """The path of a file; for a tab without one its name."""
-    path = unquote(urlsplit(excerpt.uri).path)
-    return path[1:] if re.match("/[A-Za-z]:", path) else path
 
 
 def _add_text(found: list[Block], text: str) -> None:

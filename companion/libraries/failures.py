@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import importlib.util
 import os
@@ -32,6 +33,12 @@ def trouble(error: BaseException) -> Trouble:
     owners = [name for name, ones in installed(BOUNDS).items() if module in ones[0].modules()]
     what = f"The library “{module}” is {'broken' if _place(module) else 'missing'}"
     return Trouble("damaged", tuple(owners) or (canonical(module),), what)
+
+
+def is_of_machine(error: BaseException) -> bool:
+    """Return whether the machine lacks something at the moment, such as file descriptors or memory."""
+    lacks = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in lacks)
 
 
 def places(error: BaseException) -> dict[str, Place | None]:

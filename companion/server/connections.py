@@ -218,12 +218,15 @@ class Connection(H11Protocol):
         return self.is_silent and states == {h11.IDLE} and not self.transport.get_write_buffer_size()
 
     def release(self) -> OpenConnection:
-        """Give up an idle connection without closing it; returns its socket and what it has read of a request."""
+        """Give up an idle connection without closing it; returns its socket and what it has read of a request.
+
+        Raises OSError if no file descriptor is free.
+        """
+        duplicate: socket.socket = self.transport.get_extra_info("socket").dup()
+        duplicate.setblocking(False)
         self._unset_keepalive_if_required()
         self.transport.pause_reading()
         received, _ = self.conn.trailing_data
-        duplicate: socket.socket = self.transport.get_extra_info("socket").dup()
-        duplicate.setblocking(False)
         self.transport.abort()
         return duplicate, received
 
@@ -261,10 +264,10 @@ class HttpServer:
         return [one for one in self._ages if one in self._state.connections]
 
     async def open(self, listener: socket.socket, inherited: Sequence[OpenConnection] = ()) -> None:
-        """Accept connections, and go on with those of the previous instance."""
+        """Accept connections, and go on with those of the previous instance. The listener stays the caller's."""
         loop = asyncio.get_running_loop()
         # When no file descriptor is free, asyncio logs an error as many times as the backlog says, every second.
-        self._server = await loop.create_server(self._protocol, sock=listener, backlog=1)
+        self._server = await loop.create_server(self._protocol, sock=listener.dup(), backlog=1)
         listener.listen(BACKLOG)
         for one, received in inherited:
             with contextlib.suppress(OSError):  # the client has closed it meanwhile
@@ -298,7 +301,12 @@ class HttpServer:
         for one in self.connections:
             # An answer of this turn of the loop may still be here, and its connection would be closed instead.
             one.flush()
-        return [one.release() for one in self.connections if one.is_idle]
+        released: list[OpenConnection] = []
+        for one in self.connections:
+            if one.is_idle:
+                with contextlib.suppress(OSError):  # it is closed with this instance
+                    released.append(one.release())
+        return released
 
     async def close(self, limit: float) -> None:
         """Close each connection after its answer. Those that are still open after `limit` seconds are cut off."""

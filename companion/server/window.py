@@ -80,7 +80,6 @@ class WindowServer:
         """Send what waits and answer the last requests, for at most `limit` seconds. New connections wait."""
         self._stop_context()
         await asyncio.wait([self.started])
-        self.endpoint.listener = self.endpoint.listener.dup()
         await self._server.stop_accepting()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit):

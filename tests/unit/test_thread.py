@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import importlib.util
 import os
 import shutil
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import companion
+from companion import companion as companion_module
 from companion import thread
 from companion.companion import Companion
 from companion.libraries import failures
@@ -297,19 +300,65 @@ def test_an_unsafe_folder_is_reported_in_the_window(
     assert window == 1
 
 
-def test_a_window_without_a_port_is_reported_and_the_others_are_served(
+def test_a_window_without_a_port_is_reported_and_served_when_there_is_one(
     start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
 ):
-    """A3: the system may have none to give."""
+    """A3, issue 13 §5: the system may have none to give, at the start or when a window opens. It is said once."""
     editor.windows[2] = ()
-    listen, failures = endpoint.listen, [OSError("no port")] * 2
+    monkeypatch.setattr(companion_module, "TICK", 0.02)
+    listen, asked = endpoint.listen, [0]
+    refused = {1, 2}
 
     def fail(port: int = 0) -> socket.socket:
-        if failures:
-            raise failures.pop()
+        asked[0] += 1
+        if asked[0] in refused or is_full:
+            raise OSError(errno.EMFILE, "Too many open files")
         return listen(port)
 
+    is_full = False
     monkeypatch.setattr(endpoint, "listen", fail)
     running = start()
     assert running.lock(2)
-    assert editor.said == [("No CLI can find this window: no port.", 1)]
+    assert running.lock(1)
+    assert editor.said == []  # there was a port before anybody could be told
+    is_full = True
+    running.open_window(3)
+    before = asked[0]
+    until(lambda: asked[0] > before + 10)
+    assert len(editor.said) == 1
+    assert "Too many open files" in editor.said[0][0]
+    assert running.cli(1).connect().tools()
+    is_full = False
+    until(lambda: running.do(lambda it: 3 in it._windows))
+    assert running.cli(3).connect().tools()
+    is_full = True
+    running.open_window(4)
+    running.close_window(4)
+    is_full = False
+    looked = asked[0]
+    running.open_window(5)
+    until(lambda: asked[0] > looked)
+    assert 4 not in running.do(lambda it: it._windows)
+
+
+def test_a_start_for_which_the_machine_has_no_file_descriptor_is_tried_again(
+    start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
+):
+    """Issue 13 §5: nothing is wrong with the libraries, so no repair is offered. It is said once."""
+    monkeypatch.setattr(thread, "RETRY", 0.01)
+    failures = [OSError(errno.EMFILE, "Too many open files") for _ in range(5)]
+    run = asyncio.run
+
+    def fail(main: Coroutine[Any, Any, None]) -> None:
+        if failures:
+            main.close()
+            raise failures.pop()
+        run(main)
+
+    monkeypatch.setattr(asyncio, "run", fail)
+    running = start()
+    until(lambda: running.thread._running)
+    assert running.cli().connect().tools()
+    [(message, _)] = editor.said
+    assert "Too many open files" in message
+    assert "libraries" not in message
