@@ -82,8 +82,9 @@ class WindowSheets(WindowIdentity):
 
     @locked
     def num_groups(self) -> int:
-        """How many groups there are."""
-        return len(self._state().groups)
+        """How many groups there are; a closed window has none."""
+        state = self._state()
+        return len(state.groups) if state.valid else 0
 
     @locked
     def active_group(self) -> int:
