@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from headless import jsonc
+from headless import builtin_window, jsonc
 from headless.api.flags import (
     NewFileFlags,
 )
@@ -92,8 +92,8 @@ class WindowSheets(WindowIdentity):
         return self._state().active_group
 
     def focus_group(self, idx: int) -> None:
-        """Focus a group."""
-        self.run_command("focus_group", {"group": idx})
+        """Focus a group; no listener is told of a command."""
+        app().on_ui(lambda: builtin_window.focus_group(app(), self._state(), idx))
 
     def focus_sheet(self, sheet: Sheet) -> None:
         """Focus a tab."""
@@ -241,5 +241,5 @@ class WindowSheets(WindowIdentity):
         return self.layout()
 
     def set_layout(self, layout: Mapping[str, Any]) -> None:
-        """Divide the window into other groups."""
-        self.run_command("set_layout", dict(layout))
+        """Divide the window into other groups; no listener is told of a command."""
+        app().on_ui(lambda: builtin_window.set_layout(app(), self._state(), **layout))
