@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 # The last four register the built-in commands.
@@ -23,8 +24,11 @@ MOST_REWRITES = 10
 
 def snake_name(class_name: str, suffix: str) -> str:
     """`FooBarCommand` → `foo_bar`, as the editor names commands and input handlers."""
-    stem = class_name.removesuffix(suffix)
-    return _ACRONYM.sub("_", stem).lower()
+    return _words(class_name).removesuffix(f"_{_words(suffix)}")
+
+
+def _words(name: str) -> str:
+    return _ACRONYM.sub("_", name).lower()
 
 
 class Commands:
@@ -37,7 +41,7 @@ class Commands:
         self.text: dict[str, type[Any]] = {}
         self._instances: dict[tuple[str, int], Any] = {}
 
-    def forget(self, classes: set[type[Any]]) -> None:
+    def forget(self, classes: Collection[type[Any]]) -> None:
         """Unregister a package's commands."""
         self.application = {name: each for name, each in self.application.items() if type(each) not in classes}
         self.window = {name: cls for name, cls in self.window.items() if cls not in classes}

@@ -10,7 +10,7 @@ from typing import IO
 
 
 class Console(io.TextIOBase):
-    """A stream as the host has it: without `fileno` and `encoding`, and shown line by line."""
+    """A stream as the host has it: without `fileno` and `encoding`, not `writable`, it says, and shown by lines."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -19,17 +19,12 @@ class Console(io.TextIOBase):
         self._lock = threading.RLock()
         setattr(sys, name, self)
 
-    def writable(self) -> bool:
-        """Yes."""
-        return True
-
-    def write(self, text: str) -> int:
-        """Take a text, and show it once its line is complete."""
+    def write(self, text: str) -> None:  # type: ignore[override]
+        """Take a text, and show it once its line is complete. As in the host, nothing is returned."""
         with self._lock:
             self._rest += text
-            if "\n" in text:
+            if "\n" in text or "\r" in text:
                 self.flush()
-        return len(text)
 
     def flush(self) -> None:
         """Show what there is of a line."""

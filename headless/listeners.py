@@ -33,6 +33,8 @@ class Listeners:
         self.by_view: dict[int, list[Any]] = {}
         self.by_buffer: dict[int, list[Any]] = {}
         self._pending: set[tuple[str, int]] = set()
+        # The views whose own listeners are being made.
+        self._attaching: set[int] = set()
 
     # -- calling ------------------------------------------------------------------------------
 
@@ -192,13 +194,22 @@ class Listeners:
     # -- registering --------------------------------------------------------------------------
 
     def attach(self, view: ViewState) -> None:
-        """Make or remove the view's own listeners as `is_applicable` says."""
-        if not view.valid:
+        """Make or remove the view's own listeners as `is_applicable` says, now and whenever a setting changes.
+
+        A listener that changes a setting while it is made is not asked about that.
+        """
+        if not view.valid or view.id in self._attaching:
             return
         if view.id not in self.by_view:
             self.by_view[view.id] = []
             view.settings.listeners.append(("check_view_event_listeners", lambda: self.attach(view)))
-        have = self.by_view[view.id]
+        self._attaching.add(view.id)
+        try:
+            self._attach(view, self.by_view[view.id])
+        finally:
+            self._attaching.discard(view.id)
+
+    def _attach(self, view: ViewState, have: list[Any]) -> None:
         for cls in self.view_classes:
             existing = next((each for each in have if type(each) is cls), None)
             if self._applies(cls, view):

@@ -24,7 +24,7 @@ class Plugin:
     """A loaded root module and what it has registered."""
 
     module: ModuleType
-    classes: set[type[Any]] = field(default_factory=set)
+    classes: list[type[Any]] = field(default_factory=list)
     listeners: list[Any] = field(default_factory=list)
 
 
@@ -156,7 +156,7 @@ class PackageLoader:
                 continue
             if not isinstance(cls, type) or not issubclass(cls, bases) or cls in bases:
                 continue
-            plugin.classes.add(cls)
+            plugin.classes.append(cls)
             # A class is of one kind alone, and what is a command is no listener.
             base = next(each for each in bases if issubclass(cls, each))
             if base in listeners:

@@ -73,6 +73,65 @@ def test_a_view_listener_comes_and_goes_as_a_setting_of_the_view_changes(window:
     assert plugin.made == [view.id()] * 2
 
 
+def test_listeners_of_a_module_come_in_the_order_of_their_definition(window: Any, package: Package):
+    """P: load_module goes through the module's __dict__."""
+    names = [f"{letter}Listener" for letter in "QCXAZBMDYE"]
+    plugin = package(
+        "log = []\n"
+        + "".join(
+            f"class {name}(sublime_plugin.EventListener):\n    def on_new(self, view): log.append('{name}')\n"
+            f"class View{name}(sublime_plugin.ViewEventListener):\n"
+            f"    def on_post_text_command(self, command, args): log.append('View{name}')\n"
+            for name in names
+        )
+    )
+    view = window.new_file()
+    assert plugin.log == names
+    plugin.log.clear()
+    view.run_command("noop")
+    assert plugin.log == [f"View{name}" for name in names]
+
+
+def test_what_fails_in_a_listener_or_a_hook_stops_nothing_else(app: Application, window: Any, package: Package):
+    """P: add_profiling traps what a listener raises; load_module and unload_module what the hooks raise."""
+    plugin = package("""
+        log = []
+        class A(sublime_plugin.EventListener):
+            def on_new(self, view): raise RuntimeError("expected")
+            @staticmethod
+            def on_clone(view): log.append("static")
+        class B(sublime_plugin.EventListener):
+            def on_new(self, view): log.append("heard")
+            @classmethod
+            def on_clone(cls, view): log.append("class")
+        def plugin_loaded(): raise RuntimeError("expected")
+        def plugin_unloaded():
+            log.append("unloaded")
+            raise RuntimeError("expected")
+    """)
+    window.new_file()
+    window.run_command("clone_file")
+    app.loader.remove("Sample")
+    window.new_file()
+    assert plugin.log == ["heard", "static", "class", "unloaded"]
+
+
+def test_a_view_listener_that_changes_a_setting_while_it_is_made_is_made_once(window: Any, package: Package):
+    """P: attach_view listens to the settings only after the listeners have been made. T:LSP does it."""
+    plugin = package("""
+        made = []
+        class L(sublime_plugin.ViewEventListener):
+            def __init__(self, view):
+                super().__init__(view)
+                made.append(view.id())
+                view.settings().set("mine", len(made))
+    """)
+    plugin.made.clear()
+    view = window.new_file()
+    view.settings().set("other", 1)
+    assert plugin.made == [view.id()]
+
+
 def test_what_the_api_does_itself_is_no_command(window: Any, package: Package):
     """P: Window.focus_group and Window.set_layout call the editor, and run no command."""
     plugin = package("""

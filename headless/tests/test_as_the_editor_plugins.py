@@ -178,6 +178,8 @@ def test_the_hosts_stdout_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert sys.stdout.encoding is None
         with pytest.raises(io.UnsupportedOperation):
             sys.stdout.fileno()
+        assert not sys.stdout.writable()
+        assert sys.stdout.write("") is None
         print("one line")
     finally:
         app.dispose()
@@ -284,6 +286,10 @@ def test_filter_args_takes_the_mouse_event_away(window: Any):
         ("A1BCommand", "a1_b"),
         ("Foo_BarCommand", "foo_bar"),
         ("X2yZCommand", "x2y_z"),
+        ("Foo_Command", "foo"),
+        ("iOSCommand", "i_os"),
+        ("FooCommandBar", "foo_command_bar"),
+        ("Command", "command"),
     ],
 )
 def test_names_of_commands(cls: str, name: str):
