@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -34,7 +34,7 @@ class Commands(Protocol):
 
     def run(self, name: str, args: Arguments, view: ViewState | None, window: WindowState | None) -> None: ...
     def run_text(self, name: str, args: Arguments, view: ViewState) -> None: ...
-    def forget(self, classes: set[type[Any]]) -> None: ...
+    def forget(self, classes: Collection[type[Any]]) -> None: ...
 
 
 class Documents(Protocol):
