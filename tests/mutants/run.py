@@ -12,12 +12,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import chat
+import reload
 import review
 import server
 import told
 from mutant import Mutant
 
-MUTANTS = [*server.MUTANTS, *review.MUTANTS, *chat.MUTANTS, *told.MUTANTS]
+MUTANTS = [*server.MUTANTS, *reload.MUTANTS, *review.MUTANTS, *chat.MUTANTS, *told.MUTANTS]
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("companion", "headless", "tests/unit", "tests/sublime", "tests/conftest.py", "tests/listening.py")
 LIMIT = 300
