@@ -222,6 +222,7 @@ class Application:
             buffer = TextBuffer(self.take_id())
         is_new = not self.views_of(buffer)
         view = ViewState(self.take_id(), buffer, self.settings.new())
+        view.settings.is_inherited = False
         view.settings.own["syntax"] = syntaxes.PLAIN_TEXT
         view.settings.parents = lambda: self._parents_of(view)
         view.window = window

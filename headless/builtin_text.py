@@ -221,6 +221,30 @@ def redo(app: Editor, view: ViewState) -> None:
 
 
 @text_command
+def mark_undo_groups_for_gluing(app: Editor, view: ViewState) -> None:
+    """Begin to collect the steps that `glue_marked_undo_groups` makes one."""
+    view.buffer.history.mark()
+
+
+@text_command
+def maybe_mark_undo_groups_for_gluing(app: Editor, view: ViewState) -> None:
+    """The same, unless they are collected already."""
+    view.buffer.history.mark(again=False)
+
+
+@text_command
+def unmark_undo_groups_for_gluing(app: Editor, view: ViewState) -> None:
+    """Collect no steps any more."""
+    view.buffer.history.unmark()
+
+
+@text_command
+def glue_marked_undo_groups(app: Editor, view: ViewState) -> None:
+    """Make one step of those that have been collected."""
+    view.buffer.history.glue()
+
+
+@text_command
 def revert(app: Editor, view: ViewState) -> None:
     """Give the buffer up for what is on disk."""
     app.documents.revert(view)

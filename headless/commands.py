@@ -54,7 +54,14 @@ class Commands:
         return self._instances[key]
 
     def find(self, name: str, view: ViewState | None, window: WindowState | None) -> tuple[str, Any]:
-        """The kind and the instance of a package's command; ("", None) if there is none."""
+        """The kind and the instance of a package's command; ("", None) if there is none, or none can be made."""
+        try:
+            return self._find(name, view, window)
+        except Exception:
+            report_exception()
+            return "", None
+
+    def _find(self, name: str, view: ViewState | None, window: WindowState | None) -> tuple[str, Any]:
         if name in self.text and view is not None:
             handle = self._app.view_handle(view)
             return "text", self._instance("text", name, view.id, self.text[name], handle)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from headless import hooks
 from headless.loop import report_exception
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Listeners:
             return None
 
     def _call_async(self, listener: Any, name: str, *args: Any) -> None:
-        if getattr(listener, name, None) is not None:
+        if name in hooks.ASYNCHRONOUS and getattr(listener, name, None) is not None:
             self._app.loop.worker.post(lambda: self._call(listener, name, *args))
 
     def _on_ui(self, function: Callable[[], None]) -> None:
@@ -63,7 +64,7 @@ class Listeners:
         handle = self._app.view_handle(view)
         if event not in ("on_pre_close", "on_close"):
             self.attach(view)
-        own = list(self.by_view.get(view.id, ()))
+        own = list(self.by_view.get(view.id, ())) if event in hooks.VIEW_EVENT_LISTENER else []
         for listener in list(self.global_):
             self._call(listener, event, handle)
         for listener in own:
@@ -194,7 +195,10 @@ class Listeners:
         """Make or remove the view's own listeners as `is_applicable` says."""
         if not view.valid:
             return
-        have = self.by_view.setdefault(view.id, [])
+        if view.id not in self.by_view:
+            self.by_view[view.id] = []
+            view.settings.listeners.append(("check_view_event_listeners", lambda: self.attach(view)))
+        have = self.by_view[view.id]
         for cls in self.view_classes:
             existing = next((each for each in have if type(each) is cls), None)
             if self._applies(cls, view):

@@ -156,11 +156,12 @@ class PackageLoader:
                 continue
             if not isinstance(cls, type) or not issubclass(cls, bases) or cls in bases:
                 continue
-            for base, callbacks in listeners.items():
-                if issubclass(cls, base):
-                    _check_callbacks(cls, callbacks)
             plugin.classes.add(cls)
-            if issubclass(cls, sublime_plugin.EventListener):
+            # A class is of one kind alone, and what is a command is no listener.
+            base = next(each for each in bases if issubclass(cls, each))
+            if base in listeners:
+                _check_callbacks(cls, listeners[base])
+            if base is sublime_plugin.EventListener:
                 plugin.listeners.append(cls())
 
     def _register_commands(self, plugin: Plugin) -> None:

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headless.api.flags import QuickPanelFlags
-from headless.api.items import ListInputItem, QuickPanelItem
+from headless.api.items import QuickPanelItem
 from headless.loop import report_exception
 from headless.window import Question
 
 if TYPE_CHECKING:
     from headless.editor import Editor
     from headless.window import ViewState, WindowState
+
+BACK = "_Back"
+"""The name of the handler that takes the one before it away, instead of asking for something."""
 
 
 def _row(item: Any) -> dict[str, Any]:
@@ -22,6 +25,8 @@ def _row(item: Any) -> dict[str, Any]:
         return {"trigger": item.trigger, "details": details, "annotation": item.annotation}
     if isinstance(item, str):
         return {"trigger": item, "details": "", "annotation": ""}
+    if not isinstance(item, (list, tuple)):
+        raise TypeError("items must contain only str, list, tuple or QuickPanelItem objects")
     return {"trigger": item[0], "details": list(item[1:]), "annotation": ""}
 
 
@@ -133,64 +138,57 @@ class Questions:
         window: WindowState | None,
     ) -> None:
         """Ask for what a command's input handlers want, one after the other; then run it."""
-        handler = command.input(args)
+        handler = command.create_input_handler_(args)
         if window is not None and handler is not None:
-            self._ask_handler(handler, command, args, view, window)
+            self._ask_handler([(handler, args)], command, view, window)
 
     def _ask_handler(
         self,
-        handler: Any,
+        stack: list[tuple[Any, dict[str, Any]]],
         command: Any,
-        args: dict[str, Any],
         view: ViewState | None,
         window: WindowState,
     ) -> None:
-        values, items = _list_items(handler)
+        """Ask the last handler of the stack, each with the arguments that were there before it."""
+        handler, args = stack[-1]
+        entries, properties = handler.setup_(args)
+        is_list = properties["type"] == "list"
 
         def answer(given: Any) -> None:
-            value = values[given] if values and isinstance(given, int) else given
-            extra = ({},) if handler.want_event() else ()
-            if not handler.validate(value, *extra):
-                self._ask_handler(handler, command, args, view, window)
+            value = entries[given][1] if is_list and isinstance(given, int) else given
+            if not handler.validate_(value, {}):
+                self._ask_handler(stack, command, view, window)
                 return
-            handler.confirm(value, *extra)
+            handler.confirm_(value, {})
             complete = {**args, handler.name(): value}
-            following = handler.next_input(complete)
-            if following is not None:
-                self._ask_handler(following, command, complete, view, window)
-            else:
+            following = handler.create_input_handler_(complete)
+            if following is None:
                 self._app.commands.run(command.name(), complete, view, window)
+            elif following.name() != BACK:
+                self._ask_handler([*stack, (following, complete)], command, view, window)
+            elif len(stack) > 1:
+                self._ask_handler(stack[:-1], command, view, window)
 
         question = Question(
-            "list_input" if values else "text_input",
-            items,
-            handler.initial_text() or "",
+            f"{properties['type']}_input",
+            [_input_row(shown) for shown, _ in entries],
+            properties["initial_text"] or "",
             answer,
-            handler.cancel,
-            command.input_description() or handler.placeholder() or "",
+            handler.cancel_,
+            command.input_description() or properties["placeholder_text"] or "",
+            properties.get("selected", -1),
         )
         self._open(window, question)
 
 
-def _list_items(handler: Any) -> tuple[list[Any], list[dict[str, Any]]]:
-    """The values and the rows of a list input handler; nothing for a text input handler."""
-    if not hasattr(handler, "list_items"):
-        return [], []
-    listed = handler.list_items()
-    if isinstance(listed, tuple):
-        listed = listed[0]
-    values, rows = [], []
-    for item in listed:
-        if isinstance(item, ListInputItem):
-            values.append(item.value)
-            rows.append({"trigger": item.text, "details": item.details, "annotation": item.annotation})
-        elif isinstance(item, tuple):
-            values.append(item[1])
-            rows.append(_row(item[0]))
-        else:
-            values.append(item)
-            rows.append(_row(item))
-    return values, rows
+def _input_row(shown: Any) -> dict[str, Any]:
+    """What a list input handler's item shows: a text, or that with details and perhaps an annotation."""
+    if isinstance(shown, str):
+        return {"trigger": shown, "details": "", "annotation": ""}
+    text, details, *more = shown
+    annotation = more[0] if more and isinstance(more[0], str) else ""
+    lines = details.split("\x1f")
+    return {"trigger": text, "details": lines if len(lines) > 1 else details, "annotation": annotation}
 
 
 def _guard(function: Callable[[], object]) -> None:

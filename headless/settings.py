@@ -63,6 +63,8 @@ class SettingsState:
         self.own: dict[str, Any] = {}
         self.listeners: list[tuple[str, Callable[[], None]]] = []
         self.parents = parents or list
+        # Whether others may inherit from these; those of a view have none below them.
+        self.is_inherited = True
 
     def lookup(self, key: str) -> tuple[bool, Any]:
         """Whether `key` is set here or above, and its value."""
@@ -195,7 +197,7 @@ class SettingsStore:
     def changed(self, state: SettingsState) -> None:
         """Tell the listeners of `state` and of those that inherit from it."""
         callbacks = [callback for _, callback in state.listeners]
-        for other in list(self._by_id.values()):
+        for other in list(self._by_id.values()) if state.is_inherited else ():
             if other is not state and other.listeners and other.inherits_from(state):
                 callbacks += [callback for _, callback in other.listeners]
         if callbacks:

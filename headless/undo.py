@@ -52,6 +52,8 @@ class History:
         # that can no longer be reached leaves the buffer modified for good.
         self._clean: object = None
         self._base: object = None
+        # How many steps there were when the mark for gluing was set.
+        self._mark: int | None = None
 
     @property
     def _top(self) -> object:
@@ -78,6 +80,27 @@ class History:
             self._done.append(step)
         self._undone.clear()
 
+    def mark(self, *, again: bool = True) -> None:
+        """The next step is the first of those that `glue` makes one; `again`: also if there is a mark already."""
+        if again or self._mark is None:
+            self._mark = len(self._done)
+
+    def unmark(self) -> None:
+        """Glue nothing."""
+        self._mark = None
+
+    def glue(self) -> None:
+        """Make one step of all since the mark."""
+        mark, self._mark = self._mark, None
+        glued = [] if mark is None else self._done[mark:]
+        if len(glued) < 2:
+            return
+        changes = [change for step in glued for change in step.changes]
+        whole = Step(glued[0].command, glued[0].args, changes, glued[0].before, glued[-1].after)
+        if self._clean is glued[-1]:
+            self._clean = whole
+        self._done[mark:] = [whole]
+
     def undo(self) -> Step | None:
         """The step to take back, if any."""
         if not self._done:
@@ -95,6 +118,7 @@ class History:
     def clear(self) -> None:
         """Forget all steps, but not whether the text is modified."""
         modified = self.modified
+        self._mark = None
         self._done.clear()
         self._undone.clear()
         self._base = object()

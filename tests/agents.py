@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import psutil
 
 from companion.acp.client import AgentClient
 from companion.acp.environment import LoginEnvironment, without_editors
@@ -25,6 +27,23 @@ T = TypeVar("T")
 SCRIPTED = Path(__file__).with_name("scripted_agent.py")
 #: Seconds for whatever a test waits for. Only a failure takes that long.
 LIMIT = 60.0
+
+
+def run(test: Coroutine[Any, Any, T]) -> T:
+    """Run a test on a loop of its own."""
+
+    async def limited() -> T:
+        async with asyncio.timeout(3 * LIMIT):
+            return await test
+
+    return asyncio.run(limited())
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 async def until(condition: Callable[[], T], limit: float = LIMIT) -> T:

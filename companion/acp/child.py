@@ -22,6 +22,8 @@ MAX_UNREAD = 256 * 1024
 """Bytes of a pipe that wait for us; more stay in the pipe."""
 LEAVE_LIMIT = 0.2
 """Seconds that what is still to be written may take before a child is left."""
+QUIET = 0.05
+"""Seconds without output after which nothing is left in the pipe of a process that has ended."""
 
 
 class Pipe(asyncio.Protocol):
@@ -29,7 +31,9 @@ class Pipe(asyncio.Protocol):
 
     def __init__(self, unread: bytes = b"") -> None:
         self._data = bytearray(unread)
-        self._is_over = False
+        self._count = 0
+        """How many pieces have come."""
+        self._over = asyncio.Event()
         self._news = asyncio.Event()
         self._transport: asyncio.ReadTransport | None = None
 
@@ -41,18 +45,33 @@ class Pipe(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         self._data += data
+        self._count += 1
         if len(self._data) >= MAX_UNREAD and self._transport:
             self._transport.pause_reading()
         self._news.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the end is the end
         """See asyncio.Protocol."""
-        self._is_over = True
+        self._over.set()
         self._news.set()
+
+    async def over(self) -> None:
+        """Wait until nobody can print any more, or it is closed. There may still be something to read."""
+        await self._over.wait()
+
+    async def settled(self) -> None:
+        """Wait until everything was read that a process had printed before it ended.
+
+        What it has started may keep the pipe open for as long as it likes.
+        """
+        count = -1
+        while not self._over.is_set() and (self._data or count != self._count):
+            count = self._count
+            await asyncio.sleep(QUIET)
 
     async def read(self) -> bytes:
         """What has come; waits if nothing has. Empty at the end."""
-        while not self._data and not self._is_over:
+        while not self._data and not self._over.is_set():
             self._news.clear()
             await self._news.wait()
         data = self.take()
@@ -72,6 +91,18 @@ class Pipe(asyncio.Protocol):
             self._transport.close()
 
 
+class _Input(asyncio.BaseProtocol):
+    """What we write to a process. `broken` is set once something can't be written."""
+
+    def __init__(self, broken: asyncio.Event) -> None:
+        self._broken = broken
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio.BaseProtocol."""
+        if exc:
+            self._broken.set()
+
+
 class Child:
     """A process. Make one with `start` or `take_over`, and close or leave it."""
 
@@ -82,7 +113,10 @@ class Child:
         self._process = process
         self._code = code or _waited(process)
         self.output, self.errors = (Pipe(data) for data in unread)
+        self.broken = asyncio.Event()
+        """Set once it was to get something and has closed its input."""
         self._input: asyncio.WriteTransport | None = None
+        self._is_input_closed = False
         self._ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     @property
@@ -102,11 +136,16 @@ class Child:
 
     def write(self, data: bytes) -> None:
         """Send it something, unless it has closed its input."""
-        if self._input and not self._input.is_closing():
+        if self._input is None or self._is_input_closed:
+            return
+        if self._input.is_closing():
+            self.broken.set()
+        else:
             self._input.write(data)
 
     def close_input(self) -> None:
         """Say that nothing more comes."""
+        self._is_input_closed = True
         if self._input:
             self._input.close()
         if self._process.stdin and sys.platform != "win32":
@@ -159,7 +198,7 @@ class Child:
             if pipe:
                 await loop.connect_read_pipe(lambda protocol=protocol: protocol, _ours(pipe, "rb"))
         if self._process.stdin:
-            made = await loop.connect_write_pipe(asyncio.BaseProtocol, _ours(self._process.stdin, "wb"))
+            made = await loop.connect_write_pipe(lambda: _Input(self.broken), _ours(self._process.stdin, "wb"))
             self._input = made[0]
 
 

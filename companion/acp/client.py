@@ -44,6 +44,8 @@ START_LIMIT = 60.0
 """Seconds for `initialize`; 1 to 3 on an idle machine with Node.js."""
 CANCEL_LIMIT = 20.0
 """Seconds that a turn has to end after a cancel."""
+MAX_VERSION = 40
+"""Characters of a version of the protocol in a message."""
 CLIENT = {"name": "QwenCompanion", "title": "QwenCompanion for Sublime Text", "version": "1"}
 CAPABILITIES: Mapping[str, Any] = {
     "fs": {"readTextFile": True, "writeTextFile": True},
@@ -128,8 +130,8 @@ class AgentClient(Choosing, Leaving, Opening):
             START_LIMIT,
         )
         self.agent = wire.read(wire.Agent, answer) or wire.Agent()
-        if self.agent.protocol_version not in {wire.VERSION, None}:
-            raise VersionError(self.name, self.agent.protocol_version)
+        if not wire.is_known(self.agent.protocol_version):
+            raise VersionError(self.name, str(self.agent.protocol_version)[:MAX_VERSION])
         self._peer.agent = self._process.agent = self.name
         return self.folder
 
@@ -269,6 +271,10 @@ class AgentClient(Choosing, Leaving, Opening):
         self._questions.cancel()
         await self._prompts.closed()
         self._stream.fail(error)
+        # What it has left behind ends with it.
+        if self._terminals:
+            await self._terminals.kill_all()
+        await running.stop(0)
 
     def _write(self, line: bytes) -> None:
         if self._process:

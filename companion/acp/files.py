@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +22,8 @@ from . import extensions
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
 from .port import AgentFiles
 
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_ENDING = re.compile(r"\r\n|\r|\n")
 MAX_REFUSALS = 3
 """After so many refusals of files outside, no more questions are asked in a chat."""
 
@@ -156,8 +160,8 @@ class Files:
             RequestError: it may not, or it is no absolute path.
         """
         path = params.get("path")
-        if not isinstance(path, str) or not os.path.isabs(path) or "\0" in path:
-            raise RequestError(INVALID_PARAMS, "the path of a file must be absolute")
+        if not isinstance(path, str) or not os.path.isabs(path) or not _is_name(path):
+            raise RequestError(INVALID_PARAMS, "the path of a file must be a name that is absolute")
         real, folder = await asyncio.to_thread(lambda: (os.path.realpath(path), os.path.realpath(self._folder)))
         if _is_below(real, folder):
             return real
@@ -191,6 +195,8 @@ def _to_disk(path: str, text: SourceText, encodings: Encodings, mark: bool, wind
     if before.exists and not before.is_text:
         raise OSError(f"{path} is no text")
     if before.exists:
+        if not os.stat(path).st_mode & _WRITABLE or not os.access(path, os.W_OK):
+            raise OSError(f"{path} is read-only")
         with open(path, "rb") as file:
             data = file.read()
         content = before.source.restore(text.shown) if before.source.endings else _marked(text, before.source)
@@ -221,18 +227,30 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _part(text: str, line: int | None, limit: int | None) -> str:
-    """Some lines of a text: `limit` of them, from a line that counts from 1."""
+    """Some lines of a text: `limit` of them, from a line that counts from 1. The ending of the last one is left out."""
     if line is None and limit is None:
         return text
-    lines = text.splitlines(keepends=True) if "\r" in text else text.split("\n")
-    start = max((line or 1) - 1, 0)
-    if "\r" in text:
-        return "".join(lines[start : None if limit is None else start + limit])
-    return "\n".join(lines[start : None if limit is None else start + limit])
+    first = max((line or 1) - 1, 0)
+    # No other separators than the editor's: a form feed begins no line.
+    ends = [(-1, 0), *(found.span() for found in _ENDING.finditer(text)), (len(text), -1)]
+    if limit == 0 or first >= len(ends) - 1:
+        return ""
+    last = len(ends) - 1 if limit is None else min(first + limit, len(ends) - 1)
+    return text[ends[first][1] : ends[last][0]]
+
+
+def _is_name(path: str) -> bool:
+    """Whether a path can be one of the file system: it has no null character, and no half of a surrogate pair."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def _number(params: Mapping[str, Any], name: str) -> int | None:
-    value = params.get(name)
+    value: object = params.get(name)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if type(value) is int and value >= 0 else None
 
 

@@ -47,6 +47,9 @@ class Leaving(Asking):
         if not (self._process and self._reading and self._files and self._terminals and self._session):
             await self.close()
             return None
+        if not self._process.is_running:
+            await self.close()
+            return None
         self._reading.cancel()
         await asyncio.wait([self._reading])
         for line in self._process.take_ready():

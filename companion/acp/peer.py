@@ -132,7 +132,7 @@ class Peer:
             self._too_long(line)
             return
         try:
-            message: object = json.loads(line)
+            message: object = json.loads(line, parse_constant=_nothing)
         except (ValueError, RecursionError):
             logger.debug("%s has printed what is no JSON", self.agent)
             self._on_junk("output that is not of the protocol")
@@ -154,6 +154,8 @@ class Peer:
 
     def _take(self, message: Mapping[str, Any]) -> None:
         method, number = message.get("method"), message.get("id")
+        if isinstance(number, float) and number.is_integer():
+            number = int(number)  # JSON has one kind of numbers
         params = as_object(message.get("params"))
         if isinstance(method, str) and "id" in message:
             self._requested(number, method, params)
@@ -212,6 +214,10 @@ class Peer:
 
     def _send(self, message: dict[str, Any]) -> None:
         self._write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+
+def _nothing(_name: str) -> None:
+    """What stands for NaN and the infinities, which JSON doesn't have and some agents print."""
 
 
 def _words(error: Mapping[str, Any]) -> str:

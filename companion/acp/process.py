@@ -24,6 +24,7 @@ from . import child
 from .child import Child
 from .errors import EndedError, NoProgramError, StartFailedError
 from .lines import Lines
+from .printing import without_colours
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,10 @@ STOP_LIMIT = 2.0
 """Seconds that an agent has to end by itself."""
 CLOSE_LIMIT = 0.5
 """Seconds that it has once its standard input is closed."""
+SHUT_LIMIT = 2.0
+"""Seconds that an agent has to end after it has closed its input or its output."""
+DRAIN_LIMIT = 10.0
+"""Seconds within which the last words of an agent that has ended are read."""
 KEPT_LINES = 20
 """Lines of the standard error that are kept."""
 MAX_LINE = 300
@@ -41,7 +46,6 @@ MAX_UNSENT = 128 * 1024 * 1024
 """Bytes for an agent that reads nothing."""
 _TURN = 0.01
 """Seconds that reading may keep the loop from everything else."""
-_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]")
 _ERROR = re.compile(r"(\w+ )?\w*(Error|Exception)\b.*:")
 _SECRETS = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 6
@@ -59,7 +63,10 @@ class AgentProcess:
         """When it was made, as a Unix time in seconds; None if it has ended already."""
         with contextlib.suppress(psutil.Error):
             self.started = psutil.Process(process.pid).create_time()
+        self._why = ""
+        """Why it was ended by us."""
         self._listening = asyncio.create_task(self._listen())
+        self._watching = asyncio.create_task(self._watch())
         self._has_answered = has_answered
         self._lines = Lines()
         self._ready: deque[bytes] = deque()
@@ -96,19 +103,16 @@ class AgentProcess:
     def write(self, line: bytes) -> None:
         """Send a line. An agent that has ended, or that reads nothing, gets none."""
         if self._process.unsent > MAX_UNSENT:
-            logger.warning("%s doesn't read what it is sent, and is ended", self.agent)
-            self._process.kill()
+            self._kill("it doesn't read what it is sent")
             return
         self._process.write(line)
 
     async def ended(self) -> EndedError | StartFailedError:
         """Wait for its end. Returns what to tell the person."""
         code = await self._process.wait()
-        with contextlib.suppress(TimeoutError):
-            # What it has started may keep the pipe open.
-            async with asyncio.timeout(CLOSE_LIMIT):
-                await asyncio.shield(self._listening)
-        how = _telling(self._errors).rstrip(".") or _exit(code)
+        # What it has started may keep the pipe open.
+        await asyncio.wait([self._listening], timeout=CLOSE_LIMIT)
+        how = self._why or _telling(self._errors).rstrip(".") or _exit(code)
         return EndedError(self.agent, how) if self._has_answered else StartFailedError(self.agent, how)
 
     async def stop(self, limit: float = STOP_LIMIT) -> None:
@@ -119,8 +123,7 @@ class AgentProcess:
                 await self._process.wait()
         await asyncio.to_thread(_end, self.pid, self.started, limit)
         await self._process.wait()
-        self._listening.cancel()
-        await asyncio.wait([self._listening])
+        await self._ignore()
         self._process.close()
 
     def resume(self, rest: bytes, *, is_dropped: bool) -> None:
@@ -140,8 +143,7 @@ class AgentProcess:
         """
         if (left := await self._process.leave()) is None:
             return None
-        self._listening.cancel()
-        await asyncio.wait([self._listening])
+        await self._ignore()
         return {
             "child": left,
             "agent": self.agent,
@@ -149,6 +151,37 @@ class AgentProcess:
             "secrets": list(self._secrets),
             "line": (self._lines.rest, self._lines.is_dropped),
         }
+
+    async def _ignore(self) -> None:
+        """Neither listen to it nor watch it any more."""
+        for task in (self._listening, self._watching):
+            task.cancel()
+        await asyncio.wait([self._listening, self._watching])
+
+    async def _watch(self) -> None:
+        """See that it ends as a whole: its process, its output and its input."""
+        process = self._process
+        ways = [asyncio.create_task(way) for way in (process.wait(), process.output.over(), process.broken.wait())]
+        ended, over, _ = ways
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([ended], timeout=SHUT_LIMIT)
+            if not ended.done():
+                self._kill(f"it has closed its {'output' if over.done() else 'input'}")
+                await ended
+        finally:
+            for way in ways:
+                way.cancel()
+        # What it has started may keep its pipes open, and print.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_LIMIT):
+                await process.output.settled()
+        process.output.close()
+
+    def _kill(self, why: str) -> None:
+        logger.warning("%s is ended: %s", self.agent, why)
+        self._why = why
+        self._process.kill()
 
     async def _listen(self) -> None:
         lines = Lines(limit=64 * 1024)
@@ -158,7 +191,7 @@ class AgentProcess:
         self._note(lines.rest)
 
     def _note(self, line: bytes) -> None:
-        words = _ESCAPES.sub("", line.decode("utf-8", "replace")).strip()
+        words = without_colours(line.decode("utf-8", "replace")).strip()
         for secret in self._secrets:
             words = words.replace(secret, "…")
         self._errors.append(words[:MAX_LINE])
@@ -247,11 +280,6 @@ def end_leftovers() -> list[int]:
             ended.append(pid)
         records.remove(pid, "agent")
     return ended
-
-
-def without_colours(text: str) -> str:
-    """A text without the codes for colours and for the cursor."""
-    return _ESCAPES.sub("", text)
 
 
 def end_group(pid: int, started: float | None, limit: float) -> None:

@@ -27,10 +27,13 @@ class Questions:
 
         A question that can't be read, or that isn't about our session, is cancelled.
         """
+        if not is_ours:
+            self._publish(agent.Unsupported(what="a question about another session, which was cancelled"))
+            return _CANCELLED
         number = f"{self._name}-{next(self._numbers)}"
         request = agent.read_permission(number, call, options)
         self._publish(request)
-        if isinstance(request, agent.Unsupported) or not is_ours:
+        if isinstance(request, agent.Unsupported):
             return _CANCELLED
         future = self._asked[number] = asyncio.get_running_loop().create_future()
         try:

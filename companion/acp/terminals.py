@@ -6,9 +6,9 @@ Output is kept up to a limit, from its end, without colours. A cancel kills what
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 import itertools
+import os
 import shutil
 import signal
 from collections.abc import Callable, Mapping
@@ -20,7 +20,8 @@ import psutil
 from . import child
 from .child import Child
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
-from .process import end_group, without_colours
+from .printing import Printing
+from .process import end_group
 from .updates import Printed
 
 MAX_OUTPUT = 1024 * 1024
@@ -32,18 +33,12 @@ MAX_TERMINALS = 32
 class Terminal:
     """A command that runs or has run. `on_output` is called when it has printed something or has ended."""
 
-    def __init__(
-        self, process: Child, limit: int, on_output: Callable[[], object], output: str = "", *, is_cut: bool = False
-    ) -> None:
-        self.truncated = is_cut
-        """Whether the beginning of the output is left out."""
+    def __init__(self, process: Child, printing: Printing, on_output: Callable[[], object]) -> None:
         self.is_running = True
         """Whether it, or something that it has started, may still print."""
         self._process = process
-        self._limit = limit
+        self._printing = printing
         self._on_output = on_output
-        self._output = output
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._started: float | None = None
         with contextlib.suppress(psutil.Error):
             self._started = psutil.Process(process.pid).create_time()
@@ -52,7 +47,12 @@ class Terminal:
     @property
     def output(self) -> str:
         """What it has printed."""
-        return self._output
+        return self._printing.text
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the beginning of the output is left out."""
+        return self._printing.is_cut
 
     @property
     def status(self) -> dict[str, Any] | None:
@@ -68,16 +68,19 @@ class Terminal:
         return {"exitCode": None, "signal": name}
 
     async def wait(self) -> dict[str, Any]:
-        """Wait until it has ended, and all its output is there."""
-        await asyncio.shield(self._reading)
+        """Wait until it has ended, and all its output is there. What it has left behind may print on."""
         await self._process.wait()
+        await self._process.output.settled()
         return self.status or {"exitCode": None, "signal": None}
 
     async def kill(self) -> None:
         """End it and what it has started."""
         if self.is_running:
             await asyncio.to_thread(end_group, self._process.pid, self._started, 0)
-        await self._process.wait()
+        await self.wait()
+        # Something that has left the group may keep the pipe open.
+        self._process.output.close()
+        await asyncio.wait([self._reading])
 
     async def close(self) -> None:
         """End it, and read no more."""
@@ -94,29 +97,19 @@ class Terminal:
         if (left := await self._process.leave()) is None:
             return None
         unread, errors = left["unread"]
-        half, _ = self._decoder.getstate()
         return {
-            "child": {**left, "unread": (half + unread, errors)},
+            "child": {**left, "unread": (self._printing.half + unread, errors)},
             "started": self._started,
-            "limit": self._limit,
-            "output": self._output,
-            "is_cut": self.truncated,
+            "printing": self._printing.leave(),
         }
 
     async def _read(self) -> None:
         while data := await self._process.output.read():
-            self._add(self._decoder.decode(data))
-        self._add(self._decoder.decode(b"", final=True))
+            self._printing.add(data)
+            self._on_output()
+        self._printing.end()
         await self._process.wait()
         self.is_running = False
-        self._on_output()
-
-    def _add(self, text: str) -> None:
-        self._output += without_colours(text.replace("\r\n", "\n"))
-        encoded = self._output.encode("utf-8", "replace")
-        if len(encoded) > self._limit:
-            self.truncated = True
-            self._output = encoded[-self._limit :].decode("utf-8", "ignore") if self._limit else ""
         self._on_output()
 
 
@@ -138,8 +131,10 @@ class Terminals:
             RequestError: it can't be run.
         """
         command, folder = params.get("command"), params.get("cwd") or self._folder
-        if not isinstance(command, str) or not command or not isinstance(folder, str):
+        if not isinstance(command, str) or not command:
             raise RequestError(INVALID_PARAMS, "there is no command")
+        if not isinstance(folder, str) or not os.path.isabs(folder):
+            raise RequestError(INVALID_PARAMS, "the folder of a terminal must be absolute")
         if len(self._open) >= MAX_TERMINALS:
             raise RequestError(INTERNAL_ERROR, "there are too many terminals")
         arguments = [each for each in _list(params.get("args")) if isinstance(each, str)]
@@ -150,9 +145,10 @@ class Terminals:
         try:
             process = await self._run(command, arguments, folder, environment, is_line="args" not in params)
         except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or str(error)
+            has_folder = await asyncio.to_thread(os.path.isdir, folder)
+            why = getattr(error, "strerror", None) or str(error) if has_folder else f"there is no folder {folder}"
             raise RequestError(INTERNAL_ERROR, f"{command[:200]} can't be run: {why}") from None
-        self._open[name] = Terminal(process, kept, partial(self._on_output, name))
+        self._open[name] = Terminal(process, Printing(kept), partial(self._on_output, name))
         return {"terminalId": name}
 
     def find(self, name: object) -> Terminal | None:
@@ -208,9 +204,7 @@ class Terminals:
         self._released = {name: Printed(*printed) for name, printed in left["released"].items()}
         for name, one in left["open"].items():
             process = await child.take_over(one["child"])
-            self._open[name] = Terminal(
-                process, one["limit"], partial(self._on_output, name), one["output"], is_cut=one["is_cut"]
-            )
+            self._open[name] = Terminal(process, Printing(**one["printing"]), partial(self._on_output, name))
 
     async def kill_all(self) -> None:
         """End what runs; the output stays."""

@@ -20,6 +20,11 @@ VERSION = 1
 """The version of the protocol that is spoken. The official SDK 0.12.1 knows no newer one."""
 
 
+def is_known(version: object) -> bool:
+    """Whether an agent's answer is our version. Some say none, or say it as a text."""
+    return version is None or (not isinstance(version, bool) and version in (VERSION, str(VERSION)))
+
+
 def read(model: type[M], value: object) -> M | None:
     """A value of the wire; None if it isn't one."""
     fields = cast("Mapping[str, Any]", value) if isinstance(value, dict) else None

@@ -234,6 +234,7 @@ class Connection:
             why, self._broken = self._broken, ""
             raise BrokenError(why)
         if attachment and attachment.client:
+            await self._look_again(attachment.client, attachment)
             return attachment.client, attachment
         if self.inherited and self.agent:
             attachment = await self._continued(self.agent, self.inherited, conversation) or attachment
@@ -313,6 +314,12 @@ class Connection:
             await client.close()
             raise
         return client, folder
+
+    async def _look_again(self, client: Backend, attachment: Attachment) -> None:
+        """Ask what is at the address, if another daemon may be there by now."""
+        if attachment.may_be_another and isinstance(client, Client):
+            await self._locate(client, await client.connect(self.folder))
+            attachment.may_be_another = False
 
     async def _locate(self, client: Client, folder: str) -> None:
         address, is_private = client.address, self.private.is_at(client.address)

@@ -206,28 +206,34 @@ class Outbox:
             identifier = await _inject(client, session, content) if mid_turn else None
             if identifier is None:
                 identifier = await client.prompt(session, content)
-        except StreamLostError as error:
-            identifier = await self._arrived(_first_text_of(content), known, error)
+        except ChatError as error:
+            if not error.may_have_arrived:
+                raise
+            identifier = await self._arrived(_first_text_of(content), known, session.client_id, error)
         waiting.prompt, waiting.rebuilds = identifier, self._conversation().rebuilds
         self._changed()
         self._sent[identifier] = waiting.draft
         for old in list(self._sent)[:-MAX_REMEMBERED]:
             del self._sent[old]
 
-    async def _arrived(self, said: str, known: Container[str], lost: ChatError) -> str:
+    async def _arrived(self, said: str, known: Container[str], client: str | None, lost: ChatError) -> str:
         """The id of a prompt whose answer was lost, once it is found among those that run, wait or have run.
+
+        `client` has sent it.
 
         Raises:
             ChatError: it isn't found, or there is no connection to ask.
         """
         clock = asyncio.get_running_loop().time
         try:
-            client, session, _ = await self._connected()
+            backend, session, _ = await self._connected()
             end = clock() + ARRIVAL_LIMIT
             while True:
-                pending = [each for each, _ in await client.queue(session)]
+                pending = [each for each, _ in await backend.queue(session)]
                 for each in (*self._conversation().prompts, *pending):
-                    if each.id not in known and each.text.startswith(said):
+                    # A history from disk doesn't say who has sent a prompt.
+                    is_ours = not client or each.client in {None, client}
+                    if is_ours and each.id not in known and each.text.startswith(said):
                         return each.id
                 if clock() > end:
                     raise lost

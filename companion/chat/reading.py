@@ -13,6 +13,7 @@ from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, SessionGoneError, StreamLostError
 from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus
+from ..daemon.errors import UnreachableError
 from .backend import Backend, Stream
 
 MAX_ASKED = 60.0
@@ -61,6 +62,8 @@ class Attachment:
     is_stale: bool
     """Whether the conversation must be rebuilt from the session's history."""
     client: Backend | None = None
+    may_be_another: bool = False
+    """Whether another daemon may be at the address by now, perhaps on another machine."""
 
 
 async def read(client: Backend, attachment: Attachment, conversation: Conversation, backoff: Backoff) -> None:
@@ -76,6 +79,7 @@ async def read(client: Backend, attachment: Attachment, conversation: Conversati
     session = attachment.session
     async with client.events(session, conversation.cursor) as stream:
         if not conversation.begin(stream.epoch):
+            attachment.may_be_another = True
             raise StaleError
         if client.can("choices"):
             conversation.set_choices(await client.choices(session))
@@ -178,6 +182,8 @@ def after(
 ) -> float | None:
     """Show an error. Returns the seconds before the next try; None if only a person can solve it."""
     wait = None if error.final else backoff.after(error)
+    if attachment and isinstance(error, SessionGoneError | UnreachableError):
+        attachment.may_be_another = True
     if isinstance(error, SessionGoneError) and attachment and attachment.client:
         if not attachment.is_stale:
             # The daemon was restarted, or has put the session aside: it is loaded from the disk.

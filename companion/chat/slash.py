@@ -16,22 +16,27 @@ _PICKERS: dict[str, Instead] = {
     "approval-mode": "mode",
     "effort": "effort",
     "rewind": "rewind",
+    "rollback": "rewind",
     "branch": "fork",
 }
 """Without an argument they open a dialog, which there is none of in a session of the daemon."""
 _USELESS = {"auth", "branch", "bug", "connect", "delete", "docs", "exit", "login", "quit", "resume", "update"}
 """They open a dialog or a browser on the daemon's machine, or replace the program that runs."""
-_COMMAND = re.compile(r"/([\w-]+)\s*(.*)", re.DOTALL)
+_COMMAND = re.compile(r"/[\s\ufeff]*([^\s\ufeff]+)[\s\ufeff]*(.*)", re.DOTALL)
+"""Qwen Code skips blanks behind the slash, and a byte order mark is one for it."""
 
 
-def translated(text: str) -> Instead | None:
-    """What the chat does instead of sending a prompt, for example begin a new chat; None to send it."""
+def translated(text: str) -> tuple[Instead, str] | None:
+    """What the chat does instead of sending a prompt, for example begin a new chat; None to send it.
+
+    With it comes the text that is left to be sent, which was written behind the command.
+    """
     if not (found := _COMMAND.fullmatch(text.strip())):
         return None
     name, argument = found[1], found[2]
     if name in _BEGINNING:
-        return "new"
-    return None if argument else _PICKERS.get(name)
+        return "new", argument
+    return (_PICKERS[name], "") if name in _PICKERS and not argument else None
 
 
 def offered(commands: tuple[Command, ...]) -> list[Command]:

@@ -10,6 +10,8 @@ class ChatError(Exception):
     """What the person can do, a sentence."""
     final = True
     """Whether trying again can't help until somebody changes something."""
+    may_have_arrived = False
+    """Whether what was sent may have reached the agent all the same."""
     retry_after: float | None = None
     """Seconds that the agent asks to wait before the next try."""
 
@@ -25,6 +27,7 @@ class StreamLostError(ChatError):
     """The connection ended in the middle of an answer or of the events."""
 
     final = False
+    may_have_arrived = True
 
 
 class MissingFeatureError(ChatError):

@@ -21,10 +21,14 @@ EFFORT = "reasoning_effort"
 """The option of a session that says how long the model thinks."""
 
 
+def _items(value: object) -> list[Any]:
+    """The items of a list; none if it isn't one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
 def objects(value: object) -> list[dict[str, Any]]:
     """The objects in a list; none if it isn't one."""
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
+    return [cast("dict[str, Any]", item) for item in _items(value) if isinstance(item, dict)]
 
 
 Objects = Annotated[list[dict[str, Any]], BeforeValidator(objects)]
@@ -142,8 +146,7 @@ def keep(name: str, item: object, text: str) -> object:
 
 
 def _raw(value: object) -> list[Raw]:
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return [cast("Raw", item) for item in items if isinstance(item, tuple)]
+    return [cast("Raw", item) for item in _items(value) if isinstance(item, tuple)]
 
 
 def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: bool) -> History:
@@ -205,6 +208,21 @@ class Pending(Wire):
 def pending(answer: Mapping[str, Any]) -> list[Pending]:
     """The prompts that run or wait."""
     return [read(Pending, each) for each in objects(answer.get("pendingPrompts"))]
+
+
+class _Injected(Wire):
+    messages: Objects = Field(default_factory=list[dict[str, Any]])
+    settled_message_ids: Annotated[list[Any], BeforeValidator(_items)] = Field(default_factory=list[Any])
+    promoted_message_ids: Annotated[list[Any], BeforeValidator(_items)] = Field(default_factory=list[Any])
+
+
+def injected(answer: Mapping[str, Any]) -> set[Any]:
+    """The ids of the messages that were sent into turns: those that wait, are through, or have become prompts."""
+    found = read(_Injected, answer)
+    waiting = (message.get("messageId") for message in found.messages)
+    return {
+        each for each in (*waiting, *found.settled_message_ids, *found.promoted_message_ids) if isinstance(each, str)
+    }
 
 
 class _Usage(Wire):

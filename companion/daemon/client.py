@@ -14,6 +14,7 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
+from uuid import uuid4
 
 from ..conversation.agent import CommandsUpdate
 from ..conversation.conversation import Cursor, History
@@ -24,10 +25,12 @@ from . import answers
 from .background import FEATURE, Background
 from .errors import (
     AlreadyAnsweredError,
+    DaemonError,
     MissingFeatureError,
     NotADaemonError,
     RefusedError,
     SessionGoneError,
+    TroubleError,
     WorkspaceMismatchError,
 )
 from .listing import Listing
@@ -98,7 +101,7 @@ class Client(Background, Listing, Pages, Past, SignIn):
         while True:
             capabilities = answers.capabilities(await self._transport.json("GET", "/capabilities"))
             if capabilities is None:
-                raise NotADaemonError(self.address.url)
+                raise TroubleError(HTTPStatus.OK) if self._transport.is_known else NotADaemonError(self.address.url)
             found = capabilities.folder(folder)
             # While it boots it names only one of its workspaces.
             if found is not None or capabilities.workspaces or asyncio.get_running_loop().time() > end:
@@ -191,14 +194,31 @@ class Client(Background, Listing, Pages, Past, SignIn):
     async def prompt(self, session: Session, blocks: Sequence[Block]) -> str:
         """Send a prompt, which is queued while a turn runs. Returns its id, which the events of its turn carry."""
         answer = await self._transport.json("POST", path(session, "prompt"), {"prompt": list(blocks)}, session)
-        return str(answer.get("promptId", ""))
+        prompt: object = answer.get("promptId")
+        if not (isinstance(prompt, str) and prompt):
+            raise TroubleError(HTTPStatus.OK)
+        return prompt
 
     async def inject(self, session: Session, message: str) -> str | None:
         """Send a message into the turn that runs. Returns its id, which the queue has; None if no turn runs."""
         # 0.21.2 takes them too, but doesn't show them, and drops those that come too late for the turn.
         self._need(_MID_TURN)
-        answer = await self._transport.json("POST", path(session, "mid-turn-message"), {"message": message}, session)
+        body = {"message": message, "messageId": str(uuid4())}
+        try:
+            answer = await self._transport.json("POST", path(session, "mid-turn-message"), body, session)
+        except DaemonError as error:
+            if error.may_have_arrived and await self._has_injected(session, body["messageId"]):
+                return body["messageId"]
+            raise
         return str(answer.get("messageId", "")) if answer.get("accepted") is True else None
+
+    async def _has_injected(self, session: Session, message: str) -> bool:
+        """Whether a message for the turn has arrived; False if that can't be found out."""
+        try:
+            answer = await self._transport.json("GET", path(session, "mid-turn-messages"), session=session)
+        except DaemonError:
+            return False
+        return message in answers.injected(answer)
 
     async def queue(self, session: Session) -> list[tuple[Queued, str]]:
         """The prompts that run or wait, each with its state: running or queued."""

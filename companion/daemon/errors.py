@@ -114,9 +114,10 @@ class BusyError(DaemonError):
     remedy = "Close another session or client, or try again later."
     final = False
 
-    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+    def __init__(self, reason: str, retry_after: float | None = None, *, may_have_arrived: bool = False) -> None:
         self.retry_after = retry_after
         """Seconds that the daemon asks to wait."""
+        self.may_have_arrived = may_have_arrived
         super().__init__(f"The daemon has too much to do: {reason}.")
 
 
@@ -144,6 +145,7 @@ class TroubleError(DaemonError):
     """A daemon that is known answers something else, for example because a proxy before it can't reach it."""
 
     final = False
+    may_have_arrived = True
 
     def __init__(self, status: int, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
@@ -157,6 +159,7 @@ class RefusedError(DaemonError):
     def __init__(self, status: int, reason: str, code: str | None = None) -> None:
         self.status = status
         self.final = status < 500
+        self.may_have_arrived = status >= 500
         self.code = code
         super().__init__(f"The daemon refuses ({status}): {reason}.")
 

@@ -15,6 +15,9 @@ from .address import Address
 from .client import Client
 from .errors import DaemonError
 
+_PROGRAMS = {"bun", "node", "nodejs", "qwen"}
+"""What runs Qwen Code."""
+
 
 async def is_here(client: Client, folder: str) -> bool:
     """Whether it is shown that the daemon's files are ours: a process of ours listens, or it sees a file of ours.
@@ -27,18 +30,23 @@ async def is_here(client: Client, folder: str) -> bool:
 
 
 def _listens_here(address: Address) -> bool:
-    """Whether the process that listens is a `qwen serve` of this user that sees the same files."""
+    """Whether every process that may be meant is a `qwen serve` of this user that sees the same files."""
     port = urlsplit(address.url).port or 80
     with contextlib.suppress(psutil.Error, OSError):
-        for connection in psutil.net_connections("tcp"):
-            is_it = connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port
-            if is_it and connection.pid and _is_ours(psutil.Process(connection.pid)):
-                return True
+        listening = {
+            each.pid
+            for each in psutil.net_connections("tcp")
+            if each.status == psutil.CONN_LISTEN and each.laddr and each.laddr.port == port
+        }
+        return bool(listening) and all(pid and _is_ours(psutil.Process(pid)) for pid in listening)
     return False
 
 
 def _is_ours(process: psutil.Process) -> bool:
-    if "serve" not in process.cmdline() or process.username() != psutil.Process().username():
+    program, *arguments = process.cmdline() or [""]
+    # A tunnel may have the command of the other machine among its arguments: ssh -L 4170:localhost:4170 box qwen serve
+    is_it = os.path.basename(program).lower().removesuffix(".exe") in _PROGRAMS and "serve" in arguments
+    if not is_it or process.username() != psutil.Process().username():
         return False
     # In a container the same paths are other files.
     return sys.platform != "linux" or os.path.samefile(f"/proc/{process.pid}/root", "/")

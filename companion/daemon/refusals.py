@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -55,7 +57,9 @@ def _by_status(status: int, headers: Mapping[str, str], body: Mapping[str, Any],
             | HTTPStatus.SERVICE_UNAVAILABLE
             | HTTPStatus.GATEWAY_TIMEOUT
         ):
-            return BusyError(reason, _seconds(headers.get("retry-after")))
+            # A proxy gives these two when the daemon hasn't answered it.
+            is_gateway = status in {HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT}
+            return BusyError(reason, _seconds(headers.get("retry-after")), may_have_arrived=is_gateway)
         # 0.21.2 doesn't give it a code; a vote that comes too late names its request, too.
         case HTTPStatus.NOT_FOUND if code is None and "sessionId" in body and "requestId" not in body:
             return SessionGoneError()
@@ -98,4 +102,10 @@ def _reason(body: Mapping[str, Any], address: Address) -> str:
 
 
 def _seconds(text: str | None) -> float | None:
-    return float(text) if text is not None and text.isdecimal() else None
+    """What `Retry-After` asks for, which is a number of seconds or a date."""
+    if text is None or text.isdecimal():
+        return float(text) if text else None
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None

@@ -102,7 +102,9 @@ class Transport:
             if response.status_code != HTTPStatus.OK:
                 async with _within(ANSWER_LIMIT):
                     raise await self._refusal(response)
-            yield EventStream(response.headers.get("x-qwen-event-epoch", ""), _frames(response))
+            # Closed here: generators that the garbage collector finds at the same time disturb each other's ends.
+            async with contextlib.aclosing(_frames(response)) as frames:
+                yield EventStream(response.headers.get("x-qwen-event-epoch", ""), frames)
         finally:
             await response.aclose()
 
@@ -224,12 +226,13 @@ async def _within(seconds: float) -> AsyncGenerator[None]:
         raise StreamLostError("The daemon doesn't finish its answer.") from None
 
 
-async def _frames(response: httpx2.Response) -> AsyncIterator[Envelope]:
+async def _frames(response: httpx2.Response) -> AsyncGenerator[Envelope]:
     decoder = Decoder()
     try:
-        async for received in response.aiter_raw():
-            for data in decoder.feed(received):
-                yield read_envelope(data)
+        async with contextlib.aclosing(response.aiter_raw()) as parts:
+            async for received in parts:
+                for data in decoder.feed(received):
+                    yield read_envelope(data)
     except httpx2.TimeoutException:
         raise StreamLostError(f"The daemon has been silent for {SILENCE_LIMIT:.0f} s.") from None
     except EventTooLargeError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,7 +10,6 @@ import sublime
 
 from ..log import Log
 from ..review.disk import Encodings
-from ..server.port import OpenFile, Question, Selection, ServedWindow, WindowState
 from ..thread import CompanionThread
 from .bridge import LIMIT, UiBridge
 from .chat import files, vim
@@ -19,12 +17,13 @@ from .chat.agents import Consent
 from .chat.chats import ChatViews
 from .chat.context import context_of
 from .check.run import EditorCheck
-from .check.scratch import CHECK_SETTING, ScratchWindow, close
+from .check.scratch import ScratchWindow, close
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
 from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .notify import notify
+from .served import remember_port, selection_of, to_serve, window_state, windows_to_serve
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.live import LiveReport
@@ -42,18 +41,15 @@ if TYPE_CHECKING:
     from ..review.changes import Edit
     from ..review.marks import Marks
     from ..review.review import Review
+    from ..server.port import Question, Selection, WindowState
     from ..settings import Problem
 
 T = TypeVar("T")
 
 FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
-PORT_SETTING = "qwen_companion.port"
-"""On a window: the port that it was served on, kept over reloads and restarts."""
 MESSAGES_KEPT = 20
 """How many of the latest messages a status report lists."""
-FILES_WANTED = 20
-"""With fewer files of views that had the focus, those of other tabs are added; some may not be on disk."""
 STOP_LIMIT = 2.5
 """Seconds that the UI thread waits for the end: one for the last notifications, the rest for the server."""
 
@@ -70,7 +66,7 @@ class Adapter:
         self.scratch = ScratchWindow()
         self.check: EditorCheck | None = None
         """The check of the editor while it runs."""
-        self.thread = CompanionThread(self, self.settings.read(), _windows)
+        self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
         self.diffs = Diffs(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.reviews)),
@@ -265,7 +261,7 @@ class Adapter:
         if self.scratch.is_scratch(window):
             return
         self.restored(window)
-        opened = _to_serve(window)
+        opened = to_serve(window)
         self.settings.look(window)
         self.thread.post(lambda companion: companion.window_opened(opened))
 
@@ -294,7 +290,7 @@ class Adapter:
 
     def listening(self, window: int, port: int) -> None:
         """See Editor."""
-        self._bridge.post(lambda: _remember_port(window, port))
+        self._bridge.post(lambda: remember_port(window, port))
 
     def libraries_wrong(self, trouble: Trouble) -> None:
         """See Editor."""
@@ -310,7 +306,7 @@ class Adapter:
 
     async def selection(self, view: int, limit: int) -> Selection | None:
         """See Editor."""
-        return await self._bridge.call(lambda: _selection(sublime.View(view), limit))
+        return await self._bridge.call(lambda: selection_of(sublime.View(view), limit))
 
     async def show_review(self, review: Review, marks: Marks | None) -> None:
         """See Editor."""
@@ -398,7 +394,7 @@ class Adapter:
             self.settings.look(found)
         else:
             self.settings.glance(found, sublime.View(question.selected))
-        return _window_state(found, question)
+        return window_state(found, question)
 
     def _keep_text(self, window: int | None, title: str, text: str, why: str) -> None:
         target = (find_window(window) if window is not None else None) or sublime.active_window()
@@ -414,60 +410,6 @@ def _encodings(path: str) -> Encodings:
     fallback = sublime.load_settings("Preferences.sublime-settings").get("fallback_encoding")
     default = Encodings()
     return Encodings(own[0] if own else "", fallback if isinstance(fallback, str) else default.fallback)
-
-
-def _windows() -> list[ServedWindow]:
-    front = sublime.active_window()
-    windows = [window for window in sublime.windows() if not window.settings().get(CHECK_SETTING)]
-    return [_to_serve(window) for window in sorted(windows, key=lambda window: window != front)]
-
-
-def _to_serve(window: sublime.Window) -> ServedWindow:
-    port = window.settings().get(PORT_SETTING)
-    return ServedWindow(window.id(), tuple(window.folders()), port if isinstance(port, int) else 0)
-
-
-def _remember_port(identifier: int, port: int) -> None:
-    if window := find_window(identifier):
-        window.settings().set(PORT_SETTING, port)
-
-
-def _window_state(found: sublime.Window, question: Question) -> WindowState:
-    files: list[OpenFile] = []
-    known = set(question.views)
-    for number in question.views:
-        view = sublime.View(number)
-        if view.is_valid() and view.window() == found and (path := view.file_name()):
-            files.append(OpenFile(number, path))
-    if question.is_whole and len(files) < FILES_WANTED:
-        # Open since before the package was installed, or opened in the background.
-        others = (view for view in found.views() if view.id() not in known and view.file_name() and is_code(view))
-        files += [
-            OpenFile(view.id(), view.file_name() or "") for view in itertools.islice(others, FILES_WANTED - len(files))
-        ]
-    selected = question.selected
-    selection = None if selected is None else _selection(sublime.View(selected), question.limit)
-    return WindowState(tuple(found.folders()), tuple(files), selection)
-
-
-def _selection(view: sublime.View, limit: int) -> Selection | None:
-    regions = list(view.sel()) if view.is_valid() else []
-    if not regions:
-        return None
-    selected = [region for region in regions if not region.empty()]
-    row, column = view.rowcol_utf16((selected or regions)[0].b)
-    return Selection(row + 1, column + 1, "\n".join(_texts(view, selected, limit)))
-
-
-def _texts(view: sublime.View, regions: list[sublime.Region], limit: int) -> list[str]:
-    """The selected texts. No more than `limit` characters are read, since a selection may be a whole large file."""
-    texts: list[str] = []
-    for region in regions:
-        if limit <= 0:
-            break
-        texts.append(view.substr(sublime.Region(region.begin(), min(region.end(), region.begin() + limit))))
-        limit -= len(texts[-1]) + 1
-    return texts
 
 
 def _tell(message: str, window: int | None, *, needs_action: bool) -> None:

@@ -345,4 +345,6 @@ def find_syntax_for_file(path: str, first_line: str = "") -> Syntax | None:
     """The syntax for a file, by its name or first line."""
     from headless.syntaxes import syntax_for_file
 
+    if not isinstance(first_line, str):
+        raise TypeError("a str is required for first_line")
     return syntax_for_file(os.fspath(path), first_line)

@@ -21,14 +21,23 @@ from headless.api.types import CommandArgsLike, CompletionValue, Kind, Point
 T = TypeVar("T")
 
 
+def _told(item: Any, first: Iterable[str], named: Iterable[str]) -> str:
+    """The representation of a record: some of its attributes by their values alone, others with their names."""
+    values = [repr(getattr(item, name)) for name in first]
+    values += [f"{name}={getattr(item, name)!r}" for name in named]
+    return f"{type(item).__name__}({', '.join(values)})"
+
+
 class Html:
     """A string that is HTML."""
+
+    __slots__ = ("data",)
 
     def __init__(self, data: str) -> None:
         self.data = data
 
     def __repr__(self) -> str:
-        return f"Html({self.data!r})"
+        return f"Html({self.data})"
 
 
 class CompletionList:
@@ -43,6 +52,9 @@ class CompletionList:
         self.completions = completions
         self.flags = flags
 
+    def __repr__(self) -> str:
+        return _told(self, (), ("completions", "flags"))
+
     def set_completions(
         self,
         completions: Sequence[CompletionValue],
@@ -56,6 +68,8 @@ class CompletionList:
 
 class CompletionItem:
     """One completion."""
+
+    __slots__ = ("annotation", "completion", "completion_format", "details", "flags", "kind", "trigger")
 
     def __init__(
         self,
@@ -76,9 +90,19 @@ class CompletionItem:
         self.flags = flags
 
     def __eq__(self, rhs: object) -> bool:
-        return isinstance(rhs, CompletionItem) and vars(self) == vars(rhs)
+        return isinstance(rhs, CompletionItem) and self._values() == rhs._values()
 
     __hash__ = None  # type: ignore[assignment]
+
+    def _values(self) -> tuple[Any, ...]:
+        return (
+            self.trigger, self.annotation, self.completion, self.completion_format, tuple(self.kind), self.details,
+            self.flags,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        named = ("annotation", "completion", "completion_format", "kind", "details", "flags")
+        return _told(self, ("trigger",), named)
 
     @classmethod
     def snippet_completion(
@@ -110,6 +134,8 @@ class CompletionItem:
 class QuickPanelItem:
     """A row of the quick panel."""
 
+    __slots__ = ("annotation", "details", "kind", "trigger")
+
     def __init__(
         self,
         trigger: str,
@@ -122,9 +148,14 @@ class QuickPanelItem:
         self.annotation = annotation
         self.kind = kind
 
+    def __repr__(self) -> str:
+        return _told(self, ("trigger",), ("details", "annotation", "kind"))
+
 
 class ListInputItem(Generic[T]):
     """A row of a list input handler."""
+
+    __slots__ = ("annotation", "details", "kind", "text", "value")
 
     def __init__(
         self,
@@ -140,9 +171,14 @@ class ListInputItem(Generic[T]):
         self.annotation = annotation
         self.kind = kind
 
+    def __repr__(self) -> str:
+        return _told(self, ("text",), ("value", "details", "annotation", "kind"))
+
 
 class SymbolRegion:
     """A symbol in a view."""
+
+    __slots__ = ("kind", "name", "region", "syntax", "type")
 
     def __init__(self, name: str, region: Region, syntax: str, type: SymbolType, kind: Kind) -> None:
         self.name = name
@@ -151,9 +187,14 @@ class SymbolRegion:
         self.type = type
         self.kind = kind
 
+    def __repr__(self) -> str:
+        return _told(self, ("name", "region"), ("syntax", "type", "kind"))
+
 
 class SymbolLocation:
     """A symbol in a file."""
+
+    __slots__ = ("col", "display_name", "kind", "path", "row", "syntax", "type")
 
     def __init__(
         self,
@@ -173,6 +214,9 @@ class SymbolLocation:
         self.type = type
         self.kind = kind
 
+    def __repr__(self) -> str:
+        return _told(self, ("path",), ("display_name", "row", "col", "syntax", "type", "kind"))
+
     def path_encoded_position(self) -> str:
         """`path:row:col`, as NewFileFlags.ENCODED_POSITION wants it."""
         return f"{self.path}:{self.row}:{self.col}"
@@ -180,6 +224,8 @@ class SymbolLocation:
 
 class Syntax:
     """A syntax definition."""
+
+    __slots__ = ("hidden", "name", "path", "scope")
 
     def __init__(self, path: str, name: str, hidden: bool, scope: str) -> None:
         self.path = path
@@ -200,10 +246,15 @@ class Syntax:
 class ContextStackFrame:
     """One frame of the syntax highlighting."""
 
+    __slots__ = ("context_name", "source_file", "source_location")
+
     def __init__(self, context_name: str, source_file: str, source_location: tuple[int, int]) -> None:
         self.context_name = context_name
         self.source_file = source_file
         self.source_location = source_location
+
+    def __repr__(self) -> str:
+        return _told(self, ("context_name", "source_file", "source_location"), ())
 
 
 class Phantom:
@@ -228,6 +279,9 @@ class Phantom:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __repr__(self) -> str:
+        return _told(self, ("region", "content", "layout"), ("on_navigate",))
+
     def to_tuple(
         self,
     ) -> tuple[tuple[Point, Point], str, PhantomLayout, Callable[[str], None] | None]:
@@ -242,6 +296,9 @@ class PhantomSet:
         self.view = view
         self.key = key
         self.phantoms: list[Phantom] = []
+
+    def __repr__(self) -> str:
+        return _told(self, ("view",), ("key",))
 
     def __del__(self) -> None:
         try:

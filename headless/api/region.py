@@ -100,7 +100,10 @@ class HistoricPosition:
         self.col_utf8 = col_utf8
 
     def __repr__(self) -> str:
-        return f"HistoricPosition({self.pt}, {self.row}, {self.col})"
+        return (
+            f"HistoricPosition(pt={self.pt!r}, row={self.row!r}, col={self.col!r}, "
+            f"col_utf16={self.col_utf16!r}, col_utf8={self.col_utf8!r})"
+        )
 
 
 class TextChange:
@@ -123,7 +126,10 @@ class TextChange:
         self.str = s
 
     def __repr__(self) -> builtins.str:
-        return f"TextChange({self.a!r}, {self.b!r}, {self.str!r})"
+        return (
+            f"TextChange({self.a!r}, {self.b!r}, "
+            f"len_utf16={self.len_utf16!r}, len_utf8={self.len_utf8!r}, str={self.str!r})"
+        )
 
 
 class Edit:
@@ -131,3 +137,6 @@ class Edit:
 
     def __init__(self, token: int) -> None:
         self.edit_token = token
+
+    def __repr__(self) -> str:
+        return f"Edit({self.edit_token!r})"

@@ -33,11 +33,10 @@ class Selection:
         app().selection_changed(view)
 
     def __iter__(self) -> Iterator[Region]:
-        # As in the editor: a selection that changes on the way is seen as it is then.
-        index = 0
-        while index < len(self):
-            yield self[index]
-            index += 1
+        # As in the editor: as many regions as there are at first, each as it is when its turn comes.
+        for index in range(len(self)):
+            spans = self._view().selection
+            yield self._region(spans[index]) if index < len(spans) else Region(-1)
 
     @locked
     def __len__(self) -> int:
@@ -66,7 +65,10 @@ class Selection:
         return len(self) > 0
 
     def __repr__(self) -> str:
-        return f"Selection({list(self)!r})"
+        return f"Selection({self.view_id!r})"
+
+    def __str__(self) -> str:
+        return f"{self!r}[{', '.join(map(str, self))}]"
 
     def is_valid(self) -> bool:
         """Whether its view is open."""

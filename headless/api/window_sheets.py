@@ -112,21 +112,22 @@ class WindowSheets(WindowIdentity):
         app().on_ui(lambda: app().tabs.select(self._state(), states))
 
     @locked
-    def get_sheet_index(self, sheet: Sheet) -> tuple[int, int]:
-        """The group of a tab and its place in it; (-1, -1) if it is not here."""
-        state = sheet._state()
-        return self._index_of(state)
+    def get_sheet_index(self, sheet: Sheet | None) -> tuple[int, int]:
+        """The group of a tab and its place in it; (-1, -1) if it is not here. A preview has the place -1."""
+        return self._index_of(sheet._state() if sheet is not None else None)
 
     def _index_of(self, state: SheetState | None) -> tuple[int, int]:
         number = self._state().group_of(state) if state is not None else None
         if state is None or number is None:
             return -1, -1
+        if state.transient:
+            return number, -1
         return number, self._state().groups[number].sheets.index(state)
 
     @locked
-    def get_view_index(self, view: View) -> tuple[int, int]:
-        """The group of a view and its place in it; (-1, -1) if it is not here."""
-        return self._index_of(app().view(view.view_id).sheet)
+    def get_view_index(self, view: View | None) -> tuple[int, int]:
+        """As `get_sheet_index`, of a view."""
+        return self._index_of(app().view(view.view_id).sheet if view is not None else None)
 
     def set_sheet_index(self, sheet: Sheet, group: int, index: int) -> None:
         """Move a tab."""
@@ -145,7 +146,9 @@ class WindowSheets(WindowIdentity):
         insertion_idx: int = -1,
         select: bool = True,
     ) -> None:
-        """Move tabs to another group."""
+        """Move tabs to another group; TypeError if one of them is no sheet."""
+        if not all(isinstance(sheet, Sheet) for sheet in sheets):
+            raise TypeError("list must contain items of type sublime.Sheet only")
         states = [state for state in (sheet._state() for sheet in sheets) if state is not None]
         app().on_ui(lambda: app().tabs.move(states, group, insertion_idx, select))
 

@@ -11,6 +11,8 @@ from headless.api import sheet as _sheet
 from headless.api import view as _view
 from headless.api import window as _window
 from headless.api.items import Html as _Html
+from headless.api.items import ListInputItem as _ListInputItem
+from headless.api.region import Edit as _Edit
 from headless.api.settings import Settings as _Settings
 from headless.api.types import Event as Event
 from headless.api.types import Value as Value
@@ -95,6 +97,38 @@ class CommandInputHandler(Generic[_T]):
         """Whether `validate` and `confirm` want an event."""
         return False
 
+    def create_input_handler_(self, args: dict[str, Value]) -> CommandInputHandler[Any] | None:
+        """What the editor calls to know what to ask for next."""
+        return self.next_input(args)
+
+    def preview_(self, v: _T) -> tuple[str, int]:
+        """What the editor calls for the preview: the text, and 1 if it is HTML."""
+        shown = self.preview(v)
+        return (shown.data, 1) if isinstance(shown, _Html) else (shown or "", 0)
+
+    def validate_(self, v: _T, event: Event | None) -> bool:
+        """What the editor calls to validate."""
+        return self.validate(v, event) if self.want_event() else self.validate(v)
+
+    def cancel_(self) -> None:
+        """What the editor calls to cancel."""
+        self.cancel()
+
+    def confirm_(self, v: _T, event: Event | None) -> None:
+        """What the editor calls to confirm."""
+        if self.want_event():
+            self.confirm(v, event)
+        else:
+            self.confirm(v)
+
+    def _properties(self, kind: str) -> dict[str, Any]:
+        return {
+            "initial_text": self.initial_text(),
+            "initial_selection": self.initial_selection(),
+            "placeholder_text": self.placeholder(),
+            "type": kind,
+        }
+
 
 class BackInputHandler(CommandInputHandler[Any]):
     """Goes back to the handler before."""
@@ -111,6 +145,14 @@ class TextInputHandler(CommandInputHandler[str]):
         """Shown once another handler is asked."""
         return text
 
+    def setup_(self, args: dict[str, Value]) -> tuple[list[Any], dict[str, Any]]:
+        """What the editor calls to show it: no items, and how it begins."""
+        return [], self._properties("text")
+
+    def description_(self, value: str, text: str) -> str:
+        """What the editor calls once another handler is asked."""
+        return self.description(text) or ""
+
 
 class ListInputHandler(CommandInputHandler[_T]):
     """Asks for one of a list."""
@@ -122,6 +164,36 @@ class ListInputHandler(CommandInputHandler[_T]):
     def description(self, value: _T, text: str) -> str:
         """Shown once another handler is asked."""
         return text
+
+    def setup_(self, args: dict[str, Value]) -> tuple[list[Any], dict[str, Any]]:
+        """What the editor calls to show it: the rows with their values, and how it begins.
+
+        Raises TypeError for an item that is neither a string, a pair nor a ListInputItem.
+        """
+        items, selected = self.list_items(), -1
+        if isinstance(items, tuple):
+            items, selected = items
+        return [_row_and_value(item) for item in items], {**self._properties("list"), "selected": selected}
+
+    def description_(self, value: _T, text: str) -> str:
+        """What the editor calls once another handler is asked."""
+        return self.description(value, text) or ""
+
+
+def _row_and_value(item: Any) -> Any:
+    """What a list shows for an item, and what is passed to the command."""
+    if isinstance(item, str):
+        return item, item
+    if isinstance(item, (list, tuple)):
+        return item
+    if not isinstance(item, _ListInputItem):
+        raise TypeError("items must contain only str, list, tuple or sublime.ListInputItem objects")
+    details = item.details if isinstance(item.details, str) else "\x1f".join(item.details or ())
+    kind, letter, name = item.kind
+    if item.annotation or (kind, letter, name) != (0, "", ""):
+        code = ord(letter) if isinstance(letter, str) and len(letter) == 1 else 0
+        return (item.text, details, item.annotation, (kind, code, name)), item.value
+    return ((item.text, details, True) if details else item.text), item.value
 
 
 class Command:
@@ -145,7 +217,7 @@ class Command:
 
     def description(self) -> str | None:
         """What menus say, if they have no caption."""
-        return None
+        return ""
 
     def want_event(self) -> bool:
         """Whether it wants to know of the mouse."""
@@ -158,6 +230,10 @@ class Command:
     def input_description(self) -> str:
         """Its name in the palette's input box."""
         return ""
+
+    def create_input_handler_(self, args: dict[str, Value]) -> CommandInputHandler[Any] | None:
+        """What the editor calls to know what to ask for."""
+        return self.input(args)
 
     def filter_args(self, args: dict[str, Any] | None) -> dict[str, Any] | None:
         """The arguments without the mouse's event, unless the command wants it."""
@@ -186,7 +262,10 @@ class Command:
 
     def run_(self, edit_token: int, args: dict[str, Any] | None) -> Any:
         """What the editor calls to run it."""
-        return self.run(**(self.filter_args(args) or {}))  # type: ignore[attr-defined]
+        return self.run(**(self.filter_args(args) or {}))
+
+    def run(self, **kwargs: Any) -> Any:
+        """What it does: nothing, unless a class derived from this one says otherwise."""
 
 
 def _ask(method: _Callable[..., Any], args: dict[str, Any] | None, command: Command) -> bool:
@@ -222,9 +301,12 @@ class TextCommand(Command):
         given = self.filter_args(args)
         edit = self.view.begin_edit(edit_token, self.name(), given)
         try:
-            return self.run(edit, **(given or {}))  # type: ignore[attr-defined]
+            return self.run(edit, **(given or {}))
         finally:
             self.view.end_edit(edit)
+
+    def run(self, edit: _Edit, **kwargs: Any) -> Any:  # type: ignore[override]
+        """What it does: nothing, unless a class derived from this one says otherwise."""
 
 
 class EventListener:

@@ -85,7 +85,8 @@ class TestRewinding(ChatCase):
     def test_the_slash_commands_do_the_same(self) -> Steps:
         self.chats.answers["earlier"] = []
         self.show(self.message("Yes"), state="done", last="done")
-        for text, told in (("/rewind", "earlier"), ("/branch", "fork")):
+        for text, told in (("/rewind", "earlier"), ("/rollback", "earlier"), ("/branch", "fork")):
+            self.chats.calls.clear()
             self.type(text)
             self.window.run_command("qwen_companion_chat_send")
             yield from self.told(told)

@@ -274,13 +274,23 @@ class TestSlashCommands(ChatCase):
     """Issue 12: what harms in a session of the daemon is translated, or not offered."""
 
     def test_clear_and_its_other_names_begin_a_new_chat(self) -> Steps:
-        for text in ("/clear", "/new ", "/reset now"):
+        for text in ("/clear", "/new ", "/ clear", "/\n reset", "/\ufeffclear\ufeff"):
             self.chats.calls.clear()
             self.type(text)
             self.window.run_command("qwen_companion_chat_send")
             yield from self.told("begin")
             self.assertEqual(self.chats.of("send"), [])
             self.assertEqual(self.prompt, "")
+
+    def test_what_was_written_behind_clear_and_what_was_attached_stays_for_the_new_chat(self) -> Steps:
+        excerpt = self.prompts.Excerpt("file:///e", "e", "text")
+        self.chat.excerpts.append(excerpt)
+        self.type("/new  fix\nit")
+        self.window.run_command("qwen_companion_chat_send")
+        yield from self.told("begin")
+        self.assertEqual(self.chats.of("send"), [])
+        self.assertEqual(self.prompt, "fix\nit")
+        self.assertEqual(self.chat.excerpts, [excerpt])
 
     def test_model_alone_asks_which(self) -> Steps:
         models = (self.view_values.Choice("a", "A"), self.view_values.Choice("b", "B"))
@@ -290,7 +300,7 @@ class TestSlashCommands(ChatCase):
         yield lambda: self.screen.panels
         self.screen.pick("B")
         yield from self.told("switch_model")
-        for text in ("/model b", "/clearly", "say /clear"):
+        for text in ("/model b", "/clearly", "/clear: it", "//clear", "/clear/x", "say /clear"):
             self.chats.calls.clear()
             self.type(text)
             self.window.run_command("qwen_companion_chat_send")

@@ -177,6 +177,15 @@ class TestReach(ChangesCase):
             yield lambda: "Accept" not in self.screen.header(self.proposal)
         yield lambda: "✓ Accept" in self.screen.header(self.proposal)
 
+    def test_the_headers_fit_at_once_where_the_diff_is_shown(self) -> Steps:
+        """Issue 11 §11: the editor gives the views their widths a moment after it has shown them."""
+        self.set_limit("sublime_text.diff.view", "WATCH", 600_000)
+        yield from self.open_changes()
+        yield lambda: "✓ Accept" in self.screen.header(self.proposal)
+        loaded("sublime_text.package").adapter().diffs.find(self.proposal).show()
+        with narrow(24):
+            yield lambda: "Accept" not in self.screen.header(self.proposal)
+
     def test_a_hidden_diff_is_not_watched(self) -> Steps:
         """Issue 11 §8: hidden diffs poll nothing."""
         self.set_limit("sublime_text.diff.view", "WATCH", 20)

@@ -286,6 +286,7 @@ def test_what_only_a_person_can_mend_is_not_tried_again():
         (503, b"busy"),
         (504, {"error": "x"}),
         (200, b"<html>Sign in</html>"),
+        (200, {"status": "starting"}),
     ],
 )
 def test_a_daemon_that_is_known_is_tried_again_whatever_answers_in_its_place(answer: tuple[int, Any]):

@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
+import sys
+import time
 from collections.abc import Awaitable, Callable
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -341,6 +345,17 @@ def test_how_long_to_wait():
             with pytest.raises(errors.BusyError) as raised:
                 await client.page("/y")
             assert raised.value.retry_after is None
+            for text, least, most in (
+                (formatdate(time.time() + 20, usegmt=True), 17, 20),
+                (formatdate(time.time() - 20, usegmt=True), 0, 0),
+                ("-5", None, None),
+                ("9" * 400, float("inf"), float("inf")),
+            ):
+                daemon.routes["GET /x"] = 429, {"error": "slow down"}, {"Retry-After": text}
+                with pytest.raises(errors.BusyError) as raised:
+                    await client.page("/x")
+                wait = raised.value.retry_after
+                assert (wait is None) if least is None else (wait is not None and least <= wait <= (most or 0))
 
     faked(test)
 
@@ -609,6 +624,63 @@ def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
     faked(test)
     assert TOKEN not in caplog.text
+
+
+def test_no_generator_of_a_stream_is_left_to_the_garbage_collector():
+    """It would end those of one stream at the same time, and each waits for the next."""
+
+    async def test(daemon: FakeDaemon) -> None:
+        left: list[str] = []
+        hooks = sys.get_asyncgen_hooks()
+        end = hooks.finalizer
+        assert end
+
+        def collected(generator: Any) -> None:
+            left.append(generator.__qualname__)
+            end(generator)
+
+        async def read_one(client: Client) -> None:
+            async with client.events(SESSION, None) as stream:
+                there = await daemon.streams.get()
+                there.say(1, "one")
+                there.say(2, "two")
+                async for _ in stream.envelopes:
+                    return
+
+        sys.set_asyncgen_hooks(finalizer=collected)
+        try:
+            async with Client(daemon.address) as client:
+                await read_one(client)
+                gc.collect()
+        finally:
+            sys.set_asyncgen_hooks(*hooks)
+        assert "_frames" not in left
+        assert "Response.aiter_raw" not in left
+
+    faked(test)
+
+
+def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id():
+    async def test(daemon: FakeDaemon) -> None:
+        daemon.routes["POST /session/s/mid-turn-message"] = None
+        async with Client(daemon.address) as client:
+            for answer in (
+                lambda own: {"messages": [{"messageId": own}], "settledMessageIds": [], "promotedMessageIds": []},
+                lambda own: {"messages": [{}], "settledMessageIds": ["x", own]},
+                lambda own: {"promotedMessageIds": [own], "settledMessageIds": None},
+            ):
+
+                def found(_: Request, answer: Any = answer) -> Any:
+                    return 200, answer(daemon.asked("POST")[-1].body["messageId"])
+
+                daemon.routes["GET /session/s/mid-turn-messages"] = found
+                assert await client.inject(SESSION, "wait") == daemon.asked("POST")[-1].body["messageId"]
+            for other in ((200, {"settledMessageIds": ["x", 7]}), (404, b"<html>"), None):
+                daemon.routes["GET /session/s/mid-turn-messages"] = other
+                with pytest.raises(errors.StreamLostError):
+                    await client.inject(SESSION, "wait")
+
+    faked(test)
 
 
 def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import psutil
 import pytest
 
 from companion.conversation.snapshot import Locality
@@ -123,19 +125,28 @@ def test_it_is_here_if_it_sees_a_file_that_was_just_written_here(tmp_path: Path,
     assert re.fullmatch(r"\.qwen-companion-[0-9a-f]{32}", name)
 
 
-def test_it_is_here_if_a_process_of_ours_listens(tmp_path: Path):
+def test_it_is_here_if_a_process_of_ours_listens(monkeypatch: pytest.MonkeyPatch):
     program = (
         "import socket, sys, time; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
         "time.sleep(60)"
     )
-    for words, expected in ((["serve"], True), (["tunnel"], False)):
-        with subprocess.Popen([sys.executable, "-c", program, *words], stdout=subprocess.PIPE, text=True) as process:
-            try:
-                assert process.stdout
-                address = Address(f"http://127.0.0.1:{int(process.stdout.readline())}")
+    # A tunnel's arguments may be the command of the other machine.
+    commands = {
+        ("/usr/bin/node", "cli.js", "serve"): True,
+        ("C:\\nodejs\\Node.exe" if os.name == "nt" else "qwen", "serve", "--port", "4170"): True,
+        ("node", "tunnel.js"): False,
+        ("ssh", "-L", "4170:localhost:4170", "box", "qwen", "serve"): False,
+        (): False,
+    }
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            address = Address(f"http://127.0.0.1:{int(process.stdout.readline())}")
+            for command, expected in commands.items():
+                monkeypatch.setattr(psutil.Process, "cmdline", lambda _, command=command: list(command))
                 assert here._listens_here(address) == expected
-            finally:
-                process.kill()
+        finally:
+            process.kill()
 
 
 def test_another_machine_is_named_and_nothing_of_this_one_is_promised():

@@ -409,6 +409,12 @@ def test_a_code_block_has_its_lines_and_its_language():
         ("> ```py\n> a\nthe quote has ended", "a"),
         ("```\n> no quote\n```", "> no quote"),
         ("> - ```py\n>   a\n>   ```", "a"),
+        ("- > ```py\n  > a\n  >   b\n  > ```\nend", "a\n  b"),
+        ("10. x\n    > ```py\n    > a\n    > ```", "a"),
+        ("1.\t```sh\n\ta\n\t\tb\n\t```", "a\n\tb"),
+        ("\t```sh\n    a\n      b\n\t```", "a\n  b"),
+        ("```\na\n- ```\n~~~\n``\n````\nend", "a\n- ```\n~~~\n``"),
+        ("~~~~\n~~~\n```\n~~~~", "~~~\n```"),
     ],
 )
 def test_what_is_copied_of_a_code_block_is_the_code(text: str, code: str):
@@ -449,6 +455,14 @@ def test_a_code_block_that_an_answer_leaves_open_is_closed():
         ("(https://a.example/b.py?x=1#y). <http://b.example>, ftp://c.example/d.py", [
             ("https://a.example/b.py?x=1#y", "https://a.example/b.py?x=1#y", None),
             ("http://b.example", "http://b.example", None),
+        ]),
+        ("[x](HTTPS://a.example/b_(c)_d), (http://a.example/(e)) http://a.example/f).", [
+            ("HTTPS://a.example/b_(c)_d", "HTTPS://a.example/b_(c)_d", None),
+            ("http://a.example/(e)", "http://a.example/(e)", None),
+            ("http://a.example/f", "http://a.example/f", None),
+        ]),
+        ("javascript:alert(1) file:///etc/x data:text/html;x http://a.example\u202egpj.b", [
+            ("http://a.example", "http://a.example", None),
         ]),
         ("a/" * 1000 + "b.py", []),
     ],

@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass
 
 from .plain import GAP
-from .render import Code, Link
+from .render import Code, Link, columns
 from .writer import TranscriptMarks
 
 _FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\s`{]*)")
+_CLOSING = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*")
 _KINDS = (
     "astro bash bat bib c cc cfg cjs clj cmake cmd conf cpp cs csproj css csv cts cxx dart diff dockerfile ejs elm env"
     " erl ex exs fish go gradle graphql groovy h hbs hcl hpp hrl hs htm html hxx ini ipynb java jl js json json5 jsonc"
@@ -32,8 +33,14 @@ _WITH_BLANKS = re.compile(
     r"(?:(?::|\#L)(?P<line>[1-9]\d{0,6})(?::\d+|-L?\d+)?)?(?=`)"
 )
 """A name with blanks, which counts in backticks if it begins with a folder."""
-_WEB = re.compile(r"(?P<path>https?://[^\s<>()\[\]`\"'|*]*[^\s<>()\[\]`\"'|*.,;:!?])(?P<line>)")
-_QUOTE = re.compile(r"(?: {0,3}> ?)+")
+_IN_ADDRESS = r"[^\s<>()\[\]`\"'|*\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+"""Without what ends an address in markdown, and what hides in one or turns it around."""
+_WEB = re.compile(
+    rf"(?P<path>(?i:https?)://(?:{_IN_ADDRESS}|\({_IN_ADDRESS}*\))*(?:(?![.,;:!?]){_IN_ADDRESS}|\({_IN_ADDRESS}*\)))"
+    r"(?P<line>)"
+)
+_QUOTE = re.compile(r"(?:[ \t]*> ?)+")
+_QUOTE_IN_LIST = re.compile(r"(?:[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*> ?)+")
 _LONGEST = 2_000
 """Characters. Nobody reads a longer line."""
 _OURS = re.compile(
@@ -46,7 +53,8 @@ _OURS = re.compile(
 
 @dataclass(slots=True)
 class _Fence:
-    indent: str
+    indent: int
+    """In columns."""
     mark: str
     language: str
     start: int
@@ -90,7 +98,7 @@ class Scanner:
         before = self.imitates, self._fence, self._codes
         self._read(line, found)
         lacks = (
-            "\n" * max(unread, 1) + self._fence.indent + self._fence.mark
+            "\n" * max(unread, 1) + " " * self._fence.indent + self._fence.mark
             if self._fence and not self._fence.depth
             else ""
         )
@@ -100,20 +108,19 @@ class Scanner:
         return lacks, found
 
     def _read(self, line: str, found: TranscriptMarks) -> None:
-        quote = _QUOTE.match(line)
+        quote = (_QUOTE if self._fence else _QUOTE_IN_LIST).match(line)
         depth = quote[0].count(">") if quote else 0
         if self._fence and depth < self._fence.depth:
             self._close(found)  # a quote ends all that is in it
         inner = line[quote.end() :] if quote and (not self._fence or self._fence.depth) else line
-        fence = _FENCE.match(inner) if "```" in inner or "~~~" in inner else None
         if self._fence:
-            mark = fence[1] if fence else ""
-            if mark.startswith(self._fence.mark) and not inner.strip(" \t").strip(mark[0]):
+            closing = _CLOSING.fullmatch(inner)
+            if closing and closing[1].startswith(self._fence.mark):
                 self._close(found)
-        elif fence:
+        elif ("```" in inner or "~~~" in inner) and (fence := _FENCE.match(inner)):
             start = self._at + len(line) + 1
             # A block behind a list marker is indented by the marker's width.
-            self._fence = _Fence(" " * fence.start(1), fence[1], fence[2], start, depth)
+            self._fence = _Fence(columns(inner[: fence.start(1)]), fence[1], fence[2], start, depth)
         elif len(line) <= _LONGEST:
             found.links += self._links(line)
         # In a code block as well, since it may not look like one.
@@ -124,7 +131,7 @@ class Scanner:
         if fence := self._fence:
             end = max(fence.start, self._at - 1)
             found.codes.append(
-                Code(f"{self._key}/{self._codes}", fence.start, end, fence.language, len(fence.indent), fence.depth)
+                Code(f"{self._key}/{self._codes}", fence.start, end, fence.language, fence.indent, fence.depth)
             )
             self._codes += 1
             self._fence = None

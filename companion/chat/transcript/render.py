@@ -15,6 +15,11 @@ MARK = f"\n❯{GAP}"
 """What a chat's text ends with; behind it is what the person writes."""
 
 
+def columns(text: str) -> int:
+    """The width of what a line begins with, in which a tab reaches to the next multiple of four."""
+    return len(text.expandtabs(4))
+
+
 @dataclass(frozen=True, slots=True)
 class Fold:
     """A range that is folded until the person opens it: a thought, the details of a tool call."""
@@ -39,7 +44,7 @@ class Link:
     @property
     def is_web(self) -> bool:
         """Whether it is the address of a page."""
-        return self.path.startswith(("http://", "https://"))
+        return self.path[:8].lower().startswith(("http://", "https://"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class Code:
     end: int
     language: str = ""
     indent: int = 0
-    """Blanks before each line that belong to a list, not to the code."""
+    """Columns before each line that belong to a list, not to the code."""
     depth: int = 0
     """How many quotes it is in: each line begins with that many `>`."""
 
@@ -63,8 +68,10 @@ class Code:
         for _ in range(self.depth):
             before, sign, behind = line.partition(">")
             line = behind.removeprefix(" ") if sign and not before.strip() else line
-        blanks = len(line) - len(line.lstrip(" "))
-        return line[min(blanks, self.indent) :]
+        blanks = len(line) - len(line.lstrip(" \t"))
+        while blanks and columns(line[:blanks]) > self.indent:
+            blanks -= 1
+        return line[blanks:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,10 @@ class ChatViews:
         if text is None:
             chat.sent()
         if instead := translated(draft.text):
-            self._do_instead(chat, instead)
+            what, rest = instead
+            self._do_instead(chat, what)
+            if text is None and (rest or draft.excerpts or draft.pictures):
+                chat.take_back(replace(draft, text=rest))
             return
         number, status = chat.id, chat.render.status if chat.render else None
         in_turn = mid_turn and status is not None and status.running is not None

@@ -6,6 +6,7 @@ import os
 import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import sublime
 
@@ -147,14 +148,14 @@ def open_link(chat: ChatView, link: Link) -> None:
     if chat.render is None:
         return
     if link.is_web:
-        if sublime.ok_cancel_dialog(f"Open this page in your browser?\n\n{link.path}", "Open", "Qwen Companion"):
+        if sublime.ok_cancel_dialog(_question(link.path), "Open", "Qwen Companion"):
             webbrowser.open(link.path)
         return
     where = chat.render.locality
     folder = where.folder or chat.folder
     path = os.path.join(folder, os.path.expanduser(link.path) if where.is_local else link.path)
     # Looking for a file on another computer would send it the person's credentials.
-    is_elsewhere = path.startswith(("//", "\\\\")) and not path.startswith(folder)
+    is_elsewhere = path[:2].replace("\\", "/") == "//" and not path.startswith(folder)
     if is_elsewhere:
         say(chat.window, f"{path} is on another computer.")
     elif not where.is_known:
@@ -167,6 +168,13 @@ def open_link(chat: ChatView, link: Link) -> None:
         chat.window.open_file(f"{path}:{link.line}", sublime.NewFileFlags.ENCODED_POSITION)
     else:
         chat.window.open_file(path)
+
+
+def _question(address: str) -> str:
+    """Whether to open a page. What is before an @ can look like the site's name."""
+    site = urlsplit(address)
+    whose = f"\n\nIt is a page of {site.hostname}." if "@" in site.netloc else ""
+    return f"Open this page in your browser?\n\n{address}{whose}"
 
 
 def show_link(chat: ChatView, point: int) -> None:

@@ -21,9 +21,10 @@ from .fill import fill
 from .header import Header, original_headers, orphaned_header, proposal_headers
 from .inline import InlineDiff, gone_lines
 from .leftovers import let_go
-from .marks import NARROW, WORDS, Links, SideMarks, are_few, change_regions
+from .marks import NARROW, Links, SideMarks, are_few
+from .navigation import carets_after, go_to_change
 from .notes import notes, place, warnings_of
-from .scroll import ScrollTogether, level, show_sideways
+from .scroll import ScrollTogether, level
 from .steps import in_steps
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ PATH_SETTING = "qwen_companion.file_path"
 """On the views of a diff: the path exactly as the CLI sent it."""
 WATCH = 500
 """Milliseconds between two looks at the widths of the views."""
+SOON = 50
+"""Milliseconds after which the editor has laid out what it has been told to show."""
 
 
 class DiffView:
@@ -132,14 +135,19 @@ class DiffView:
         if not self._is_watching:
             self._is_watching = True
             self._watch()
+        sublime.set_timeout(self._fit, SOON)
 
     def _watch(self) -> None:
-        """Fit all marks to the widths of the views while they are on the screen: there is no event."""
-        self._is_watching = not self._has_ended and self.proposal.is_valid() and self.is_shown
+        self._is_watching = self._fit()
         if self._is_watching:
-            if not self.fits:
-                self._draw()
             sublime.set_timeout(self._watch, WATCH)
+
+    def _fit(self) -> bool:
+        """Fit all marks to the widths of the views, if they are on the screen; whether they are. There is no event."""
+        is_on_screen = not self._has_ended and self.proposal.is_valid() and self.is_shown
+        if is_on_screen and not self.fits:
+            self._draw()
+        return is_on_screen
 
     @property
     def fits(self) -> bool:
@@ -182,40 +190,11 @@ class DiffView:
         self.proposal.run_command("qwen_companion_edit_diff", args)
         if moves_carets:
             self.proposal.sel().clear()
-            self.proposal.sel().add_all(self._carets_after(edits))
-
-    def _carets_after(self, edits: Sequence[Edit]) -> list[sublime.Region]:
-        carets: list[sublime.Region] = []
-        moved = 0
-        for edit in edits:
-            caret = edit.start + moved + len(edit.text)
-            if edit.text.endswith("\n") and not (edit.text == "\n" and caret == self.proposal.size()):
-                caret -= 1  # into the last inserted line
-            carets.append(sublime.Region(caret))
-            moved += len(edit.text) - (edit.end - edit.start)
-        return carets
+            self.proposal.sel().add_all(carets_after(edits, self.proposal.size()))
 
     def go(self, step: Literal[1, -1]) -> None:
         """Go to the next or the previous change from the caret, and wrap around at the end."""
-        regions = change_regions(self.proposal)
-        starts = [region.begin() for region in regions]
-        if not starts:
-            self.window.status_message("QwenCompanion: There is no change.")
-            return
-        caret = self.proposal.sel()[0].b if len(self.proposal.sel()) else 0
-        further = [start for start in starts if (start - caret) * step > 0]
-        target = (min(further) if step > 0 else max(further)) if further else starts[0 if step > 0 else -1]
-        wrapped = "" if further else ", from the top again" if step > 0 else ", from the bottom again"
-        self.proposal.sel().clear()
-        self.proposal.sel().add(target)
-        focus_view(self.window, self.proposal)
-        self.proposal.show_at_center(target)
-        at = starts.index(target) + 1
-        words = self.proposal.get_regions(WORDS)
-        if word := next((word for word in words if regions[at - 1].contains(word)), None):
-            show_sideways(self.proposal, word)
-        if wrapped:
-            self.window.status_message(f"QwenCompanion: Change {at} of {len(starts)}{wrapped}")
+        go_to_change(self.window, self.proposal, step)
 
     def update_header(self) -> None:
         """What the header says has changed."""

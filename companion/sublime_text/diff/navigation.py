@@ -1,0 +1,51 @@
+"""Where the carets of a proposal go: to the next change, and where edits can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import sublime
+
+from ..windows import focus_view
+from .marks import WORDS, change_regions
+from .scroll import show_sideways
+
+if TYPE_CHECKING:
+    from ...review.changes import Edit
+
+
+def carets_after(edits: Sequence[Edit], size: int) -> list[sublime.Region]:
+    """A caret at the end of each edit that was made in a text, which has this size now."""
+    carets: list[sublime.Region] = []
+    moved = 0
+    for edit in edits:
+        caret = edit.start + moved + len(edit.text)
+        if edit.text.endswith("\n") and not (edit.text == "\n" and caret == size):
+            caret -= 1  # into the last inserted line
+        carets.append(sublime.Region(caret))
+        moved += len(edit.text) - (edit.end - edit.start)
+    return carets
+
+
+def go_to_change(window: sublime.Window, proposal: sublime.View, step: Literal[1, -1]) -> None:
+    """Go to the next or the previous change from the caret, and wrap around at the end."""
+    regions = change_regions(proposal)
+    starts = [region.begin() for region in regions]
+    if not starts:
+        window.status_message("QwenCompanion: There is no change.")
+        return
+    caret = proposal.sel()[0].b if len(proposal.sel()) else 0
+    further = [start for start in starts if (start - caret) * step > 0]
+    target = (min(further) if step > 0 else max(further)) if further else starts[0 if step > 0 else -1]
+    wrapped = "" if further else ", from the top again" if step > 0 else ", from the bottom again"
+    proposal.sel().clear()
+    proposal.sel().add(target)
+    focus_view(window, proposal)
+    proposal.show_at_center(target)
+    at = starts.index(target) + 1
+    words = proposal.get_regions(WORDS)
+    if word := next((word for word in words if regions[at - 1].contains(word)), None):
+        show_sideways(proposal, word)
+    if wrapped:
+        window.status_message(f"QwenCompanion: Change {at} of {len(starts)}{wrapped}")

@@ -1,0 +1,75 @@
+"""Windows as the companion serves them: their folders and ports, their files and what is selected."""
+
+from __future__ import annotations
+
+import itertools
+
+import sublime
+
+from ..server.port import OpenFile, Question, Selection, ServedWindow, WindowState
+from .check.scratch import CHECK_SETTING
+from .windows import find_window, is_code
+
+PORT_SETTING = "qwen_companion.port"
+"""On a window: the port that it was served on, kept over reloads and restarts."""
+FILES_WANTED = 20
+"""With fewer files of views that had the focus, those of other tabs are added; some may not be on disk."""
+
+
+def windows_to_serve() -> list[ServedWindow]:
+    """All windows but that of the editor's check, the one in front first."""
+    front = sublime.active_window()
+    windows = [window for window in sublime.windows() if not window.settings().get(CHECK_SETTING)]
+    return [to_serve(window) for window in sorted(windows, key=lambda window: window != front)]
+
+
+def to_serve(window: sublime.Window) -> ServedWindow:
+    """A window with its folders and the port that it had."""
+    port = window.settings().get(PORT_SETTING)
+    return ServedWindow(window.id(), tuple(window.folders()), port if isinstance(port, int) else 0)
+
+
+def remember_port(identifier: int, port: int) -> None:
+    """Keep the port that a window is served on."""
+    if window := find_window(identifier):
+        window.settings().set(PORT_SETTING, port)
+
+
+def window_state(found: sublime.Window, question: Question) -> WindowState:
+    """What the companion asks about a window."""
+    files: list[OpenFile] = []
+    known = set(question.views)
+    for number in question.views:
+        view = sublime.View(number)
+        if view.is_valid() and view.window() == found and (path := view.file_name()):
+            files.append(OpenFile(number, path))
+    if question.is_whole and len(files) < FILES_WANTED:
+        # Open since before the package was installed, or opened in the background.
+        others = (view for view in found.views() if view.id() not in known and view.file_name() and is_code(view))
+        files += [
+            OpenFile(view.id(), view.file_name() or "") for view in itertools.islice(others, FILES_WANTED - len(files))
+        ]
+    selected = question.selected
+    selection = None if selected is None else selection_of(sublime.View(selected), question.limit)
+    return WindowState(tuple(found.folders()), tuple(files), selection)
+
+
+def selection_of(view: sublime.View, limit: int) -> Selection | None:
+    """The caret of a view and what is selected in it, at most `limit` characters; None if there is no caret."""
+    regions = list(view.sel()) if view.is_valid() else []
+    if not regions:
+        return None
+    selected = [region for region in regions if not region.empty()]
+    row, column = view.rowcol_utf16((selected or regions)[0].b)
+    return Selection(row + 1, column + 1, "\n".join(_texts(view, selected, limit)))
+
+
+def _texts(view: sublime.View, regions: list[sublime.Region], limit: int) -> list[str]:
+    """The selected texts. No more than `limit` characters are read, since a selection may be a whole large file."""
+    texts: list[str] = []
+    for region in regions:
+        if limit <= 0:
+            break
+        texts.append(view.substr(sublime.Region(region.begin(), min(region.end(), region.begin() + limit))))
+        limit -= len(texts[-1]) + 1
+    return texts
