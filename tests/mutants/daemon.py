@@ -186,7 +186,7 @@ MUTANTS = [
         BUILDER,
         "max(self.cost.seconds, at - self.began)",
         "at - self.began",
-        TURNS,
+        ("tests/unit/test_chats_cost.py",),
     ),
     Mutant(
         "the cost is lost when a turn is packed",

@@ -329,6 +329,18 @@ def test_a_daemon_that_is_known_is_tried_again_whatever_answers_in_its_place(ans
     chatting(test)
 
 
+def test_a_new_session_is_read_from_its_first_event():
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        stream = await person.stream()
+        stream.send("session_metadata_updated", 1, displayName="A title")
+        await until(lambda: person.conversation.status.title)
+        person.reconnect()  # nothing was said, so the session isn't taken up again
+        assert (await person.stream()).request.headers["last-event-id"] == "0"
+        assert [each.route for each in daemon.asked("POST /session")].count("/session") == 2
+
+    chatting(test)
+
+
 def test_a_daemon_asks_to_wait_for_a_minute_at_most():
     async def test(daemon: FakeDaemon, person: Person) -> None:
         stream = await person.stream()
