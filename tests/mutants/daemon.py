@@ -193,7 +193,7 @@ MUTANTS = [
         BUILDER,
         "return self._items, self._tools, self.cost, self.began",
         "return self._items, self._tools, Cost(), self.began",
-        TURNS,
+        ("tests/unit/test_chats_cost.py",),
     ),
     # The daemon
     Mutant("what runs counts as waiting", REQUESTS, ' if state == "queued"', "", CLIENT),
