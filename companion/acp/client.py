@@ -366,6 +366,8 @@ class AgentClient(Choosing, Leaving, Opening):
             error = SilentError(self.name, CANCEL_LIMIT)
             self._peer.close(error)
             self._stream.fail(error)
+            # Nobody knows what else it would do.
+            self._process.end("it doesn't end its turn")
 
     def _told(self, edited: Edited) -> None:
         """An edited proposal is written: the agent has to know."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from .parts import Object, Text, Unknown, Unsupported, Wire, as_object, read, shallow, shallow_object
+from .parts import Count, Line, Object, Text, Unknown, Unsupported, Wire, as_object, read, shallow, shallow_object
 
 # Content
 
@@ -98,8 +98,7 @@ class Location(Wire):
     """A place in a file on the agent's machine."""
 
     path: str
-    line: int | None = None
-    """From 1."""
+    line: Line = None
 
 
 class _ToolMeta(Wire):
@@ -202,8 +201,8 @@ class CommandsUpdate(Wire):
 class UsageUpdate(Wire):
     """How full the context window is, in tokens."""
 
-    size: int
-    used: int
+    size: Count
+    used: Count
 
 
 class ModeUpdate(Wire):

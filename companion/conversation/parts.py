@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 M = TypeVar("M", bound="Wire")
 
 MAX_DEPTH = 100
 """Levels of nesting of a tool's input and output. Deeper values would exhaust the recursion limit."""
+MOST = 2**53 - 1
+"""The largest number that JSON carries safely. What is larger is no number of lines or tokens."""
 _TOO_DEEP = "(nested too deeply to be shown)"
 
 
@@ -51,6 +53,15 @@ def shallow_object(value: object) -> dict[str, Any]:
     return {name: shallow(each) for name, each in as_object(value).items()}
 
 
+def _line(value: object) -> int | None:
+    number = int(value) if isinstance(value, float) and value.is_integer() else value
+    return number if type(number) is int and 0 < number <= MOST else None
+
+
+Count = Annotated[int, Field(ge=0, le=MOST)]
+"""A number of something."""
+Line = Annotated[int | None, BeforeValidator(_line)]
+"""A line from 1; None where there is anything else."""
 Object = Annotated[dict[str, Any], BeforeValidator(as_object)]
 """An object; empty where there is anything else."""
 Text = Annotated[str, BeforeValidator(_text)]

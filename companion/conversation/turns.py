@@ -10,6 +10,7 @@ from typing import Literal
 
 from . import agent
 from .packing import Packer
+from .parts import MOST
 from .snapshot import (
     Attachment,
     Cost,
@@ -291,7 +292,7 @@ def _unpacked(packed: _Packed) -> tuple[list[_Said | Notice | str], dict[str, To
 
 
 def _number(value: object) -> int:
-    return value if type(value) is int and value > 0 else 0
+    return value if type(value) is int and 0 < value <= MOST else 0
 
 
 def _merged(tool: Tool, update: agent.ToolUpdate) -> Tool:

@@ -182,8 +182,12 @@ def test_a_turn_that_no_cancel_ends_is_given_up(project: Path, tmp_path: Path, m
             key = await talk.ask("x")
             await until(lambda: (turn := talk.turn(key)) and said(turn))
             await talk.client.cancel(talk.session)
+            process = talk.client._process
+            assert process
             assert isinstance(await talk.ended(), SilentError)
             assert (await talk.done(key)).state == "failed"
+            # It does nothing more behind the person's back.
+            await until(lambda: not is_alive(process.pid))
 
     run(test())
 
