@@ -111,14 +111,9 @@ class Chat(Reach):
     def open(self, folder: str, session: str, agent: AgentCommand | None = None) -> None:
         """Show a conversation of a folder: the one that is named, else the one that was shown, else a new one.
 
-        `agent` is the agent to start; None for the daemon.
+        `agent` is the agent to start, which the person has allowed; None for the daemon.
         """
         is_same = _name(agent) == self._agent_name
-        shown = folder == self._connection.folder and session in {"", self._connection.session}
-        if self._is_open and shown and is_same:
-            self._connection.agent = agent
-            self._show_again()
-            return
         self._connection.agent, self._agent_name = agent, _name(agent)
         if is_same and (not self._connection.folder or folder == self._connection.folder):
             session = session or self._connection.session
@@ -126,6 +121,16 @@ class Chat(Reach):
         self.begin(session)
         for draft in self._inherited.take_unsent():
             self._give_back(draft, "It was not sent before the package was reloaded.")
+
+    def shows(self, folder: str, session: str, agent: str) -> bool:
+        """Whether it is open with an agent in a folder, and shows a session; any session if none is named."""
+        is_here = folder == self._connection.folder and session in {"", self._connection.session}
+        return self._is_open and is_here and agent == self._agent_name
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether an agent or a turn of the instance before this one goes on, and nobody has opened it since."""
+        return not self._is_open and (self._connection.inherited is not None or self._inherited.has_turn)
 
     def begin(self, session: str = "") -> None:
         """Show a session; without one, begin a new conversation."""
@@ -135,7 +140,7 @@ class Chat(Reach):
         self._connection.begin(session)
         self._conversation = self._begun()
         self._reading = self.background(self._connection.run(self._conversation))
-        self._show_again()
+        self.show_again()
 
     def _begun(self) -> Conversation:
         """What the agent that goes on has said already; nothing for a new conversation."""
@@ -150,7 +155,7 @@ class Chat(Reach):
     def resume(self, session: str) -> None:
         """Show another session."""
         if self._is_open and session == self._connection.session:
-            self._show_again()
+            self.show_again()
         else:
             self.begin(session)
 
@@ -169,9 +174,9 @@ class Chat(Reach):
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    def reconnect(self) -> None:
-        """Start over: settings, private daemon, connection. The session is resumed."""
-        self._connection.agent = self._agent_now
+    def reconnect(self, agent: AgentCommand | None = None) -> None:
+        """Start over: settings, private daemon, connection. The session is resumed. See `Chats.reconnect`."""
+        self._connection.agent = agent if agent and self._connection.agent else self._agent_now
         self._connection.private.may_restart = True
         # A daemon that is being reached gets the settings of now anyway.
         if self._conversation.status.connection.state != "connecting" or self._connection.has_client:
@@ -203,6 +208,8 @@ class Chat(Reach):
         """
         self._connection.stays = hand_over
         inherited = self._inherited
+        if self._is_open:
+            inherited.has_turn = self._conversation.status.running is not None
         # A daemon keeps its queue.
         if self._connection.agent:
             inherited.queued |= self._outbox.queued
@@ -267,7 +274,8 @@ class Chat(Reach):
         if not (self._fetching and not self._fetching.done()) and not self._conversation.show_earlier():
             self._fetching = self.background(self._showing.fetch_earlier(self._conversation))
 
-    def _show_again(self) -> None:
+    def show_again(self) -> None:
+        """Show the whole conversation anew."""
         if self._shown:
             self._shown.cancel()
         self._shown = self.background(self._show(self._conversation))

@@ -16,6 +16,7 @@ from typing import Any
 from ..acp.environment import LoginEnvironment
 from ..acp.port import OfferedServer
 from ..acp.process import end_left, has_program
+from ..agents import AgentCommand
 from ..conversation.failures import NotConnectedError
 from ..conversation.snapshot import DAEMON_AGENT
 from ..daemon.client import Client
@@ -81,6 +82,9 @@ class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, Sessi
 
         `agent` is the name of the agent to start; empty for the daemon.
         """
+        if (chat := self._chats.get(number)) and chat.shows(folder, session, agent):
+            chat.show_again()
+            return
         command = next((each for each in self._settings.agents if each.name == agent), None)
         if agent and command is None:
             self._editor.say(f"There is no agent “{agent}” in the setting “agents”.", window)
@@ -204,10 +208,13 @@ class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, Sessi
 
         self._do(number, switch)
 
-    def reconnect(self, number: int) -> None:
-        """Connect again, even if connected, with the current settings. The session is resumed."""
+    def reconnect(self, number: int, agent: AgentCommand | None = None) -> None:
+        """Connect again, even if connected, with the current settings. The session is resumed.
+
+        `agent` is the chat's agent with the command that the person allows now; None for the one that it has.
+        """
         if chat := self._chats.get(number):
-            chat.reconnect()
+            chat.reconnect(agent)
 
     def confirm_here(self, number: int) -> None:
         """The person says that the daemon is on this computer."""
@@ -249,6 +256,8 @@ class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, Sessi
                 self._shared(window).inherit(one)
                 for number, chat in one["chats"].items():
                     self._made(number, window).inherit(chat)
+                    if window in windows and self._chats[number].is_at_work:
+                        self._editor.take_up_chat(number)
             except (LookupError, TypeError, ValueError, AttributeError):
                 logger.exception("The chats of another version of the package can't be taken over")
             if window not in windows:

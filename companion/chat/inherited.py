@@ -22,12 +22,19 @@ class Inherited:
     """What waits for its turn, by the ids of the prompts."""
     conversation: Mapping[str, Any] | None = None
     """What was shown, as plain data."""
+    has_turn: bool = False
+    """Whether a turn ran."""
 
     @classmethod
     def from_plain(cls, left: Mapping[str, Any]) -> Inherited:
         """What `as_plain` has made."""
         queued = {prompt: from_plain(draft) for prompt, draft in left.get("queued", {}).items()}
-        return cls([from_plain(draft) for draft in left["unsent"]], queued, left.get("conversation"))
+        return cls(
+            [from_plain(draft) for draft in left["unsent"]],
+            queued,
+            left.get("conversation"),
+            bool(left.get("has_turn")),
+        )
 
     def as_plain(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -35,6 +42,7 @@ class Inherited:
             "unsent": [plain(draft) for draft in self.unsent],
             "queued": {prompt: plain(draft) for prompt, draft in self.queued.items()},
             "conversation": self.conversation,
+            "has_turn": self.has_turn,
         }
 
     def take_unsent(self) -> list[Draft]:

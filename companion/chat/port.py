@@ -22,6 +22,10 @@ class ChatScreen(Messages, AgentFiles, Protocol):
         """
         ...
 
+    def take_up_chat(self, chat: int) -> None:
+        """Somebody works for a chat of the instance before this one: connect it, even if its tab is hidden."""
+        ...
+
     def return_draft(self, chat: int, draft: Draft, why: str) -> None:
         """Put a draft back into the chat's prompt, and say why."""
         ...

@@ -82,6 +82,7 @@ class Adapter:
         )
         self.chats.notify = lambda text: notify(text) if self.settings.value("chat_notifications") else None
         self.chats.is_starting = lambda: self.is_starting
+        self.chats.renew = self.consent.renew
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
         self.reports: dict[int, LiveReport] = {}
@@ -363,6 +364,10 @@ class Adapter:
     async def show_chat(self, chat: int, render: Render) -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: self.chats.show(chat, render), LIMIT)
+
+    def take_up_chat(self, chat: int) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.chats.take_up(chat))
 
     def return_draft(self, chat: int, draft: Draft, why: str) -> None:
         """See Editor."""

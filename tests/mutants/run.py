@@ -12,15 +12,32 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import chat
+import daemon
 import reload
 import review
 import server
 import told
 from mutant import Mutant
 
-MUTANTS = [*server.MUTANTS, *reload.MUTANTS, *review.MUTANTS, *chat.MUTANTS, *told.MUTANTS]
+MUTANTS = [
+    *server.MUTANTS,
+    *reload.MUTANTS,
+    *review.MUTANTS,
+    *chat.MUTANTS,
+    *daemon.MUTANTS,
+    *told.MUTANTS,
+]
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = ("companion", "headless", "tests/unit", "tests/sublime", "tests/conftest.py", "tests/listening.py")
+NEEDED = (
+    "companion",
+    "headless",
+    "tests/unit",
+    "tests/sublime",
+    "tests/agents.py",
+    "tests/conftest.py",
+    "tests/listening.py",
+    "tests/scripted_agent.py",
+)
 LIMIT = 300
 """Seconds for the tests of one mutant; one that makes them wait for ever is noticed too."""
 

@@ -121,6 +121,50 @@ class TestPicking(AgentCase):
         yield lambda: self.screen.said("“agents” can't be set for a project")
 
 
+class TestAnotherCommand(AgentCase):
+    """The command of an agent is another one in the settings, and a chat with it is open (issue 15, point 6)."""
+
+    def open_chat(self) -> Steps:
+        yield from super().open_chat()
+        yield from self.panel()
+        self.screen.pick("Own")
+        yield self.opened
+        self.chat = self.opened()
+        yield from self.told("open")
+        self.another = {"Own": {"command": ["another"]}}
+        self.other = self.folder.parent / "other"
+        self.other.mkdir(exist_ok=True)
+
+    def test_it_is_started_only_after_a_yes(self) -> Steps:
+        for act in (self.adapter.chats.reconnect, lambda chat: self.adapter.chats.move(chat, str(self.other))):
+            self.set_setting("agents", self.another)
+            self.says_yes = False
+            opened, asked = len(self.chats.of("open")), len(self.asked)
+            act(self.chat)
+            yield from self.settled()
+            self.assertIn("another", self.asked[-1])
+            self.assertEqual(len(self.asked), asked + 1)
+            self.assertEqual((len(self.chats.of("open")), self.chats.of("reconnect")), (opened, []))
+            self.assertEqual(self.chat.folder, str(self.folder))
+        self.says_yes = True
+        self.adapter.chats.reconnect(self.chat)
+        yield from self.told("reconnect")
+        [(number, agent)] = self.chats.of("reconnect")
+        self.assertEqual((number, agent.command), (self.chat.id, ("another",)))
+        self.assertEqual(self.chats.of("open")[-1][2], str(self.folder))
+        asked = len(self.asked)
+        self.adapter.chats.move(self.chat, str(self.other))
+        yield lambda: self.chats.of("open")[-1][2] == str(self.other)
+        self.assertEqual(len(self.asked), asked)
+
+    def test_one_that_is_gone_from_the_settings_connects_as_it_was(self) -> Steps:
+        self.set_setting("agents", {})
+        self.adapter.chats.clicks.clicked(self.chat, "reconnect")
+        yield from self.told("reconnect")
+        self.assertEqual(self.chats.of("reconnect"), [(self.chat.id, None)])
+        self.assertEqual(len(self.asked), 1)
+
+
 class TestNames(AgentCase):
     enabled = True
 
@@ -160,6 +204,24 @@ class TestFiles(CompanionCase):
         self.view.run_command("undo")
         self.assertEqual(text_of(self.view), "one\ntwo\nthree\n")
         self.assertFalse(self.ask(lambda files: files.replace(str(self.folder / "none"), "")))
+
+    def test_a_file_that_can_not_be_saved_is_as_it_was(self) -> Steps:
+        """Issue 15, point 4: the agent is told, and the person saves nothing later that they don't know of."""
+        before = text_of(self.view)
+        path = str(self.file)
+        # Sublime shows a message and leaves the text unsaved.
+        saving = patch.object(sublime.View, "run_command", self._unsaved(sublime.View.run_command))
+        with saving, self.assertRaisesRegex(OSError, "could not be saved"):
+            self.ask(lambda files: files.replace(path, "theirs\n"))
+        self.assertEqual((text_of(self.view), self.view.is_dirty()), (before, False))
+        self.view.run_command("append", {"characters": "# mine\n"})
+        with saving, self.assertRaisesRegex(OSError, "could not be saved"):
+            self.ask(lambda files: files.replace(path, "theirs\n"))
+        self.assertEqual(text_of(self.view), f"{before}# mine\n")
+        yield 0
+
+    def _unsaved(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda view, command, args=None: None if command == "save" else run(view, command, args)
 
     def test_a_file_outside_is_asked_about(self) -> Steps:
         asked: list[str] = []

@@ -323,6 +323,32 @@ class TestReload(TabsCase):
             yield lambda chat=chat: any(each[0] == chat.view.id() for each in self.chats.of("open"))
             self.back(chat, session)
 
+    def test_one_for_which_an_agent_works_comes_back_in_its_hidden_tab(self) -> Steps:
+        """A question there is noticed at once."""
+        yield from self.drafts()
+        for _ in range(2):
+            self.adapter.take_up_chat(self.second.id)
+            yield from self.settled()
+        yield from self.told("open")
+        self.assertEqual([opened[0] for opened in self.chats.of("open")], [self.second.id])
+        self.back(self.second, "own")
+        self.ask("allow_once")
+        self.assertTrue(self.screen.said("Own asks in the chat: Run it?"))
+        self.assertEqual(self.window.active_view(), self.code)
+        self.assertIsNone(self.adapter.chats.find(self.first.view))
+
+    def test_one_for_which_an_agent_works_that_is_not_allowed_any_more_ends(self) -> Steps:
+        yield from self.drafts()
+        self.set_setting("agents", {"Own": {"command": ["another"]}})
+        self.adapter.take_up_chat(self.second.id)
+        yield from self.told("close")
+        self.assertEqual((self.chats.of("close"), self.chats.of("open")), ([(self.second.id,)], []))
+        # One whose tab has gone is not looked for.
+        self.adapter.take_up_chat(123456)
+        self.adapter.take_up_chat(self.code.id())
+        yield from self.settled()
+        self.assertEqual(len(self.chats.of("close")), 1)
+
     def test_chat_goes_to_the_one_that_was_used_last_before(self) -> Steps:
         yield from self.drafts()
         self.window.run_command("qwen_companion_chat")

@@ -18,6 +18,10 @@ class TestWays(ChatCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.terminus = Terminus(self)
+        self.ways = loaded("sublime_text.chat.ways")
+        looks = patch.object(self.ways, "LOOK", 10)
+        looks.start()
+        self.addCleanup(looks.stop)
         self.chat.view.settings().set(loaded("sublime_text.windows").CHAT_AGENT_SETTING, "Own")
         way = loaded("acp.signing").Way
         self.chats.answers["sign_in_ways"] = (
@@ -61,7 +65,39 @@ class TestWays(ChatCase):
         # No prompt is sent there.
         terminals = loaded("sublime_text.terminal.terminals")
         self.assertEqual((terminals.running(self.window), terminals.others(self.window)), ([], []))
-        self.assertTrue(self.screen.said("click Reconnect"))
+        self.assertTrue(self.screen.said("connects again when that has ended"))
+
+    def log_in(self) -> Steps:
+        """Begin a login, and wait until it is in its terminal."""
+        self.show(connection=self.lost)
+        yield from self.ask_for_ways()
+        self.screen.pick("In a terminal")
+        yield lambda: self.terminus.views
+        self.terminal = self.terminus.views[-1]
+
+    def test_the_chat_connects_again_once_the_login_has_ended(self) -> Steps:
+        """Issue 15, point 3. A login that has failed stays on the screen."""
+        yield from self.log_in()
+        self.assertEqual(self.chats.of("reconnect"), [])
+        self.terminal.settings().set("terminus_view.finished", True)
+        yield from self.told("reconnect")
+        yield lambda: self.screen.said("The login has ended. The chat asks")
+        self.terminal.close()
+        yield from self.log_in()
+        # It has ended well, or the person has given it up.
+        self.terminal.close()
+        yield lambda: len(self.chats.of("reconnect")) == 2
+        self.assertEqual({number for number, *_ in self.chats.of("reconnect")}, {self.chat.id})
+
+    def test_a_chat_that_is_connected_by_then_stays_so(self) -> Steps:
+        yield from self.log_in()
+        self.show(connection=loaded("conversation.snapshot").ConnectionStatus("live"))
+        ended = patch.object(self.ways._Login, "_ended", autospec=True, side_effect=self.ways._Login._ended)
+        with ended as seen:
+            self.terminal.close()
+            yield lambda: seen.called
+            yield from self.settled()
+        self.assertEqual(self.chats.of("reconnect"), [])
 
     def test_without_terminus_the_command_is_said(self) -> Steps:
         self.terminus.is_there = False

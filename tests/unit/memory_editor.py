@@ -57,6 +57,8 @@ class MemoryEditor:
     """What was asked of any window."""
     asked: list[int] = field(default_factory=list)
     """The limits in the requests for a selection."""
+    taken_up: list[int] = field(default_factory=list)
+    """The chats from before that were to be connected at once."""
     renders: dict[int, list[Render]] = field(default_factory=dict)
     """The renders shown in each window's chat, the latest last."""
     chats: dict[int, str] = field(default_factory=dict)
@@ -173,6 +175,9 @@ class MemoryEditor:
         self.chats[chat] = text
         self.renders.setdefault(chat, []).append(render)
         return True
+
+    def take_up_chat(self, chat: int) -> None:
+        self.taken_up.append(chat)
 
     def return_draft(self, chat: int, draft: Draft, why: str) -> None:
         self.returned.append((chat, draft, why))

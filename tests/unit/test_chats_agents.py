@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import psutil
 import pytest
 
 from companion.acp.environment import LoginEnvironment, without_editors
@@ -390,5 +391,33 @@ def test_what_an_agent_can_not_do_is_said(project: Path, agent: AgentCommand):
             await room.shows("You said: Hello")
             room.chats.go_on(1)
             await room.shows("You said: Continue")
+
+    run(test())
+
+
+def test_another_command_in_the_settings_is_for_who_has_allowed_it(project: Path, agent: AgentCommand, tmp_path: Path):
+    """Issue 15, point 6: a redraw and a reconnect by itself keep the command that was said yes to."""
+
+    async def test():
+        async with chatting(project, agent) as here:
+            here.say("one")
+            await here.shows("You said: one")
+            other = AgentCommand(agent.name, (*agent.command, "other"))
+            for known in ((other,), ()):
+                here.configure(*known)
+                count = len(here.editor.renders[1])
+                here.chats.open(1, 1, str(project), here.render.session, agent.name)
+                await until(lambda count=count: any(each.replaces_all for each in here.editor.renders[1][count:]))
+                psutil.Process(here.agent_pid).kill()
+                await here.state("lost")
+                here.say("two")
+                await here.state("live")
+                assert not here.command.endswith("other")
+            assert here.editor.said == []
+            count = len(here.editor.renders[1])
+            here.chats.reconnect(1, other)
+            states = lambda: [each.status.connection.state for each in here.editor.renders[1][count:]]  # noqa: E731
+            await until(lambda: "connecting" in states() and states()[-1] == "live")
+            assert here.command.endswith("other")
 
     run(test())

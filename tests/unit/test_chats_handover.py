@@ -176,10 +176,10 @@ def test_a_question_is_asked_again_and_its_answer_reaches_the_agent(project: Pat
     async def test():
         async with reloads(project, tmp_path) as there:
             there.room.say("ask")
-            await until(lambda: there.room.render.asks)
+            await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
             before = there.room.render.asks[0].permission.id
             await there.reload()
-            await until(lambda: there.room.render.asks)
+            await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
             [ask] = there.room.render.asks
             assert ask.permission.id != before
             there.room.chats.vote(1, ask.permission.id, "yes")
@@ -323,6 +323,46 @@ def test_another_command_of_the_agent_is_started_anew(project: Path, tmp_path: P
             there.load()
             await there.room.shows("It was loaded.")
             await until(lambda: not psutil.pid_exists(pid))
+
+    run(test())
+
+
+def test_a_chat_whose_agent_goes_on_is_taken_up_at_once_wherever_its_tab_is(project: Path, tmp_path: Path):
+    """Issue 15, point 1: a question in a hidden tab is noticed. One that nobody works for waits for a look."""
+
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("ask")
+            await there.room.shows("Do it")
+            left = await there.unload()
+            assert left["has_turn"]
+            there.load()
+            assert there.room.editor.taken_up == [1]
+            await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
+            os.kill(there.room.agent_pid, signal.SIGKILL)
+            await there.room.state("lost")
+            left = await there.unload()
+            # It has ended: whoever looks at the chat starts it again.
+            assert (left["process"], left["has_turn"]) == (None, False)
+            there.load()
+            assert there.room.editor.taken_up == []
+
+    run(test())
+
+
+def test_a_chat_that_nobody_has_opened_since_a_reload_is_taken_up_after_the_next_one(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            await there.unload_in_a_turn()
+            for _ in range(2):
+                there.room = there.begin()
+                there.room.chats.inherit(there.left, {1: None})
+                assert there.room.editor.taken_up == [1]
+                left = await there.unload()
+                assert left["has_turn"]
+            there.load()
+            there.go()
+            await there.room.shows("Middle. End.")
 
     run(test())
 

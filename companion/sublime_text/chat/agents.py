@@ -41,6 +41,15 @@ class Consent:
         agent = self.find(name)
         return agent is not None and self._allowed().get(name) == list(agent.command)
 
+    def renew(self, name: str, then: Callable[[AgentCommand | None], object]) -> None:
+        """Call `then` with the agent of a name, which may have another command now, if the person allows that one.
+
+        None if the settings have no such agent any more.
+        """
+        agent = self.find(name)
+        if agent is None or self.ask(agent):
+            then(agent)
+
     def ask(self, agent: AgentCommand) -> bool:
         """Ask if that hasn't been done yet. Returns whether the agent may be started."""
         if self.allows(agent.name):

@@ -22,6 +22,7 @@ from .prompt import SESSION_SETTING, give_back, keep, kept_session
 from .view import USED_SETTING, ChatView
 
 if TYPE_CHECKING:
+    from ...agents import AgentCommand
     from ...chat.transcript.render import Render
 
 PATIENCE = 5000
@@ -68,6 +69,9 @@ class ChatViews:
         """Shows a notification of the system."""
         self.is_starting: Callable[[], bool] = lambda: False
         """Whether the companion doesn't answer yet, but will."""
+        self.renew: Callable[[str, Callable[[AgentCommand | None], object]], object] = lambda _, then: then(None)
+        """See Consent."""
+        self.clicks.reconnect = self.reconnect
 
     def show(self, number: int, render: Render) -> bool:
         """Update a chat. Returns False if it is gone."""
@@ -152,10 +156,16 @@ class ChatViews:
 
     def move(self, chat: ChatView, folder: str) -> None:
         """Have a chat work in another folder of its window."""
-        if folder != chat.folder:
+
+        def move(_: AgentCommand | None = None) -> None:
             chat.window.settings().set(CHAT_FOLDER_SETTING, folder)
             chat.view.settings().set(CHAT_FOLDER_SETTING, folder)
             self._connect(chat, "")
+
+        if folder != chat.folder and chat.agent_key:
+            self.renew(chat.agent_key, move)
+        elif folder != chat.folder:
+            move()
         self.go_to(chat)
 
     def adopt_visible(self) -> None:
@@ -164,6 +174,17 @@ class ChatViews:
             for view in window.views():
                 if is_chat(view) and is_visible(view) and self.find(view) is None and self._may_adopt(view):
                     self._begin(view, window)
+
+    def take_up(self, number: int) -> None:
+        """An agent works for a chat from before a reload: connect it, although nobody looks at it."""
+        view = sublime.View(number)
+        window = view.window() if view.is_valid() else None
+        if window is None or not is_chat(view) or self.find(view):
+            return
+        if self._may_adopt(view):
+            self._begin(view, window)
+        else:
+            self._tell(lambda chats: chats.close(number))
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus. It may be a chat from before a restart or a reload, or one that was moved here."""
@@ -287,9 +308,12 @@ class ChatViews:
         self._tell(lambda chats: chats.show_earlier(number))
 
     def reconnect(self, chat: ChatView) -> None:
-        """Try again now."""
-        number = chat.id
-        self._tell(lambda chats: chats.reconnect(number))
+        """Try again now, with the command that the agent has in the settings now."""
+        number, name = chat.id, chat.agent_key
+        if name:
+            self.renew(name, lambda agent: self._tell(lambda chats: chats.reconnect(number, agent)))
+        else:
+            self._tell(lambda chats: chats.reconnect(number))
 
     def _connect(self, chat: ChatView, session: str) -> None:
         """Have the companion show a session in a chat, in the folder and with the agent that the chat has now."""

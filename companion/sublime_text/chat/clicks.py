@@ -34,6 +34,8 @@ class Clicks:
     def __init__(self, focus: Focus, tell: Tell) -> None:
         self._focus = focus
         self._tell = tell
+        self.reconnect: Callable[[ChatView], object] = lambda _: None
+        """Connects a chat again."""
 
     def answer(self, chat: ChatView, kind: str) -> None:
         """Answer the oldest permission with an option of a kind, asking which if there are several."""
@@ -86,10 +88,10 @@ class Clicks:
         what, _, of = href.partition(":")
         number = chat.id
         match what:
-            case "cancel" | "reconnect" | "go_on" | "confirm_here" | "show_earlier":
-                self._tell(lambda chats: getattr(chats, what)(number))
-            case "dequeue" | "unsend" | "stop_terminals":
-                self._tell(lambda chats: getattr(chats, what)(number, of))
+            case "reconnect":
+                self.reconnect(chat)
+            case "cancel" | "go_on" | "confirm_here" | "show_earlier" | "dequeue" | "unsend" | "stop_terminals":
+                self._tell(lambda chats: getattr(chats, what)(number, *filter(None, [of])))
             case "suggestion":
                 chat.view.run_command("qwen_companion_chat_suggestion")
             case "tasks" | "changes" | "leave_out" | "sign_in":

@@ -19,7 +19,9 @@ def replace(path: str, text: str) -> bool:
     Raises:
         OSError: it can't be saved.
     """
-    view = next((view for view in views_of_file(path) if not view.is_loading()), None)
+    views = [view for view in views_of_file(path) if not view.is_loading()]
+    # An unsaved text is what was read.
+    view = max(views, key=sublime.View.is_dirty, default=None)
     if view is None:
         return False
     before = view.substr(sublime.Region(0, view.size()))
@@ -30,6 +32,9 @@ def replace(path: str, text: str) -> bool:
         view.set_read_only(is_read_only)
     view.run_command("save", {"quiet": True})
     if view.is_dirty():
+        if before != text:
+            # The person would save it later without knowing what it is.
+            view.run_command("undo")
         raise OSError(f"{path} could not be saved")
     return True
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from .. import package
 from ..panels import PanelItem, choose, say
 from ..terminal import terminals
 
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     from ...acp.signing import Way
     from ..adapter import Adapter
     from .view import ChatView
+
+LOOK = 500
+"""Milliseconds between two looks whether a login has ended."""
+MOST_LOOKS = 60
+"""After so many looks a login that hasn't begun isn't waited for any more."""
 
 
 def ask_way(adapter: Adapter, chat: ChatView) -> None:
@@ -53,7 +59,7 @@ def _begin(adapter: Adapter, chat: ChatView, way: Way) -> None:
         page = f" The value is from {way.page}." if way.page else ""
         say(chat.window, f"Set {' and '.join(way.variables)} {where}. Then click Reconnect in the chat.{page}")
     elif way.kind == "terminal":
-        _in_terminal(chat, way)
+        _in_terminal(adapter, chat, way)
     else:
         say(chat.window, f"{chat.agent} signs you in. It may open a page in your browser.")
         adapter.ask_later(
@@ -63,12 +69,44 @@ def _begin(adapter: Adapter, chat: ChatView, way: Way) -> None:
         )
 
 
-def _in_terminal(chat: ChatView, way: Way) -> None:
-    """Run the agent's own login. It is over when the person says so, since only they can see that."""
+def _in_terminal(adapter: Adapter, chat: ChatView, way: Way) -> None:
+    """Run the agent's own login. Without Terminus it is over when the person says so, since only they can see that."""
     if terminals.is_installed():
-        terminals.run_once(chat.window, f"Sign in to {chat.agent}", chat.folder, way.environment, list(way.command))
-        say(chat.window, "Sign in there. Then click Reconnect in the chat.")
+        title = f"Sign in to {chat.agent}"
+        name = terminals.run_once(chat.window, title, chat.folder, way.environment, list(way.command))
+        say(chat.window, "Sign in there. The chat connects again when that has ended.")
+        _Login(adapter, chat, name).look()
     else:
         line = shlex.join(way.command)
         sublime.set_clipboard(line)
         say(chat.window, f"Run this in a terminal, then click Reconnect in the chat. It is in the clipboard: {line}")
+
+
+class _Login:
+    """A login in a terminal. When it has ended, the chat that wants it connects again, once."""
+
+    def __init__(self, adapter: Adapter, chat: ChatView, name: str) -> None:
+        """`name` is that of the terminal."""
+        self._adapter = adapter
+        self._view = chat.view
+        self._name = name
+        self._has_begun = False
+        self._looks = 0
+
+    def look(self) -> None:
+        """Look whether it has ended, now and from time to time."""
+        if package.adapter() is not self._adapter:
+            return
+        if is_running := terminals.is_running_once(self._name):
+            self._has_begun = True
+        self._looks += 1
+        if self._has_begun and not is_running:
+            self._ended()
+        elif self._has_begun or self._looks < MOST_LOOKS:
+            sublime.set_timeout(self.look, LOOK)
+
+    def _ended(self) -> None:
+        chat = self._adapter.chats.find(self._view)
+        if chat and chat.render and chat.render.status.connection.wants_sign_in:
+            say(chat.window, f"The login has ended. The chat asks {chat.agent} again.")
+            self._adapter.chats.reconnect(chat)

@@ -75,7 +75,7 @@ def running(window: sublime.Window) -> list[Terminal]:
     for view in _live(window):
         mark: Any = view.settings().get(TERMINAL_SETTING)
         # A tab that the editor restored at its start holds the text of a terminal that has ended.
-        if mark and mark["run"] == _this_run():
+        if mark and mark.get("run") == _this_run():
             found.append(Terminal(view, family_of(mark["cli"]), mark["folder"], mark["tag"]))
     return sorted(found, key=lambda terminal: -terminal.focused_at)
 
@@ -119,15 +119,26 @@ def open_terminal(
     window.run_command("terminus_open", arguments)
 
 
-def run_once(window: sublime.Window, title: str, folder: str, variables: Mapping[str, str], command: list[str]) -> None:
-    """Run a command in a tab with a new terminal of Terminus, with the person's login environment."""
+def run_once(window: sublime.Window, title: str, folder: str, variables: Mapping[str, str], command: list[str]) -> str:
+    """Run a command in a tab with a new terminal of Terminus, with the person's login environment.
+
+    Returns a name for `is_running_once`.
+    """
     if sys.platform == "win32":
         line = shell.plain_windows_command(command)
     else:
         line = shell.plain_command(shell.usual_shell(os.environ), command)
     arguments = {**_arguments(title, folder, variables, line), "show_in_panel": False}
     # No CLI runs in it, and nothing is to be sent there.
-    window.run_command("terminus_open", {**arguments, "post_view_hooks": [[OPENED_COMMAND, {"mark": {}}]]})
+    mark = {"once": secrets.token_hex(8)}
+    window.run_command("terminus_open", {**arguments, "post_view_hooks": [[OPENED_COMMAND, {"mark": mark}]]})
+    return mark["once"]
+
+
+def is_running_once(name: str) -> bool:
+    """Whether a command of `run_once` runs: it has begun, and neither has it ended nor was its tab closed."""
+    marks: list[Any] = [view.settings().get(TERMINAL_SETTING) for window in sublime.windows() for view in _live(window)]
+    return {"once": name} in marks
 
 
 def _arguments(title: str, folder: str, variables: Mapping[str, str], command: list[str]) -> dict[str, Any]:
