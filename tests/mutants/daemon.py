@@ -186,14 +186,14 @@ MUTANTS = [
         BUILDER,
         "max(self.cost.seconds, at - self.began)",
         "at - self.began",
-        TURNS,
+        ("tests/unit/test_chats_cost.py",),
     ),
     Mutant(
         "the cost is lost when a turn is packed",
         BUILDER,
         "return self._items, self._tools, self.cost, self.began",
         "return self._items, self._tools, Cost(), self.began",
-        ("tests/unit/test_chats_long.py",),
+        ("tests/unit/test_chats_cost.py",),
     ),
     # The daemon
     Mutant("what runs counts as waiting", REQUESTS, ' if state == "queued"', "", CLIENT),

@@ -11,14 +11,24 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import agents
 import chat
 import daemon
+import reload
 import review
 import server
 import told
 from mutant import Mutant
 
-MUTANTS = [*server.MUTANTS, *review.MUTANTS, *chat.MUTANTS, *daemon.MUTANTS, *told.MUTANTS]
+MUTANTS = [
+    *server.MUTANTS,
+    *reload.MUTANTS,
+    *review.MUTANTS,
+    *chat.MUTANTS,
+    *daemon.MUTANTS,
+    *agents.MUTANTS,
+    *told.MUTANTS,
+]
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = (
     "companion",
