@@ -33,7 +33,7 @@ class Suite:
 
 
 SUITES = (
-    Suite("AlignTab", "August 2026", 8),
+    Suite("AlignTab", "August 2026", 9),
     Suite("AutoWrap", "August 2026", 2),
     Suite("GitSavvy", "2a90ecbc", 350),
     Suite("LSP", "7ffc7211", 295),
