@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from headless.editor import Editor
     from headless.window import ViewState
 
+WORD_ENDS = PointClassification.WORD_END | PointClassification.PUNCTUATION_END | PointClassification.LINE_START
+WORD_STARTS = (
+    PointClassification.WORD_START
+    | PointClassification.PUNCTUATION_START
+    | PointClassification.LINE_END
+    | PointClassification.LINE_START
+)
+"""Where deleting a word stops, forward and backward."""
 INDENTATION_SAMPLE = 2**14
 """Characters that the indentation is read from."""
 INDENTATION_SHARES = {8: 1.0, 7: 0.95, 6: 0.9, 5: 0.9, 4: 0.8, 3: 0.9, 2: 0.8}
@@ -131,9 +139,9 @@ def noop(app: Editor, view: ViewState) -> None:
 
 @text_command
 def delete_word(app: Editor, view: ViewState, forward: bool = True) -> None:
-    """Delete what is selected, or up to the word's end or beginning from each caret."""
+    """Delete what is selected, or up to the end or beginning of a word, punctuation or line from each caret."""
     separators = str(view.settings.get("word_separators", classify.DEFAULT_SEPARATORS))
-    classes = PointClassification.WORD_END if forward else PointClassification.WORD_START
+    classes = WORD_ENDS if forward else WORD_STARTS
 
     def reach(point: int) -> int:
         return classify.find(view.buffer.text, point, forward, classes, separators, "_")

@@ -140,6 +140,44 @@ def test_a_popup_goes_when_the_selection_is_modified_unless_it_says_otherwise(vi
     assert view.is_popup_visible()
 
 
+@pytest.mark.parametrize(
+    ("text", "caret", "forward", "after"),
+    [
+        ("foo(bar)", 8, False, "foo(bar"),
+        ("foo(bar", 7, False, "foo("),
+        ("a\n  b", 4, False, "a\nb"),
+        ("ab cd", 0, True, " cd"),
+        ("a()b", 1, True, "ab"),
+    ],
+)
+def test_deleting_a_word_stops_at_punctuation(view: Any, text: str, caret: int, forward: bool, after: str):
+    """The package Default, delete_word.py."""
+    fill(view, text, (caret, caret))
+    view.run_command("delete_word", {"forward": forward})
+    assert state(view)[0] == after
+
+
+def test_commands_of_tabs_and_groups(window: Any):
+    window.set_layout({"cols": [0, 0.5, 1], "rows": [0, 1], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]})
+    first, second = window.new_file(), window.new_file()
+    window.run_command("move_to_group", {"group": 1})
+    assert (window.get_view_index(second), window.active_view()) == ((1, 0), second)
+    window.run_command("focus_neighboring_group")
+    assert (window.active_group(), window.active_view()) == (0, first)
+    window.run_command("focus_neighboring_group", {"forward": False})
+    assert window.active_group() == 1
+    third = window.new_file()
+    window.run_command("select_by_index", {"index": 0})
+    assert window.active_view() == second
+    window.run_command("close_by_index", {"group": 1, "index": 1})
+    assert (third.is_valid(), second.is_valid()) == (False, True)
+    window.run_command("toggle_side_bar")
+    assert not window.is_sidebar_visible()
+    window.run_command("close_all")
+    window.run_command("close_window")
+    assert window.num_groups() == 0
+
+
 def test_the_hosts_tables_of_commands_and_listeners(package: Any):
     """P: the module's own lists, which packages look into."""
     plugin = package("""
