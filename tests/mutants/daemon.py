@@ -116,7 +116,7 @@ MUTANTS = [
     ),
     Mutant(
         "a daemon that has answered is a stranger again",
-        CONNECTION,
+        "chat/reaching.py",
         "            self._known.add(address.url)\n",
         "",
         STALE,

@@ -139,7 +139,7 @@ class Scanner:
         return list(rows)
 
     def _read(self, line: str, found: TranscriptMarks) -> None:
-        quote = (_QUOTE if self._fence else _QUOTE_IN_LIST).match(line)
+        quote = (_QUOTE if self._fence else _QUOTE_IN_LIST).match(line) if ">" in line else None
         depth = quote[0].count(">") if quote else 0
         if self._fence and depth < self._fence.depth:
             self._close(found)  # a quote ends all that is in it
@@ -155,7 +155,10 @@ class Scanner:
         elif len(line) <= _LONGEST:
             found.links += self._links(line)
         # In a code block as well, since it may not look like one.
-        self.imitates |= bool(_OURS.match(line if line.isascii() else _HIDDEN.sub("", line)))
+        if not line.isascii():
+            self.imitates |= bool(_OURS.match(_HIDDEN.sub("", line)))
+        elif "?" in line:  # the only sign in ASCII
+            self.imitates |= bool(_OURS.match(line))
 
     def _close(self, found: TranscriptMarks) -> None:
         """The code block that is open ends before the line that is read."""
@@ -170,7 +173,7 @@ class Scanner:
     def _links(self, line: str) -> list[Link]:
         """Web addresses and names of files, which may lie in neither of the others."""
         matches: list[re.Match[str]] = []
-        for pattern in (_WEB, _WITH_BLANKS, _FILE):
+        for pattern in (_WEB, _WITH_BLANKS, _FILE) if "://" in line else (_WITH_BLANKS, _FILE):
             for match in pattern.finditer(line):
                 is_free = all(match.end() <= other.start() or other.end() <= match.start() for other in matches)
                 if is_free and (pattern is not _FILE or _is_meant(line, match)):

@@ -17,7 +17,7 @@ _RULE = re.compile(r":?-+:?")
 
 def may_begin(line: str) -> bool:
     """Whether a line may be the first one of a table."""
-    return _BAR.search(line) is not None
+    return "|" in line and _BAR.search(line) is not None
 
 
 def goes_on(lines: Sequence[str], line: str) -> bool:
