@@ -22,6 +22,8 @@ MAX_UNREAD = 256 * 1024
 """Bytes of a pipe that wait for us; more stay in the pipe."""
 LEAVE_LIMIT = 0.2
 """Seconds that what is still to be written may take before a child is left."""
+MOST_IN_PIPE = 1024 * 1024
+"""Bytes that a pipe holds at most: Linux's `pipe-max-size`."""
 QUIET = 0.05
 """Seconds without output after which nothing is left in the pipe of a process that has ended."""
 
@@ -32,7 +34,7 @@ class Pipe(asyncio.Protocol):
     def __init__(self, unread: bytes = b"") -> None:
         self._data = bytearray(unread)
         self._count = 0
-        """How many pieces have come."""
+        """How many bytes have come."""
         self._over = asyncio.Event()
         self._news = asyncio.Event()
         self._transport: asyncio.ReadTransport | None = None
@@ -45,7 +47,7 @@ class Pipe(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         self._data += data
-        self._count += 1
+        self._count += len(data)
         if len(self._data) >= MAX_UNREAD and self._transport:
             self._transport.pause_reading()
         self._news.set()
@@ -62,10 +64,12 @@ class Pipe(asyncio.Protocol):
     async def settled(self) -> None:
         """Wait until everything was read that a process had printed before it ended.
 
-        What it has started may keep the pipe open for as long as it likes.
+        What it has started may keep the pipe open for as long as it likes, and print.
         """
-        count = -1
+        first, count = self._count, -1
         while not self._over.is_set() and (self._data or count != self._count):
+            if self._count - first > MOST_IN_PIPE:
+                return
             count = self._count
             await asyncio.sleep(QUIET)
 

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, cast
 
 from ..agents import AgentCommand
-from ..conversation import agent, events
+from ..conversation import agent, events, parts
 from ..conversation.conversation import Cursor
 from ..conversation.failures import UnsendableError
 from ..conversation.sessions import Session
@@ -23,7 +23,7 @@ from ..told import Told
 from . import extensions, finding, process, updates, wire
 from .choosing import Choosing
 from .environment import LoginEnvironment
-from .errors import METHOD_NOT_FOUND, EndedError, RequestError, SilentError, VersionError
+from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, EndedError, RequestError, SilentError, VersionError
 from .files import Edited, Files
 from .leaving import Leaving, stop_reason
 from .news import News
@@ -281,7 +281,7 @@ class AgentClient(Choosing, Leaving, Opening):
             self._process.write(line)
 
     def _junk(self, what: str) -> None:
-        self._publish(agent.Unsupported(what=f"{what}, from {self.name}"))
+        self._publish(parts.Unsupported(what=f"{what}, from {self.name}"))
 
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
         if method != "session/update":
@@ -317,10 +317,13 @@ class AgentClient(Choosing, Leaving, Opening):
         if not self._files or not self._terminals:
             raise RequestError(METHOD_NOT_FOUND, "there is no session")
         match method:
+            case "terminal/create" | "fs/write_text_file" if self._cancelling:
+                raise RequestError(INTERNAL_ERROR, "the person has cancelled this")
             case "session/request_permission":
-                call = updates.with_terminals(agent.as_object(params.get("toolCall")), self._output)
+                call = updates.with_terminals(parts.as_object(params.get("toolCall")), self._output)
                 is_ours = params.get("sessionId") == self._session
-                return await self._questions.ask(call, params.get("options"), is_ours=is_ours)
+                is_over = self._cancelling is not None
+                return await self._questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
             case "fs/read_text_file":
                 return await self._files.read(params)
             case "fs/write_text_file":
@@ -363,6 +366,8 @@ class AgentClient(Choosing, Leaving, Opening):
             error = SilentError(self.name, CANCEL_LIMIT)
             self._peer.close(error)
             self._stream.fail(error)
+            # Nobody knows what else it would do.
+            self._process.end("it doesn't end its turn")
 
     def _told(self, edited: Edited) -> None:
         """An edited proposal is written: the agent has to know."""

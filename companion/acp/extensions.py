@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..conversation.agent import as_object
+from ..conversation.parts import as_object
 from .wire import AuthMethod, texts
 
 DRAIN = "craft/drainMidTurnQueue"

@@ -103,9 +103,15 @@ class AgentProcess:
     def write(self, line: bytes) -> None:
         """Send a line. An agent that has ended, or that reads nothing, gets none."""
         if self._process.unsent > MAX_UNSENT:
-            self._kill("it doesn't read what it is sent")
+            self.end("it doesn't read what it is sent")
             return
         self._process.write(line)
+
+    def end(self, why: str) -> None:
+        """End it at once, because of what it does. `why` is for the person, in words that follow “has ended”."""
+        logger.warning("%s is ended: %s", self.agent, why)
+        self._why = why
+        self._process.kill()
 
     async def ended(self) -> EndedError | StartFailedError:
         """Wait for its end. Returns what to tell the person."""
@@ -167,7 +173,7 @@ class AgentProcess:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.wait([ended], timeout=SHUT_LIMIT)
             if not ended.done():
-                self._kill(f"it has closed its {'output' if over.done() else 'input'}")
+                self.end(f"it has closed its {'output' if over.done() else 'input'}")
                 await ended
         finally:
             for way in ways:
@@ -177,11 +183,6 @@ class AgentProcess:
             async with asyncio.timeout(DRAIN_LIMIT):
                 await process.output.settled()
         process.output.close()
-
-    def _kill(self, why: str) -> None:
-        logger.warning("%s is ended: %s", self.agent, why)
-        self._why = why
-        self._process.kill()
 
     async def _listen(self) -> None:
         lines = Lines(limit=64 * 1024)

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..conversation import agent, events
+from ..conversation import agent, events, parts
 from ..conversation.failures import AlreadyAnsweredError
 
 _CANCELLED = {"outcome": {"outcome": "cancelled"}}
@@ -22,18 +22,23 @@ class Questions:
         self._numbers = itertools.count(1)
         self._asked: dict[str, asyncio.Future[tuple[str | None, Mapping[str, str]]]] = {}
 
-    async def ask(self, call: object, options: object, *, is_ours: bool) -> dict[str, Any]:
+    async def ask(self, call: object, options: object, *, is_ours: bool, is_over: bool) -> dict[str, Any]:
         """Ask the person about a tool call. Returns the answer to `session/request_permission`.
 
-        A question that can't be read, or that isn't about our session, is cancelled.
+        A question that can't be read, that isn't about our session, or whose turn the person has cancelled, is
+        cancelled.
         """
+        if is_over:
+            return _CANCELLED
         if not is_ours:
-            self._publish(agent.Unsupported(what="a question about another session, which was cancelled"))
+            self._publish(parts.Unsupported(what="a question about another session, which was cancelled"))
             return _CANCELLED
         number = f"{self._name}-{next(self._numbers)}"
         request = agent.read_permission(number, call, options)
+        if isinstance(request, agent.PermissionRequest) and not request.options:
+            request = parts.Unsupported(what="a question that offers no answer, which was cancelled")
         self._publish(request)
-        if isinstance(request, agent.Unsupported):
+        if isinstance(request, parts.Unsupported):
             return _CANCELLED
         future = self._asked[number] = asyncio.get_running_loop().create_future()
         try:

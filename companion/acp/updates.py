@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
-from ..conversation import agent, events
+from ..conversation import agent, events, parts
 
 MAX_SHOWN = 20_000
 """Characters of a terminal's output that the chat shows, from its end."""
@@ -37,8 +37,8 @@ def read(update: Mapping[str, Any], output: Output) -> events.Event:
     if kind in {"tool_call", "tool_call_update"}:
         update = with_terminals(update, output)
     event = agent.read_update(update)
-    if isinstance(event, agent.Unknown) and not kind.startswith("_"):
-        return agent.Unsupported(what=f"news of the kind “{kind[:40]}”, which this version doesn't know")
+    if isinstance(event, parts.Unknown) and not kind.startswith("_"):
+        return parts.Unsupported(what=f"news of the kind “{kind[:40]}”, which this version doesn't know")
     return event
 
 
@@ -67,10 +67,10 @@ def with_terminals(call: Mapping[str, Any], output: Output) -> Mapping[str, Any]
 
 def _plan(plan: object) -> events.Event:
     """A plan of the newer form; its entries are shown, whatever else it may be."""
-    fields = agent.as_object(plan)
+    fields = parts.as_object(plan)
     if isinstance(fields.get("entries"), list):
         return agent.read_update({"sessionUpdate": "plan", "entries": fields["entries"]})
-    return agent.Unsupported(what="a plan that is no list")
+    return parts.Unsupported(what="a plan that is no list")
 
 
 def _parts(content: object) -> list[Mapping[str, Any]]:

@@ -9,29 +9,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..acp.client import AgentClient
 from ..acp.errors import SignInError
-from ..acp.process import end_left
 from ..agents import AgentCommand
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.sessions import Session
-from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot
-from ..daemon.address import Address, resolve, starts_own
-from ..daemon.client import Client, load
-from ..daemon.errors import DisabledError
-from ..daemon.here import is_here
-from ..daemon.locality import where
-from ..daemon.process import launch
-from ..daemon.process.private import CONNECTING, PrivateDaemon
+from ..conversation.snapshot import ConnectionStatus, Snapshot
+from ..daemon.client import Client
 from ..settings import DaemonSettings
 from .backend import Backend
 from .daemons import Daemons
+from .reaching import Reaching
 from .reading import Attachment, Backoff, SessionEndedError, StaleError, after, read, tell
 
 logger = logging.getLogger(__name__)
@@ -48,7 +40,7 @@ class BrokenError(ChatError):
     remedy = "Reconnect to go on; Sublime Text's console says more."
 
 
-class Connection:
+class Connection(Reaching):
     """Reads one session at a time with `run`, as a task."""
 
     def __init__(
@@ -58,35 +50,17 @@ class Connection:
         agent: Callable[[AgentCommand], AgentClient],
     ) -> None:
         """`daemons` are those of the window, `agent` makes a client of an agent on stdio."""
-        self.daemons = daemons
-        self.agent: AgentCommand | None = None
-        """The agent that is started for the chat; None for the daemon."""
-        self._make_agent = agent
-        self.folder = ""
-        """The chat's, as the editor calls it."""
-        self.session = ""
-        """The id of the session that is shown, once it has something to resume."""
-        self.locality = Locality()
+        super().__init__(settings, daemons, agent)
         self.left: dict[str, Any] | None = None
         """What the next instance needs to go on with the agent, once it is left."""
-        self.inherited: Mapping[str, Any] | None = None
-        """The same from the instance before this one, until it is taken up."""
         self.stays = False
         """Whether the session is left to the next instance, so that nobody detaches from it."""
-        self._settings = settings
         self._attachment: Attachment | None = None
-        self._known: set[str] = set()
-        """The addresses at which a daemon has answered."""
         self._broken = ""
         self._unsigned: AgentClient | None = None
         """An agent that wants the person to sign in, which it can do if it is asked."""
         self._is_signed_in = False
         self._again = asyncio.Event()
-
-    @property
-    def private(self) -> PrivateDaemon:
-        """The private daemon of the chat's folder, which other chats of the window may use, too."""
-        return self.daemons.private(self.folder)
 
     @property
     def connected(self) -> tuple[Backend, Session]:
@@ -108,19 +82,6 @@ class Connection:
         self.private.may_restart = True
         self._attachment = None
         self._broken = ""
-
-    def goes_on(self, session: str) -> bool:
-        """Whether a session goes on with the agent that another instance has left."""
-        if self.inherited is None or self.agent is None:
-            return False
-        command = self.agent.name, list(self.agent.command)
-        return session == self.session and tuple(self.inherited.get("command", ())) == command
-
-    def end_inherited(self) -> None:
-        """End the agent that nobody goes on with."""
-        inherited, self.inherited = self.inherited, None
-        if inherited:
-            threading.Thread(target=end_left, args=(inherited,), name="qwen-companion-end", daemon=True).start()
 
     def confirm_here(self) -> None:
         """The person says that the daemon is on this computer."""
@@ -240,7 +201,7 @@ class Connection:
             attachment = await self._continued(self.agent, self.inherited, conversation) or attachment
             if attachment and attachment.client:
                 return attachment.client, attachment
-        client, folder = await (self._started(self.agent, conversation) if self.agent else self._reached(conversation))
+        client, folder = await self._client(conversation)
         try:
             if attachment is None or not self.session:
                 known = self.session
@@ -259,90 +220,31 @@ class Connection:
         backoff.reset()
         return client, attachment
 
-    @property
-    def _somewhere(self) -> Locality:
-        """What is known before anything was reached."""
-        return Locality(folder=self.folder, agent=self.agent.name) if self.agent else Locality(folder=self.folder)
-
-    async def _reached(self, conversation: Conversation) -> tuple[Client, str]:
-        """The daemon, and the folder as it calls it."""
-        await load()
-        address = await self._address(conversation)
-        client = Client(address, is_known=address.url in self._known)
-        try:
-            folder = await client.connect(self.folder)
-            self._known.add(address.url)
-            await self._locate(client, folder)
-        except BaseException:
-            await client.close()
-            raise
-        return client, folder
+    async def _client(self, conversation: Conversation) -> tuple[Backend, str]:
+        """The client of the daemon or of the agent, and the folder as it calls it."""
+        if self.agent is None:
+            return await self._reached(conversation)
+        if self._unsigned:
+            client, self._unsigned = self._unsigned, None
+            return client, client.folder
+        return await self._started(self.agent, conversation)
 
     async def _continued(
         self, agent: AgentCommand, left: Mapping[str, Any], conversation: Conversation
     ) -> Attachment | None:
         """The agent that another instance has left; None if that can't be taken up, and is ended."""
-        client = self._make_agent(agent)
-        try:
-            session = await client.take_over(left)
-        except Exception:
-            logger.exception("The agent could not be taken over, and is started again")
-            await client.close()
-            self.end_inherited()
+        if (taken := await self._taken_over(agent, left)) is None:
             return None
-        self.inherited = None
-        self._located(client, client.folder)
+        client, session = taken
         conversation.cursor = None
         self._attachment = Attachment(session, is_stale=False, client=client)
         return self._attachment
-
-    def _located(self, client: AgentClient, folder: str) -> None:
-        version, name = client.agent.info.version, client.name
-        self.locality = Locality("this computer", folder, version, is_private=True, agent=name)
-
-    async def _started(self, agent: AgentCommand, conversation: Conversation) -> tuple[AgentClient, str]:
-        """The agent, and the folder as it gets it."""
-        if self._unsigned:
-            client, self._unsigned = self._unsigned, None
-            return client, client.folder
-        conversation.set_connection(ConnectionStatus("connecting", f"Starting {agent.name} …"))
-        client = self._make_agent(agent)
-        try:
-            folder = await client.connect(self.folder)
-            self._located(client, folder)
-        except BaseException:
-            await client.close()
-            raise
-        return client, folder
 
     async def _look_again(self, client: Backend, attachment: Attachment) -> None:
         """Ask what is at the address, if another daemon may be there by now."""
         if attachment.may_be_another and isinstance(client, Client):
             await self._locate(client, await client.connect(self.folder))
             attachment.may_be_another = False
-
-    async def _locate(self, client: Client, folder: str) -> None:
-        address, is_private = client.address, self.private.is_at(client.address)
-        known_here = is_private or (address.is_loopback and address.url in self.daemons.here)
-        shown_here = known_here or await is_here(client, self.folder)
-        self.locality = where(address, client.capabilities, folder, is_here=shown_here, is_private=is_private)
-
-    async def _address(self, conversation: Conversation) -> Address:
-        """The daemon to use; a private one is started if none runs, and ended if it isn't wanted."""
-        settings = self._settings()
-
-        def connecting(message: str) -> None:
-            conversation.set_connection(ConnectionStatus("connecting", message))
-
-        environment = os.environ
-        if settings.enabled and starts_own(managed=settings.managed, url=settings.url, environment=environment):
-            await self.daemons.end_others()
-            return await self.private.address(self.folder, settings.command, connecting)
-        await self.daemons.stop(launch.STOP_LIMIT)
-        if not settings.enabled:
-            raise DisabledError
-        connecting(CONNECTING)
-        return resolve(url=settings.url, token=settings.token, environment=environment)
 
     async def _drop(self, attachment: Attachment | None, *, is_over: bool = False) -> Attachment | None:
         """Let go of the daemon. Returns the session if it is to be taken up again; if not, it is left."""

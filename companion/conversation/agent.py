@@ -6,74 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, TypeVar, cast
+from collections.abc import Mapping
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-M = TypeVar("M", bound="Wire")
-
-MAX_DEPTH = 100
-"""Levels of nesting of a tool's input and output. Deeper values would exhaust the recursion limit."""
-_TOO_DEEP = "(nested too deeply to be shown)"
-
-
-class Wire(BaseModel):
-    """A part of a message. Names are camelCase on the wire; null counts as missing."""
-
-    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, frozen=True)
-
-
-def as_object(value: object) -> dict[str, Any]:
-    """A value of the wire as an object; empty where it is anything else."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _shallow(value: object) -> object:
-    """A value that isn't nested too deeply, or words for it."""
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [inner for each in level for inner in _parts(each)]
-        if not level:
-            return value
-    return _TOO_DEEP
-
-
-def _parts(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return cast("dict[str, object]", value).values()
-    return cast("list[object]", value) if isinstance(value, list) else ()
-
-
-def _shallow_object(value: object) -> dict[str, Any]:
-    return {name: _shallow(each) for name, each in as_object(value).items()}
-
-
-Object = Annotated[dict[str, Any], BeforeValidator(as_object)]
-"""An object; empty where there is anything else."""
-Text = Annotated[str, BeforeValidator(_text)]
-"""A text; empty where there is anything else."""
-
-
-class Unknown(Wire):
-    """An object of an unknown kind: for the log, not for the person."""
-
-    kind: str
-    keys: tuple[str, ...] = ()
-    """The names of what it holds; not the values, which may be private."""
-
-
-class Unsupported(Wire):
-    """Something that should be shown but can't be: a notice says so."""
-
-    what: str
-    """What it was, in words that end a sentence: "a permission request that can't be read"."""
-
+from .parts import Count, Line, Object, Text, Unknown, Unsupported, Wire, as_object, read, shallow, shallow_object
 
 # Content
 
@@ -134,7 +72,7 @@ class ToolDiff(Wire):
     """A change of a file; before it is written in a permission request, afterwards in an update."""
 
     path: str
-    old_text: Annotated[str, BeforeValidator(_text)] = ""
+    old_text: Text = ""
     """Empty for a new file."""
     new_text: str
 
@@ -160,8 +98,7 @@ class Location(Wire):
     """A place in a file on the agent's machine."""
 
     path: str
-    line: int | None = None
-    """From 1."""
+    line: Line = None
 
 
 class _ToolMeta(Wire):
@@ -179,9 +116,9 @@ class ToolUpdate(Wire):
     """pending, in_progress, completed or failed."""
     content: tuple[ToolContent, ...] | None = None
     locations: tuple[Location, ...] | None = None
-    raw_input: Annotated[dict[str, Any], BeforeValidator(_shallow_object)] = {}
+    raw_input: Annotated[dict[str, Any], BeforeValidator(shallow_object)] = Field(default_factory=dict)
     """The arguments as the model gave them."""
-    raw_output: Annotated[Any, BeforeValidator(_shallow)] = None
+    raw_output: Annotated[Any, BeforeValidator(shallow)] = None
     running_terminals: tuple[str, ...] | None = None
     """Our own addition: the ids of its terminals that run."""
     meta: Annotated[_ToolMeta, BeforeValidator(as_object), Field(alias="_meta")] = _ToolMeta()
@@ -200,13 +137,13 @@ class ChunkMeta(Wire):
     prompt_id: str | None = None
     record_id: str | None = Field(default=None, alias="qwen.session.recordId")
     """What the history on disk calls the message."""
-    usage: Object = {}
+    usage: Object = Field(default_factory=dict)
     parent_tool_call_id: str | None = None
     is_discrete: bool = Field(default=False, alias="qwenDiscreteMessage")
     """Whether the piece is a message of its own, in the middle of what streams."""
     source: Text = ""
     """What a message of its own is about."""
-    background_task: Object = {}
+    background_task: Object = Field(default_factory=dict)
 
 
 class Chunk(Wire):
@@ -264,8 +201,8 @@ class CommandsUpdate(Wire):
 class UsageUpdate(Wire):
     """How full the context window is, in tokens."""
 
-    size: int
-    used: int
+    size: Count
+    used: Count
 
 
 class ModeUpdate(Wire):
@@ -410,11 +347,3 @@ class Outcome(Wire):
     outcome: str
     """selected or cancelled."""
     option_id: str | None = None
-
-
-def read(model: type[M], fields: Mapping[str, object], what: str) -> M | Unsupported:
-    """Read an object of the wire; `what` names it in a notice if it doesn't fit the model."""
-    try:
-        return model.model_validate({name: value for name, value in fields.items() if value is not None})
-    except ValidationError:
-        return Unsupported(what=what)

@@ -10,8 +10,9 @@ from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator
 
-from . import agent
-from .agent import Outcome, PermissionRequest, Text, Unknown, Unsupported, Update, Wire
+from . import agent, parts
+from .agent import Outcome, PermissionRequest, Update
+from .parts import Text, Unknown, Unsupported, Wire
 from .snapshot import Choices
 
 # The turn
@@ -359,7 +360,7 @@ def _event(kind: object, data: Mapping[str, Any]) -> Event:
         return agent.read_permission(str(data.get("requestId")), data.get("toolCall"), data.get("options"))
     name = str(kind)
     if model := _MODELS.get(name):
-        return cast("Event", agent.read(model, data, f"an event “{name}” that can't be read"))
+        return cast("Event", parts.read(model, data, f"an event “{name}” that can't be read"))
     if what := _UNSUPPORTED.get(name):
         return Unsupported(what=what)
     return Aside(type=name) if name in _ASIDE else Unknown(kind=f"event {name}", keys=tuple(data))

@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import Field
 
-from .agent import Text, Wire
+from .parts import Text, Wire
 
 
 class Session(Wire):

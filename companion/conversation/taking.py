@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, ClassVar
 
-from . import agent, events
+from . import agent, events, parts
 from .earlier import MOST_TURNS
 from .events import Envelope
 from .snapshot import Attachment, Choices, Command, ContextWindow, Permission, Queued, Speaker, Status, Step
@@ -128,10 +128,10 @@ class Taking:
         if ended.exit_code:
             self._changing(envelope).note(f"The command has ended with {ended.exit_code}.")
 
-    def _unknown(self, _frame: Envelope, unknown: agent.Unknown) -> None:
+    def _unknown(self, _frame: Envelope, unknown: parts.Unknown) -> None:
         logger.debug("Unknown %s with %s", unknown.kind, ", ".join(unknown.keys))
 
-    def _unsupported(self, envelope: Envelope, unsupported: agent.Unsupported) -> None:
+    def _unsupported(self, envelope: Envelope, unsupported: parts.Unsupported) -> None:
         # One notice of a kind is enough, however many events can't be read.
         if unsupported.what not in self._noted:
             self._noted.add(unsupported.what)
@@ -323,8 +323,8 @@ class Taking:
         agent.ModeUpdate: _mode,
         agent.InfoUpdate: _titled,
         agent.ShellChunk: _shell_chunk,
-        agent.Unknown: _unknown,
-        agent.Unsupported: _unsupported,
+        parts.Unknown: _unknown,
+        parts.Unsupported: _unsupported,
         agent.PermissionRequest: _asked,
         events.PermissionResolved: _resolved,
         events.TurnCompleted: _completed,

@@ -11,6 +11,7 @@ from typing import Literal
 
 from . import agent
 from .packing import Packer
+from .parts import MOST
 from .snapshot import (
     Attachment,
     Cost,
@@ -332,7 +333,7 @@ def _unpacked(packed: _Packed) -> _Content:
 
 
 def _number(value: object) -> int:
-    return value if type(value) is int and value > 0 else 0
+    return value if type(value) is int and 0 < value <= MOST else 0
 
 
 def _merged(tool: Tool, update: agent.ToolUpdate) -> Tool:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from pydantic import BeforeValidator, Field
 
-from ..conversation.agent import Object, Text, Wire
+from ..conversation.parts import Object, Text, Wire
 from ..conversation.sessions import Session
 from ..conversation.snapshot import Task
 from . import answers

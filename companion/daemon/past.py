@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from ..conversation.agent import Text, Wire
+from ..conversation.parts import Text, Wire
 from ..conversation.sessions import Session
 from . import answers
 from .routes import Routes, path

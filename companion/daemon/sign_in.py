@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from pydantic import BeforeValidator, Field
 
-from ..conversation.agent import Text, Wire
+from ..conversation.parts import Text, Wire
 from . import answers
 from .routes import Routes
 

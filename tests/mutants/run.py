@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import agents
 import chat
 import daemon
 import reload
@@ -25,6 +26,7 @@ MUTANTS = [
     *review.MUTANTS,
     *chat.MUTANTS,
     *daemon.MUTANTS,
+    *agents.MUTANTS,
     *told.MUTANTS,
 ]
 ROOT = Path(__file__).resolve().parents[2]

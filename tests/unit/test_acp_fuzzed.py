@@ -15,11 +15,15 @@ from companion.acp.client import AgentClient
 from companion.acp.errors import EndedError
 from companion.acp.lines import Lines, TooLong
 from companion.agents import AgentCommand
+from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
+from companion.conversation.events import Envelope, TurnCompleted
+from companion.conversation.snapshot import Locality
 from tests.agents import FixedEnvironment, MemoryFiles, said, scripted, talking
 
+HUGE = st.sampled_from([2**53, 10**400, -(10**400)])
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    st.none() | st.booleans() | st.integers() | HUGE | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
@@ -48,7 +52,8 @@ FIELDS = {
     "used": JSON,
     "locations": JSON,
     "rawInput": JSON,
-    "_meta": JSON,
+    "_meta": JSON
+    | st.fixed_dictionaries({"usage": st.fixed_dictionaries({"inputTokens": JSON, "outputTokens": JSON})}),
 }
 UPDATES = st.builds(
     lambda kind, fields: {"sessionUpdate": kind, **fields}, KINDS | JSON, st.fixed_dictionaries({}, optional=FIELDS)
@@ -134,6 +139,26 @@ def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
     opened = wire.read(wire.Opened, answer) or wire.Opened()
     wire.Settings.of(opened).choices  # noqa: B018 - it must not raise
     updates.read(update, lambda _: updates.Printed("out", is_cut=True, is_running=False))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(UPDATES, max_size=5), st.text(max_size=5))
+def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
+    """Issue 15, bad input: huge numbers, lone surrogates, unknown kinds. What follows is shown as well."""
+    conversation, transcript = Conversation(), Transcript()
+    conversation.begin("epoch")
+    here = Locality("this computer", "/folder")
+    last = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The end."}}
+    for number, update in enumerate([*told, last], 1):
+        event = updates.read(update, lambda _: updates.Printed("out", is_cut=True, is_running=True))
+        conversation.apply(Envelope(event, number, "prompt", "client"))
+        transcript.update(conversation.look(), here)
+    conversation.apply(Envelope(TurnCompleted(stop_reason=reason), len(told) + 2, "prompt", "client"))
+    render = transcript.update(conversation.look(), here)
+    transcript.text.encode()
+    assert "The end." in transcript.text
+    for number in (render.status.window.size, render.status.window.used) if render.status.window else ():
+        assert 0 <= number < 2**53
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

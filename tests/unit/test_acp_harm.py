@@ -182,8 +182,12 @@ def test_a_turn_that_no_cancel_ends_is_given_up(project: Path, tmp_path: Path, m
             key = await talk.ask("x")
             await until(lambda: (turn := talk.turn(key)) and said(turn))
             await talk.client.cancel(talk.session)
+            process = talk.client._process
+            assert process
             assert isinstance(await talk.ended(), SilentError)
             assert (await talk.done(key)).state == "failed"
+            # It does nothing more behind the person's back.
+            await until(lambda: not is_alive(process.pid))
 
     run(test())
 
@@ -449,5 +453,59 @@ def session_prompt(params):
         async with talking(scripted(script, tmp_path), str(project)) as talk:
             turn = await talk.done(await talk.ask("x"))
             assert notices(turn) == ["Unsupported: a message that is no object, from Scripted Agent."]
+
+    run(test())
+
+
+def test_a_question_that_offers_no_answer_is_cancelled_and_told(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    say(json.dumps(ask("session/request_permission", toolCall={"toolCallId": "t"}, options=[])))
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("x"))
+            assert json.loads(said(turn)) == {"outcome": {"outcome": "cancelled"}}
+            assert notices(turn) == ["Unsupported: a question that offers no answer, which was cancelled."]
+
+    run(test())
+
+
+def test_an_agent_that_goes_on_after_a_cancel_asks_writes_and_runs_nothing_more(project: Path, tmp_path: Path):
+    """Issue 15, point 5 and bad input: what the person has cancelled is over for them."""
+    script = """
+def session_prompt(params):
+    if "again" in params["prompt"][-1]["text"]:
+        say(json.dumps(ask("fs/write_text_file", path=os.getcwd() + "/a", content="x")))
+        return {"stopReason": "end_turn"}
+    say("Begun. ")
+    while not any(each.get("method") == "session/cancel" for each in seen): time.sleep(0.01)
+    options = [{"optionId": "y", "name": "Y", "kind": "allow_once"}]
+    answers = [ask("session/request_permission", toolCall={"toolCallId": "t"}, options=options)]
+    answers += [ask("fs/write_text_file", path=os.getcwd() + "/a", content="x")]
+    answers += [ask("terminal/create", command=sys.executable, args=["-c", "open('a', 'w').close()"])]
+    answers += [ask("fs/read_text_file", path=os.getcwd() + "/b")]
+    say(json.dumps(answers))
+    return {"stopReason": "cancelled"}
+"""
+    (project / "b").write_text("b")
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("x")
+            await until(lambda: (turn := talk.turn(key)) and said(turn))
+            await talk.client.cancel(talk.session)
+            turn = await talk.done(key)
+            question, written, made, read = json.loads(said(turn).removeprefix("Begun. "))
+            assert question == {"outcome": {"outcome": "cancelled"}}
+            assert "cancelled" in written["message"]
+            assert "cancelled" in made["message"]
+            assert read == {"content": "b"}
+            assert (turn.state, talk.conversation.status.permissions) == ("cancelled", ())
+            assert not (project / "a").exists()
+            # The next turn is another matter.
+            assert json.loads(said(await talk.done(await talk.ask("again")))) == {}
 
     run(test())

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -156,6 +157,31 @@ def session_prompt(params):
             psutil.Process(orphan).kill()
 
     run(test())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions of processes")
+def test_the_end_of_a_command_is_told_though_an_orphan_floods_its_output(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    flood = "import os\\nwhile True: os.write(1, b'x' * 10000)"
+    start = f"subprocess.Popen([sys.executable, '-c', {flood!r}], start_new_session=True)"
+    code = f"import subprocess, sys; open('pid', 'w').write(str({start}.pid)); sys.exit(3)"
+    made = ask("terminal/create", command=sys.executable, args=["-c", code], outputByteLimit=100)
+    say(json.dumps(ask("terminal/wait_for_exit", **made)))
+    ask("terminal/release", **made)
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("x"))
+            assert json.loads(said(turn))["exitCode"] == 3
+
+    run(test())
+    # Nobody reads what it prints any more.
+    orphan = int((project / "pid").read_text())
+    while is_alive(orphan):
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.conversation import agent, events
+from companion.conversation import agent, events, parts
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import read_envelope
 from companion.daemon.sse import MAX_EVENT, Decoder, EventTooLargeError
@@ -39,7 +39,7 @@ def update(kind: str, /, **fields: Any) -> events.Event:
 @pytest.mark.parametrize("line", [*SESSION, *DIED, *HISTORY])
 def test_every_recorded_event_is_understood(line: str | dict[str, Any]):
     envelope = read_envelope(line)
-    assert not isinstance(envelope.event, agent.Unknown | agent.Unsupported), envelope
+    assert not isinstance(envelope.event, parts.Unknown | parts.Unsupported), envelope
     wire = json.loads(line) if isinstance(line, str) else line
     assert envelope.id == wire.get("id")
     if "promptId" in wire:
@@ -70,9 +70,9 @@ def test_every_event_has_its_place_in_the_conversation():
         ("shell_output", {"output": "x"}, agent.ShellChunk),
         ("agent_message_chunk", {"content": {"type": "image", "data": ""}}, agent.AnswerChunk),
         ("tool_call_update", {"toolCallId": "1", "content": [{"type": "terminal"}]}, agent.ToolUpdate),
-        ("tool_call_update", {}, agent.Unsupported),
-        ("agent_message_chunk", {}, agent.Unsupported),
-        ("something_new", {"a": 1}, agent.Unknown),
+        ("tool_call_update", {}, parts.Unsupported),
+        ("agent_message_chunk", {}, parts.Unsupported),
+        ("something_new", {"a": 1}, parts.Unknown),
     ],
 )
 def test_updates(kind: str, fields: dict[str, Any], model: type):
@@ -95,9 +95,9 @@ def test_updates(kind: str, fields: dict[str, Any], model: type):
         ("followup_suggestion", {"suggestion": "Go on"}, events.Suggestion),
         ("mcp_server_added", {}, events.Aside),
         ("auth_device_flow_started", {}, events.Aside),
-        ("pending_prompt_added", {}, agent.Unsupported),
-        ("permission_request", {"requestId": "1"}, agent.Unsupported),
-        ("something_new", {"a": 1}, agent.Unknown),
+        ("pending_prompt_added", {}, parts.Unsupported),
+        ("permission_request", {"requestId": "1"}, parts.Unsupported),
+        ("something_new", {"a": 1}, parts.Unknown),
     ],
 )
 def test_events(kind: str, data: dict[str, Any], model: type):
@@ -105,7 +105,7 @@ def test_events(kind: str, data: dict[str, Any], model: type):
 
 
 def test_what_is_unknown_tells_its_names_and_not_its_values():
-    assert event("something_new", secret="hidden") == agent.Unknown(kind="event something_new", keys=("secret",))
+    assert event("something_new", secret="hidden") == parts.Unknown(kind="event something_new", keys=("secret",))
 
 
 def test_the_questions_of_a_request():
@@ -117,14 +117,14 @@ def test_the_questions_of_a_request():
         [asked] = request.questions
         assert (asked.question, asked.options[0].label) == ("Which?", "A")
     assert isinstance(
-        agent.read_permission("1", {"toolCallId": "t", "rawInput": {"questions": [1]}}, options), agent.Unsupported
+        agent.read_permission("1", {"toolCallId": "t", "rawInput": {"questions": [1]}}, options), parts.Unsupported
     )
-    assert isinstance(agent.read_permission("1", None, options), agent.Unsupported)
+    assert isinstance(agent.read_permission("1", None, options), parts.Unsupported)
 
 
 @pytest.mark.parametrize("data", ["", "{", "[]", "null", "[" * 100_000])
 def test_what_is_no_event_is_said(data: str):
-    assert isinstance(read_envelope(data).event, agent.Unsupported)
+    assert isinstance(read_envelope(data).event, parts.Unsupported)
 
 
 @given(JSON)

@@ -7,6 +7,11 @@ from collections.abc import Iterable
 from ...conversation.snapshot import Cost, Locality, Status, Step, Turn, Unsent, duration
 from .plain import GAP, SIGNS, YOU, flat, foreign, presentable, sentence
 
+MOST_STEPS = 100
+"""Steps of a plan that are shown; the plan is written anew with each change of the conversation."""
+LONGEST_STEP = 1000
+"""Characters of a step."""
+
 
 def ending(turn: Turn) -> str:
     """How a turn ended, if not normally, and what it has taken, or that it is being cancelled; empty if unknown."""
@@ -88,7 +93,10 @@ def _plan(plan: Iterable[Step], *, is_running: bool) -> str:
     steps = tuple(plan)
     if not steps or not (is_running or any(step.status != "completed" for step in steps)):
         return ""
-    return "\n".join([f"◇{GAP}Plan", *(f"  {SIGNS.get(step.status, '○')} {flat(step.text)}" for step in steps)])
+    texts = (flat(step.text[: LONGEST_STEP + 1], LONGEST_STEP) for step in steps)
+    lines = [f"  {SIGNS.get(step.status, '○')} {text}" for step, text in zip(steps[:MOST_STEPS], texts, strict=False)]
+    more = [f"  … and {len(steps) - MOST_STEPS} more"] if len(steps) > MOST_STEPS else []
+    return "\n".join([f"◇{GAP}Plan", *lines, *more])
 
 
 def _connection(status: Status) -> str:
