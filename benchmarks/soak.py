@@ -50,7 +50,7 @@ LIMITS = {
     "reviews.kb_each": 1.0,
     "windows.kb_each": 20.0,
     # The chat keeps what was said, packed, and the editor has the text of 200 turns.
-    "chat.kb_each": 3.0,
+    "chat.kb_each": 2.0,
     # The daemon, which keeps all that was said, is in the same process, and each of its histories leaves gaps.
     "day.kb_each": 12.0,
     "day.differences": 0,

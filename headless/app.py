@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from headless import console, host, syntaxes, variations
+from headless.api.flags import PopupFlags
 from headless.buffer import TextBuffer
 from headless.changes import Span
 from headless.commands import Commands
@@ -289,6 +290,10 @@ class Application:
         """Tell on_selection_modified if the selection is another than last time."""
         if view.valid and view.selection != view.told_selection:
             view.told_selection = view.selection
+            popup = view.popup
+            keeps = PopupFlags.KEEP_ON_SELECTION_MODIFIED
+            if popup is not None and not popup.flags & keeps and view.selection != popup.selection:
+                view.hide_popup()
             self.listeners.emit("on_selection_modified", view)
 
     def change_text(self, view: ViewState, command: str, changes: list[tuple[Span, str]], args: Any = None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headless import classify, completions, diff
@@ -16,6 +15,14 @@ if TYPE_CHECKING:
     from headless.editor import Editor
     from headless.window import ViewState
 
+WORD_ENDS = PointClassification.WORD_END | PointClassification.PUNCTUATION_END | PointClassification.LINE_START
+WORD_STARTS = (
+    PointClassification.WORD_START
+    | PointClassification.PUNCTUATION_START
+    | PointClassification.LINE_END
+    | PointClassification.LINE_START
+)
+"""Where deleting a word stops, forward and backward."""
 INDENTATION_SAMPLE = 2**14
 """Characters that the indentation is read from."""
 INDENTATION_SHARES = {8: 1.0, 7: 0.95, 6: 0.9, 5: 0.9, 4: 0.8, 3: 0.9, 2: 0.8}
@@ -45,13 +52,18 @@ def _indent(view: ViewState, point: int) -> str:
 
 
 @text_command
-def insert_snippet(app: Editor, view: ViewState, contents: str = "", name: str = "") -> None:
-    """Put a snippet in the place of what is selected, and select its first field; `name` is that of a resource."""
+def insert_snippet(app: Editor, view: ViewState, contents: str = "", name: str = "", **variables: Any) -> None:
+    """Put a snippet in the place of what is selected, and select its first field; `name` is that of a resource.
+
+    All other arguments are variables of the snippet, and so is SELECTION.
+    """
     if name:
         text = app.packages.read(name).decode("utf-8")
         found = re.search(r"<content>(?:<!\[CDATA\[)?(.*?)(?:\]\]>)?</content>", text, re.DOTALL)
         contents = found[1].removeprefix("\n").removesuffix("\n") if found else ""
-    completions.put_snippet(app, view, contents, [(min(span), max(span)) for span in view.selection], "insert_snippet")
+    spans = [(min(span), max(span)) for span in view.selection]
+    given = {name: str(value) for name, value in variables.items()}
+    completions.put_snippet(app, view, contents, spans, "insert_snippet", given)
 
 
 @text_command
@@ -114,53 +126,10 @@ def right_delete(app: Editor, view: ViewState) -> None:
 
 
 @text_command
-def select_all(app: Editor, view: ViewState) -> None:
-    """Select the whole text."""
-    view.select([(0, len(view.buffer))])
-    app.selection_changed(view)
-
-
-@text_command
-def move_to(app: Editor, view: ViewState, to: str, extend: bool = False) -> None:
-    """Move the carets to `bof`, `eof`, `bol` or `eol`."""
-    places: dict[str, Callable[[int], int]] = {
-        "bof": lambda point: 0,
-        "eof": lambda point: len(view.buffer),
-        "bol": lambda point: view.buffer.line_span(point)[0],
-        "hardbol": lambda point: view.buffer.line_span(point)[0],
-        "eol": lambda point: view.buffer.line_span(point)[1],
-        "hardeol": lambda point: view.buffer.line_span(point)[1],
-    }
-    ends = [(a, places[to](b)) for a, b in view.selection]
-    view.select(ends if extend else [(b, b) for _, b in ends])
-    app.selection_changed(view)
-
-
-@text_command
 def scroll_lines(app: Editor, view: ViewState, amount: float) -> None:
     """Scroll by lines: up for a positive amount, down for a negative one."""
     left, top = view.scroll
     app.metrics.scroll_to(view, left, top - amount * LINE_HEIGHT)
-
-
-@text_command
-def sort_lines(
-    app: Editor, view: ViewState, case_sensitive: bool = False, reverse: bool = False, remove_duplicates: bool = False
-) -> None:
-    """Sort the selected lines; all of them where only carets are."""
-    buffer = view.buffer
-    spans = [(min(span), max(span)) for span in view.selection if span[0] != span[1]] or [(0, len(buffer))]
-    changes = []
-    for begin, end in spans:
-        # A selection that ends behind a line feed has nothing of the next line.
-        last = end - 1 if end > begin and buffer.text[end - 1] == "\n" else end
-        start, stop = buffer.line_span(begin)[0], buffer.line_span(last)[1]
-        lines = buffer.text[start:stop].split("\n")
-        if remove_duplicates:
-            lines = list(dict.fromkeys(lines))
-        lines.sort(key=None if case_sensitive else str.lower, reverse=reverse)
-        changes.append(((start, stop), "\n".join(lines)))
-    app.change_text(view, "sort_lines", changes)
 
 
 @text_command
@@ -170,9 +139,9 @@ def noop(app: Editor, view: ViewState) -> None:
 
 @text_command
 def delete_word(app: Editor, view: ViewState, forward: bool = True) -> None:
-    """Delete what is selected, or up to the word's end or beginning from each caret."""
+    """Delete what is selected, or up to the end or beginning of a word, punctuation or line from each caret."""
     separators = str(view.settings.get("word_separators", classify.DEFAULT_SEPARATORS))
-    classes = PointClassification.WORD_END if forward else PointClassification.WORD_START
+    classes = WORD_ENDS if forward else WORD_STARTS
 
     def reach(point: int) -> int:
         return classify.find(view.buffer.text, point, forward, classes, separators, "_")
@@ -276,26 +245,42 @@ def save(app: Editor, view: ViewState, **_: Any) -> None:
 
 @text_command
 def copy(app: Editor, view: ViewState) -> None:
-    """Copy what is selected."""
+    """Copy what is selected, or the lines of the carets."""
     app.clipboard = _selected_text(view)
 
 
 @text_command
 def cut(app: Editor, view: ViewState) -> None:
-    """Copy what is selected and delete it."""
+    """Copy what is selected, or the lines of the carets, and delete it."""
     app.clipboard = _selected_text(view)
-    app.change_text(view, "cut", [((min(s), max(s)), "") for s in view.selection])
+    app.change_text(view, "cut", [(span, "") for span in _spans_to_copy(view)])
+
+
+def _spans_to_copy(view: ViewState) -> list[tuple[int, int]]:
+    """What is selected; where nothing is, the whole lines of the carets, each once."""
+    spans = [(min(span), max(span)) for span in view.selection]
+    if not _copies_lines(view):
+        return spans
+    lines = dict.fromkeys(view.buffer.line_span(a) for a, _ in spans)
+    return [(begin, view.buffer.clamp(end + 1)) for begin, end in lines]
 
 
 def _selected_text(view: ViewState) -> str:
-    return "\n".join(view.buffer.text[min(s) : max(s)] for s in view.selection)
+    separator = "" if _copies_lines(view) else "\n"
+    return separator.join(view.buffer.text[a:b] for a, b in _spans_to_copy(view))
+
+
+def _copies_lines(view: ViewState) -> bool:
+    return all(a == b for a, b in view.selection) and bool(view.settings.get("copy_with_empty_selection", True))
 
 
 @text_command
 def paste(app: Editor, view: ViewState) -> None:
-    """Insert the clipboard's text, over what is selected."""
+    """Insert the clipboard's text, over what is selected; if it has as many lines as there are carets, one at each."""
     spans = [(min(span), max(span)) for span in view.selection]
-    app.change_text(view, "paste", [(span, app.clipboard) for span in spans])
+    lines = app.clipboard.split("\n")
+    texts = lines if len(lines) == len(spans) else [app.clipboard] * len(spans)
+    app.change_text(view, "paste", list(zip(spans, texts, strict=True)))
     view.select([(max(span), max(span)) for span in view.selection])
     app.tell_selection(view)
 

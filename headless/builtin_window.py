@@ -111,6 +111,41 @@ def focus_group(app: Editor, window: WindowState, group: int) -> None:
 
 
 @window_command
+def focus_neighboring_group(app: Editor, window: WindowState, forward: bool = True) -> None:
+    """Focus the group behind the focused one, or before it, around the end."""
+    focus_group(app, window, (window.active_group + (1 if forward else -1)) % len(window.groups))
+
+
+@window_command
+def move_to_group(app: Editor, window: WindowState, group: int) -> None:
+    """Move the focused tab to another group and focus it there."""
+    sheet = window.active_sheet
+    if sheet is not None and 0 <= group < len(window.groups):
+        app.tabs.move([sheet], group)
+        app.tabs.focus(sheet)
+
+
+@window_command
+def select_by_index(app: Editor, window: WindowState, index: int) -> None:
+    """Focus a tab of the focused group."""
+    if 0 <= index < len(window.group.sheets):
+        app.tabs.focus(window.group.sheets[index])
+
+
+@window_command
+def close_by_index(app: Editor, window: WindowState, group: int, index: int) -> None:
+    """Close a tab, as a click on its cross does."""
+    if 0 <= group < len(window.groups) and 0 <= index < len(window.groups[group].sheets):
+        app.tabs.close_sheet(window.groups[group].sheets[index])
+
+
+@window_command
+def toggle_side_bar(app: Editor, window: WindowState) -> None:
+    """Show or hide the side bar."""
+    window.visible["sidebar"] = not window.visible["sidebar"]
+
+
+@window_command
 def set_layout(app: Editor, window: WindowState, **layout: Any) -> None:
     """Change the groups."""
     window.set_layout(layout)

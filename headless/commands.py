@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-# The last two register the built-in commands.
+# The last four register the built-in commands.
 from headless import builtin, jsonc, variations
+from headless import builtin_lines as builtin_lines
+from headless import builtin_moves as builtin_moves
 from headless import builtin_text as builtin_text
 from headless import builtin_window as builtin_window
 from headless.loop import report_exception

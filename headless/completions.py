@@ -92,14 +92,23 @@ def commit(app: Editor, view: ViewState, index: int = 0) -> None:
         app.commands.run(name, jsonc.loads(args) if args else None, view, view.window)
 
 
-def put_snippet(app: Editor, view: ViewState, contents: str, spans: list[Span], command: str) -> None:
+def put_snippet(
+    app: Editor,
+    view: ViewState,
+    contents: str,
+    spans: list[Span],
+    command: str,
+    variables: dict[str, str] | None = None,
+) -> None:
     """Put a snippet in the place of each span, as one step, and select the first field of each."""
     selected: list[Span] = []
     with app.editing(view, command, {"contents": contents}) as edit:
         for begin, end in sorted(spans, reverse=True):
             line = view.buffer.text[view.buffer.line_span(begin)[0] : begin]
             indent = line[: len(line) - len(line.lstrip())]
-            snippet = snippets.parse(snippets.indented(contents, indent))
+            selected_text = view.buffer.text[begin:end]
+            values = {"SELECTION": selected_text, "TM_SELECTED_TEXT": selected_text, **(variables or {})}
+            snippet = snippets.parse(snippets.indented(contents, indent), values)
             size = len(view.buffer)
             app.edits.change(view, edit, begin, end, snippet.text)
             moved = len(view.buffer) - size

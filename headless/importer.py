@@ -114,8 +114,9 @@ class PackageFinder(importlib.abc.MetaPathFinder):
         return None
 
     def _module_spec(self, sources: list[Source], fullname: str, path: str) -> importlib.machinery.ModuleSpec | None:
-        for source in sources:
-            for name in (f"{path}/__init__.py", f"{path}.py"):
+        # A file of the same name in a folder goes before the one in the zip, but a package before a module.
+        for name in (f"{path}/__init__.py", f"{path}.py"):
+            for source in sources:
                 if _has(source, name):
                     return self._file_spec(source, fullname, name)
         folders = [_search_path(s, path) for s in sources if _has_folder(s, path)]

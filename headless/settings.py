@@ -19,6 +19,7 @@ DEFAULT_PREFERENCES: dict[str, Any] = {
     "binary_file_patterns": ["*.jpg", "*.jpeg", "*.png", "*.gif", "*.ttf", "*.tga", "*.dds", "*.ico", "*.eot", "*.pdf"],
     "caret_style": "smooth",
     "close_windows_when_empty": False,
+    "copy_with_empty_selection": True,
     "color_scheme": "Mariana.sublime-color-scheme",
     "default_encoding": "UTF-8",
     "default_line_ending": "system",

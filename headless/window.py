@@ -38,13 +38,14 @@ class Completions:
 
 @dataclass
 class Popup:
-    """The popup that a view shows."""
+    """The popup that a view shows; `selection` is what was selected when it opened."""
 
     html: str
     location: int
     flags: int
     on_navigate: Callable[[str], None] | None
     on_hide: Callable[[], None] | None
+    selection: list[Span]
 
 
 class ViewState:
@@ -90,6 +91,12 @@ class ViewState:
                 phantom.span = moved([phantom.span], change)[0]
         if self.folds:
             self.folds = [span for span in moved(self.folds, change) if span[0] != span[1]]
+
+    def hide_popup(self) -> None:
+        """Show no popup any more."""
+        popup, self.popup = self.popup, None
+        if popup is not None and popup.on_hide is not None:
+            popup.on_hide()
 
     @property
     def is_shown(self) -> bool:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import re
 from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
 
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, MissingFeatureError, StreamLostError, UnsendableError
@@ -288,7 +286,9 @@ async def blocks(draft: Draft, client: Backend, folder: ChatFolder) -> list[Bloc
     except TimeoutError:
         raise StreamLostError("The daemon doesn't say which files it has.") from None
     named_files = [path for _, path in filter(None, files)]
-    if why := await asyncio.to_thread(folder.refusal, [*named_files, *map(_path_of, draft.excerpts), *draft.pictures]):
+    if why := await asyncio.to_thread(
+        folder.refusal, [*named_files, *(prompt.path_of(each.uri) for each in draft.excerpts), *draft.pictures]
+    ):
         raise UnsendableError(why)
     found: list[Block] = []
     at = 0
@@ -305,12 +305,6 @@ async def blocks(draft: Draft, client: Backend, folder: ChatFolder) -> list[Bloc
     if not found:
         raise UnsendableError("There is nothing to send.")
     return found
-
-
-def _path_of(excerpt: Excerpt) -> str:
-    """The path of a file; for a tab without one its name."""
-    path = unquote(urlsplit(excerpt.uri).path)
-    return path[1:] if re.match("/[A-Za-z]:", path) else path
 
 
 def _add_text(found: list[Block], text: str) -> None:

@@ -11,10 +11,11 @@ from typing import TypeVar
 
 from ..conversation.changed import changed_files
 from ..conversation.failures import ChatError, MissingFeatureError
-from ..conversation.snapshot import Turn
+from ..conversation.snapshot import Message, Turn
 from ..daemon.errors import RefusedError
 from ..daemon.past import Rewinding, RewindPoint
 from .chat import Chat
+from .mentions import mention
 from .prompt import Draft
 from .transcript.plain import relative
 from .windows import REACH_LIMIT, Windows
@@ -64,9 +65,22 @@ def earlier(turns: Sequence[Turn], points: Sequence[RewindPoint], folder: str = 
             continue
         files = tuple(relative(change.path, folder) for change in changed_files(_from(turns, asked[at])))
         stats = point.stats
-        key, text = asked[at].key, asked[at].asked
+        key, text = asked[at].key, _written(asked[at], folder)
         found.append(Earlier(point.id, key, text, files, stats.files_changed, stats.insertions, stats.deletions))
     return found[::-1]
+
+
+def _written(turn: Turn, folder: str) -> str:
+    """A turn's prompt as the person may have written it: the conversation has only the names of the files in it."""
+    text, at = turn.asked, 0
+    first = turn.items[0] if turn.items else None
+    for attachment in first.attachments if isinstance(first, Message) else ():
+        name = f"@{attachment.name}"
+        found = text.find(name, at)
+        if found >= 0 and attachment.uri.startswith("file://"):
+            named = mention(relative(attachment.uri.removeprefix("file://"), folder))
+            text, at = text[:found] + named + text[found + len(name) :], found + len(named)
+    return text
 
 
 def _is_after(point: RewindPoint, turn: Turn) -> bool:

@@ -82,11 +82,13 @@ class Conversation(Taking):
     def status(self) -> Status:
         """Everything but the turns."""
         last = next(reversed(self._turns.values()), None)
+        # None that is hidden runs.
+        shown = islice(reversed(self._turns.values()), len(self._turns) - self._hidden)
         return replace(
             self._status,
             queue=tuple(self._queue.values()),
             permissions=tuple(self._open.values()),
-            running=next((turn.key for turn in reversed(self._turns.values()) if turn.state == "running"), None),
+            running=next((turn.key for turn in shown if turn.state == "running"), None),
             last=last.state if last else None,
             changed=len(changed_files([last.show()])) if last and last.state != "running" else 0,
             has_earlier=bool(self._hidden or self._before or self._has_more),
@@ -117,11 +119,13 @@ class Conversation(Taking):
 
     def look(self) -> Snapshot:
         """A snapshot with the turns that have changed since the last one."""
-        hidden = set(islice(self._turns, self._hidden))
-        changed = tuple(self._turns[key].show() for key in self._dirty if key in self._turns and key not in hidden)
+        # From the end: a look must not cost more with every turn that is hidden.
+        shown = tuple(islice(reversed(self._turns), len(self._turns) - self._hidden))[::-1]
+        visible = set(shown) if self._hidden else self._turns
+        changed = tuple(self._turns[key].show() for key in self._dirty if key in visible)
         self._dirty.clear()
         self._looked = self._revision
-        return Snapshot(self._revision, tuple(islice(self._turns, self._hidden, None)), changed, self.status)
+        return Snapshot(self._revision, shown, changed, self.status)
 
     def look_at_all(self) -> Snapshot:
         """A snapshot with every turn that isn't hidden."""

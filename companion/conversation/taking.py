@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -282,7 +283,8 @@ class Taking:
         if turn is None:
             # What comes without a prompt never ends.
             state = "running" if envelope.prompt else "done"
-            turn = self._turns[key] = TurnBuilder(key, envelope.client, state, began=envelope.time)
+            client = envelope.client and sys.intern(envelope.client)
+            turn = self._turns[key] = TurnBuilder(key, client, state, began=envelope.time)
             self._set(suggestion="")
         self._touch(turn)
         return turn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -49,7 +50,37 @@ class _Said:
         return self.shown
 
 
-_PACKER = Packer((_Said, Attachment, Diff, Location, Message, Notice, Option, Permission, Question, Tool))
+_Content = tuple["list[_Said | Notice | str]", dict[str, Tool], Cost, float | None]
+"""The items of a turn, its tool calls, its cost and when it began."""
+_ALLOW = Option("proceed_once", "Allow", "allow_once")
+_EXAMPLE: _Content = (
+    [
+        *(
+            _Said(speaker, None, [speaker], shown=Message(speaker, speaker))
+            for speaker in ("user", "thought", "shell", "answer")
+        ),
+        "call_0",
+        Notice(""),
+    ],
+    {
+        "call_0": Tool(
+            "call_0",
+            "run_shell_command",
+            "Shell",
+            "execute",
+            "completed",
+            diffs=(Diff("", "", ""),),
+            locations=(Location("", 1),),
+            input={"file_path": "", "command": "", "description": "", "content": ""},
+            permissions=(Permission("", "", "call_0", "", "edit", (_ALLOW,), state="selected", chosen=_ALLOW),),
+        ),
+    },
+    Cost(1.5, 1000, 1000),
+    1e9,
+)
+_PACKER = Packer(
+    (_Said, Attachment, Cost, Diff, Location, Message, Notice, Option, Permission, Question, Tool), _EXAMPLE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +88,7 @@ class _Packed:
     """What a turn has, packed, and what is asked about it again and again."""
 
     content: bytes
+    """See `_Content`."""
     asked: str
     has_tools: bool
 
@@ -82,20 +114,27 @@ class TurnBuilder:
     """A text is the id of a tool call."""
     _tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
     _packed: _Packed | None = None
-    """The items and tools, which are empty meanwhile."""
+    """The content, which is empty meanwhile."""
 
     def pack(self) -> None:
-        """Keep the items in less memory, until they change."""
+        """Keep the content in less memory, until it changes."""
         if self._packed is None and self.state != "running":
             with contextlib.suppress(pickle.PicklingError, RecursionError):
-                content = _PACKER.pack((self._items, self._tools))
-                self._packed = _Packed(content, self.asked, bool(self._tools))
-                self._items, self._tools = [], {}
+                packed = _PACKER.pack(self._content)
+                self._packed = _Packed(packed, self.asked, bool(self._tools))
+                self._content = _EMPTY
 
     def _unpack(self) -> None:
         if self._packed:
-            self._items, self._tools = _unpacked(self._packed)
-            self._packed = None
+            self._content, self._packed = _unpacked(self._packed), None
+
+    @property
+    def _content(self) -> _Content:
+        return self._items, self._tools, self.cost, self.began
+
+    @_content.setter
+    def _content(self, content: _Content) -> None:
+        self._items, self._tools, self.cost, self.began = content
 
     @classmethod
     def of(cls, turn: Turn) -> TurnBuilder:
@@ -127,9 +166,7 @@ class TurnBuilder:
     def show(self) -> Turn:
         """The turn as it is now."""
         items: list[Item] = []
-        within, tools = self._items, self._tools
-        if self._packed:
-            within, tools = _unpacked(self._packed)
+        within, tools, cost, began = _unpacked(self._packed) if self._packed else self._content
         for item in within:
             match item:
                 case _Said():
@@ -146,8 +183,8 @@ class TurnBuilder:
             self.stop_reason,
             self.error,
             self.cancelling,
-            self.cost,
-            self.began,
+            cost,
+            began,
             self.asks_model,
         )
 
@@ -169,11 +206,11 @@ class TurnBuilder:
     def restore(self, seen: TurnBuilder) -> None:
         """Take the items of the same turn as it was seen, if there are more of them."""
         if seen.size > self.size:
-            self._packed = None
             self._items, self._tools = seen._items, seen._tools
 
     def account(self, at: float | None, meta: agent.ChunkMeta | None) -> None:
         """Take note of when an event was sent, in seconds since 1970, and of what a call of the model has used."""
+        self._unpack()
         if meta and meta.record_id and not self.record:
             self.record = meta.record_id
         if meta and meta.usage:
@@ -272,7 +309,7 @@ class TurnBuilder:
 
     def end(self, state: TurnState, stop_reason: str = "", error: str = "") -> None:
         """The turn is over."""
-        self.state, self.stop_reason, self.error, self.cancelling = state, stop_reason, error, False
+        self.state, self.stop_reason, self.error, self.cancelling = state, sys.intern(stop_reason), error, False
 
     def _said(self, speaker: Speaker, parent: str | None, aside: str = "") -> _Said:
         self._unpack()
@@ -287,7 +324,11 @@ class TurnBuilder:
         return said
 
 
-def _unpacked(packed: _Packed) -> tuple[list[_Said | Notice | str], dict[str, Tool]]:
+_EMPTY: _Content = ([], {}, Cost(), None)
+"""Of a turn that is packed. Every method that changes the content unpacks it first."""
+
+
+def _unpacked(packed: _Packed) -> _Content:
     return _PACKER.unpack(packed.content)
 
 

@@ -26,7 +26,7 @@ from ..clis.families import FAMILIES
 from ..protocol import outcome
 from . import calls, quick
 from .bodies import MAX_BODY, Bodies
-from .connections import Connection
+from .connections import CLOSE, Connection
 from .endpoint import Endpoint
 from .resumed import DEFAULT_VERSION, ResumedSessions
 from .sessions import InFlight, Session, Sessions, Stream
@@ -34,7 +34,7 @@ from .tools import AFTER, Tools, listing
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
-LIST = b'"tools/list"'
+TOOLS = b'"tools/'
 TOO_MUCH = "Too many large requests are being read at the same time. Send it once more."
 METHODS = ("GET", "POST", "DELETE")
 FINAL_CHUNK_LIMIT = 0.5
@@ -80,24 +80,34 @@ class App:
                     scope, send = await self._resumed.translate(caller, scope, self._last(send))
                     await self._serve(caller, scope, receive, send)
 
-    def answer_at_once(self, headers: Mapping[str, str], body: bytes) -> quick.Answer | None:
-        """The answer to a POST that asks for the list of the tools; None if `__call__` has to give it.
-
-        It needs no task and no turn of the loop.
-        """
+    def answer_at_once(self, headers: Mapping[str, str], body: bytes) -> quick.Answer | quick.Answering | None:
+        """The answer to a POST about the tools of a session, or what gives it; None if `__call__` has to."""
         identifier = headers.get("mcp-session-id", "")
         session = self._sessions.find(self._resumed.inward(identifier))
-        if session is None or self._sessions.is_left or LIST not in body:
+        if session is None or self._sessions.is_left or TOOLS not in body:
             return None
-        caller = self._authenticate(headers)
-        if isinstance(caller, Response) or caller != session.cli:
+        version = headers.get("mcp-protocol-version", DEFAULT_VERSION)
+        if self._authenticate(headers) != session.cli or version not in HANDSHAKE_PROTOCOL_VERSIONS:
             return None
-        if headers.get("mcp-protocol-version", DEFAULT_VERSION) not in HANDSHAKE_PROTOCOL_VERSIONS:
+        if not calls.is_plain(headers, MAX_BODY) or (call := calls.call_in(body)) is None:
             return None
-        if not calls.is_plain(headers, MAX_BODY) or (call := calls.call_in(body)) is None or call.name:
+        if call.name and session.is_agent:  # it may go before the person answers, which only `__call__` notices
             return None
         session.last_message = time.time()
+        if call.name:
+            return functools.partial(self._call, session, identifier, call)
         return calls.result_of(identifier, call.identifier, self._listing(session))
+
+    async def _call(
+        self, session: Session, identifier: str, call: calls.Call, respond: Callable[[quick.Answer], None]
+    ) -> None:
+        after: list[Callable[[], None]] = []
+        with self._requests:
+            result = await self._tools.call(session, call.name, call.arguments, after.append)
+            headers, body = calls.result_of(identifier, call.identifier, to_json(result))
+            respond(([*headers, CLOSE] if self._sessions.is_left else headers, body))
+            for begin in after:
+                begin()
 
     def _listing(self, session: Session) -> bytes:
         return _listing(is_offered=self._tools.are_offered(session), is_agent=session.is_agent)
@@ -138,7 +148,7 @@ class App:
 
         async def closing(message: Message) -> None:
             if self._sessions.is_left and message["type"] == "http.response.start":
-                message = dict(message, headers=[*message["headers"], (b"connection", b"close")])
+                message = dict(message, headers=[*message["headers"], CLOSE])
             await send(message)
 
         return closing

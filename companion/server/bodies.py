@@ -27,11 +27,8 @@ class Bodies:
     @contextmanager
     def admitted(self, headers: Mapping[str, str]) -> Generator[bool]:
         """Whether there is room for a request's body, which is kept until the end of the block."""
-        length = headers.get("content-length", "")
-        # One that comes in chunks may become as long as any.
-        size = min(int(length), MAX_BODY) if length.isdecimal() else MAX_BODY
-        if "content-length" not in headers and "transfer-encoding" not in headers:
-            size = 0
+        # One that comes in chunks may become as long as any, whatever length is announced beside that.
+        size = MAX_BODY if "transfer-encoding" in headers else min(int(headers.get("content-length", 0)), MAX_BODY)
         room = ROOM + ROOM_FOR_SMALL if size <= SMALL else ROOM
         if self._announced + size > room:
             yield False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import logging
 import socket
 import sys
 import time
@@ -26,6 +27,8 @@ from uvicorn.server import ServerState
 from ..handover import OpenConnection
 from . import quick
 
+logger = logging.getLogger(__name__)
+
 MAX_IDLE = 256
 """How many connections may wait for a request. The oldest is closed for one more."""
 KEEP_ALIVE = 300
@@ -40,7 +43,9 @@ END = 0.2
 """Seconds that a request has to end when its connection has been cut off."""
 
 
-AtOnce = Callable[[Mapping[str, str], bytes], quick.Answer | None]
+AtOnce = Callable[[Mapping[str, str], bytes], quick.Answer | quick.Answering | None]
+CLOSE = (b"connection", b"close")
+"""The header of the last answer of a connection."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -129,6 +134,16 @@ class _Flow(FlowControl):
             super().resume_reading()
 
 
+class _Cycle:
+    """A request that is being answered without h11. It has what uvicorn wants to know of one."""
+
+    def __init__(self) -> None:
+        self.disconnected = False
+        self.keep_alive = True
+        self.response_complete = False
+        self.message_event = asyncio.Event()
+
+
 class Connection(H11Protocol):
     """One client's connection. A request finds it in its scope, as `scope["state"]["connection"]`."""
 
@@ -144,6 +159,8 @@ class Connection(H11Protocol):
         self._at_once = at_once
         self._opened = opened
         self._lost = lost
+        self._held = b""
+        """What has come while a request is answered without h11."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
@@ -156,7 +173,10 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         self.server_state.default_headers = [(b"date", _date(int(time.time())))]
-        if not self._answer_at_once(data):
+        if isinstance(self.cycle, _Cycle) and not self.cycle.response_complete:
+            self._held += data
+            self.flow.pause_reading()
+        elif not self._answer_at_once(data):
             super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -167,16 +187,41 @@ class Connection(H11Protocol):
         self._lost()
 
     def _answer_at_once(self, data: bytes) -> bool:
-        """Answer a request that needs neither h11 nor a task, and return whether it was one."""
+        """Answer a request without h11, and return whether it was one for that."""
         if not self.is_idle or self.conn.trailing_data[0]:
             return False
         if (request := quick.read(data)) is None or (answer := self._at_once(*request)) is None:
             return False
+        self._unset_keepalive_if_required()
+        self.cycle = cast("RequestResponseCycle", cycle := _Cycle())
+        if callable(answer):
+            task = self.loop.create_task(self._answer(cycle, answer))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+        else:
+            self._answered(cycle, answer)
+        return True
+
+    async def _answer(self, cycle: _Cycle, answering: quick.Answering) -> None:
+        try:
+            await answering(functools.partial(self._answered, cycle))
+        except Exception:
+            logger.exception("Unexpected")
+            self.transport.close()
+
+    def _answered(self, cycle: _Cycle, answer: quick.Answer) -> None:
+        cycle.response_complete = True
+        if cycle.disconnected:
+            return
         headers, body = answer
         lines = [b"%b: %b\r\n" % header for header in (*self.server_state.default_headers, *headers)]
         self._gathered.write_now(b"".join((b"HTTP/1.1 200 OK\r\n", *lines, b"\r\n", body)))
+        if CLOSE in headers or not cycle.keep_alive:
+            self.shutdown()
         self.on_response_complete()
-        return True
+        held, self._held = self._held, b""
+        if held and self.is_open:
+            self.data_received(held)
 
     @property
     def is_open(self) -> bool:

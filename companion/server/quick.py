@@ -7,9 +7,13 @@ h11's business: bodies that haven't come whole, requests behind one another, oth
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 Answer = tuple[list[tuple[bytes, bytes]], bytes]
 """The headers and the body of an answer with the status 200."""
+Answering = Callable[[Callable[[Answer], None]], Coroutine[Any, Any, None]]
+"""Gives its answer to the function that it gets."""
 MOST = 4096
 """Bytes of a request. A longer one takes so long that h11 doesn't matter."""
 _HEAD = re.compile(rb"POST /mcp HTTP/1\.1\r\n((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: ?+[!-~][ -~]*+\r\n)++)\r\n")

@@ -206,6 +206,9 @@ class Sessions:
     def __iter__(self) -> Iterator[Session]:
         return iter(list(self._sessions.values()))
 
+    def __contains__(self, session: Session) -> bool:
+        return self._sessions.get(session.identifier) is session
+
     def find(self, identifier: str | None) -> Session | None:
         """The session of that id."""
         return self._sessions.get(identifier or "")

@@ -68,6 +68,7 @@ FOR_AGENTS: list[dict[str, Any]] = [
 """What an agent gets that a chat has started. It gets the outcome as the answer, since it knows no notifications."""
 NAMES = tuple(one["name"] for one in TOOLS)
 NAMES_FOR_AGENTS = tuple(one["name"] for one in FOR_AGENTS)
+OVER = "This session is over. Connect again."
 LEFT = "openDiff: QwenCompanion is being loaded again. Propose the change once more."
 
 
@@ -118,10 +119,8 @@ class Tools:
                 return await self._call_of_agent(session, name, arguments)
             if name == "openDiff":
                 opened = OpenDiffArguments.model_validate(arguments)
-                if why := await asyncio.to_thread(refusal, opened.file_path):
-                    return _failed(f"openDiff: filePath: {opened.file_path} {why}")
-                if self._sessions.is_left:
-                    return _failed(LEFT)
+                if why := await self._refusal(session, opened.file_path):
+                    return _failed(why)
                 later(lambda: self._open(session, opened))
                 return {"content": [], "isError": False}
             closed = CloseDiffArguments.model_validate(arguments)
@@ -137,10 +136,8 @@ class Tools:
         if name != "openDiff":
             return _failed(f"Unknown tool: {name}")
         opened = OpenDiffArguments.model_validate(arguments)
-        if why := await asyncio.to_thread(refusal, opened.file_path):
-            return _failed(f"openDiff: filePath: {opened.file_path} {why}")
-        if self._sessions.is_left:
-            return _failed(LEFT)
+        if why := await self._refusal(session, opened.file_path):
+            return _failed(why)
         asking = _Asking(session)
         review = self._reviews.open(asking, opened.file_path, opened.new_content)
         try:
@@ -149,8 +146,17 @@ class Tools:
             if not asking.has_outcome:
                 self._reviews.orphan(review.owner)
 
+    async def _refusal(self, session: Session, path: str) -> str:
+        """Why no diff of a path opens; empty if it does."""
+        if why := await asyncio.to_thread(refusal, path):
+            return f"openDiff: filePath: {path} {why}"
+        if self._sessions.is_left:
+            return LEFT
+        return "" if session in self._sessions else OVER
+
     def _open(self, session: Session, opened: OpenDiffArguments) -> None:
-        self._reviews.open(session, opened.file_path, opened.new_content)
+        if session in self._sessions:  # nobody would get the outcome otherwise
+            self._reviews.open(session, opened.file_path, opened.new_content)
 
     async def _list(self, context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         session = self._session(context)
@@ -160,7 +166,7 @@ class Tools:
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         session = self._session(context)
         if session is None:
-            return CallToolResult.model_validate(_failed("This session is over. Connect again."))
+            return CallToolResult.model_validate(_failed(OVER))
         if params.name not in (NAMES_FOR_AGENTS if session.is_agent else NAMES):
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
         assert context.request  # noqa: S101 - there is a session, so there is one

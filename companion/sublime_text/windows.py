@@ -199,7 +199,9 @@ class Focus:
         focus_view(window, view)
 
     def _look_again(self, window: sublime.Window, view: sublime.View, panel: str) -> None:
-        if self._awaited.pop(window.id(), None) == view and _still_in(window, view) and is_in_front(window):
+        # The person may have hidden the panel in the meantime, or shown another one.
+        is_due = self._awaited.pop(window.id(), None) == view and window.active_panel() == panel
+        if is_due and _still_in(window, view) and is_in_front(window):
             window.run_command("show_panel", {"panel": panel})
             window.focus_view(view)
 

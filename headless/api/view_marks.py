@@ -129,7 +129,8 @@ class ViewMarks:
     ) -> None:
         """Show a popup, in the place of one that is shown."""
         self.hide_popup()
-        self._state().popup = Popup(content, location, int(flags), on_navigate, on_hide)
+        view = self._state()
+        view.popup = Popup(content, location, int(flags), on_navigate, on_hide, view.selection)
 
     @locked
     def update_popup(self, content: str) -> None:
@@ -144,10 +145,7 @@ class ViewMarks:
 
     def hide_popup(self) -> None:
         """Hide the popup."""
-        view = self._state()
-        popup, view.popup = view.popup, None
-        if popup is not None and popup.on_hide is not None:
-            popup.on_hide()
+        self._state().hide_popup()
 
     def is_auto_complete_visible(self) -> bool:
         """Whether completions are shown."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from headless import jsonc
+from headless import builtin_window, jsonc
 from headless.api.flags import (
     NewFileFlags,
 )
@@ -82,8 +82,9 @@ class WindowSheets(WindowIdentity):
 
     @locked
     def num_groups(self) -> int:
-        """How many groups there are."""
-        return len(self._state().groups)
+        """How many groups there are; a closed window has none."""
+        state = self._state()
+        return len(state.groups) if state.valid else 0
 
     @locked
     def active_group(self) -> int:
@@ -91,8 +92,8 @@ class WindowSheets(WindowIdentity):
         return self._state().active_group
 
     def focus_group(self, idx: int) -> None:
-        """Focus a group."""
-        self.run_command("focus_group", {"group": idx})
+        """Focus a group; no listener is told of a command."""
+        app().on_ui(lambda: builtin_window.focus_group(app(), self._state(), idx))
 
     def focus_sheet(self, sheet: Sheet) -> None:
         """Focus a tab."""
@@ -240,5 +241,5 @@ class WindowSheets(WindowIdentity):
         return self.layout()
 
     def set_layout(self, layout: Mapping[str, Any]) -> None:
-        """Divide the window into other groups."""
-        self.run_command("set_layout", dict(layout))
+        """Divide the window into other groups; no listener is told of a command."""
+        app().on_ui(lambda: builtin_window.set_layout(app(), self._state(), **layout))

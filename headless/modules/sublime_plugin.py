@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable as _Callable
 from typing import Any, Generic, TypeVar
 
+from headless import hooks as _hooks
 from headless import host as _host
 from headless.api import sheet as _sheet
 from headless.api import view as _view
@@ -22,16 +23,31 @@ _T = TypeVar("_T")
 
 
 def __getattr__(name: str) -> Any:
-    """The tables of the editor's host that packages look into: which listeners there are, by view and by buffer."""
+    """What packages look into: the listeners, those by view and by buffer too, and the commands. A copy, in part."""
     tables = {
         "view_event_listeners": "by_view",
         "text_change_listeners": "by_buffer",
         "view_event_listener_classes": "view_classes",
         "text_change_listener_classes": "text_classes",
     }
-    if name not in tables:
+    if name in tables:
+        return getattr(_host.app().listeners, tables[name])
+    app = _host.app()
+    if name == "api_ready":
+        return app.started
+    if name == "all_callbacks":
+        heard = app.listeners.global_
+        return {event: [each for each in heard if hasattr(each, event)] for event in _hooks.EVENT_LISTENER}
+    commands = {
+        "application_command_classes": [type(each) for each in app.commands.application.values()],
+        "window_command_classes": list(app.commands.window.values()),
+        "text_command_classes": list(app.commands.text.values()),
+    }
+    if name == "all_command_classes":
+        return list(commands.values())
+    if name not in commands:
         raise AttributeError(f"module 'sublime_plugin' has no attribute {name!r}")
-    return getattr(_host.app().listeners, tables[name])
+    return commands[name]
 
 
 def find_view_event_listener(view: _view.View, cls: type[_T]) -> _T | None:

@@ -73,6 +73,19 @@ def test_a_view_listener_comes_and_goes_as_a_setting_of_the_view_changes(window:
     assert plugin.made == [view.id()] * 2
 
 
+def test_what_the_api_does_itself_is_no_command(window: Any, package: Package):
+    """P: Window.focus_group and Window.set_layout call the editor, and run no command."""
+    plugin = package("""
+        log = []
+        class L(sublime_plugin.EventListener):
+            def on_window_command(self, window, name, args): log.append(name)
+            def on_post_window_command(self, window, name, args): log.append(name)
+    """)
+    window.set_layout({"cols": [0, 0.5, 1], "rows": [0, 1], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]})
+    window.focus_group(1)
+    assert (window.num_groups(), window.active_group(), plugin.log) == (2, 1, [])
+
+
 def test_a_class_that_is_a_command_is_no_listener(window: Any, package: Package):
     """P: load_module asks for each kind by `elif`, commands first."""
     plugin = package("""

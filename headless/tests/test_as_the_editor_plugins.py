@@ -153,6 +153,22 @@ def test_a_sub_package_of_a_zip_has_the_zip_as_its_path_and_no_files(app: Applic
     del sys.modules["Zip.sub"]
 
 
+def test_a_loose_file_overrides_the_same_one_of_a_zip_but_no_package(app: Application, tmp_path: Path):
+    """P: PackagePathFinder.find_spec asks for `__init__.py` before `.py`, whatever holds it."""
+    path = tmp_path / "Zip.sublime-package"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("same.py", "WHERE = 'zip'")
+        archive.writestr("other/__init__.py", "WHERE = 'zip'")
+        archive.writestr("main.py", "from . import other, same\n")
+    loose = Path(app.paths.packages) / "Zip"
+    loose.mkdir()
+    for name in ("same", "other"):
+        (loose / f"{name}.py").write_text("WHERE = 'loose'")
+    app.loader.add(str(path))
+    assert sys.modules["Zip.same"].WHERE == "loose"
+    assert sys.modules["Zip.other"].WHERE == "zip"
+
+
 def test_the_hosts_stdout_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """P: _LogWriter, an io.TextIOBase."""
     shown = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")

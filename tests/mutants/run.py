@@ -13,16 +13,32 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import agents
 import chat
+import daemon
+import reload
 import review
 import server
 import told
 from mutant import Mutant
 
-MUTANTS = [*server.MUTANTS, *review.MUTANTS, *chat.MUTANTS, *agents.MUTANTS, *told.MUTANTS]
+MUTANTS = [
+    *server.MUTANTS,
+    *reload.MUTANTS,
+    *review.MUTANTS,
+    *chat.MUTANTS,
+    *agents.MUTANTS,
+    *daemon.MUTANTS,
+    *told.MUTANTS,
+]
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = (
-    *("companion", "headless", "tests/unit", "tests/sublime"),
-    *("tests/conftest.py", "tests/listening.py", "tests/agents.py", "tests/scripted_agent.py"),
+    "companion",
+    "headless",
+    "tests/unit",
+    "tests/sublime",
+    "tests/agents.py",
+    "tests/conftest.py",
+    "tests/listening.py",
+    "tests/scripted_agent.py",
 )
 LIMIT = 300
 """Seconds for the tests of one mutant; one that makes them wait for ever is noticed too."""

@@ -59,9 +59,22 @@ class TestSignIn(ChatCase):
         self.chats.answers["sign_in"] = replace(self.begun, state="failed", why="expired")
         yield from self.fails("The sign-in has failed: expired. Run the command again")
 
-    def test_that_the_daemon_is_gone_is_shown(self) -> Steps:
+    def test_that_the_daemon_is_gone_is_shown_and_it_is_asked_again(self) -> Steps:
         self.chats.answers["sign_in"] = loaded("daemon.errors").UnreachableError("http://x")
         yield from self.fails("No daemon answers at http://x.")
+        self.assertIn("2. Enter this code: ABCD-EFGH\n", text_of(self.page()))
+        self.chats.answers["sign_in"] = self.begun
+        yield lambda: "No daemon answers" not in text_of(self.page())
+        self.chats.answers["sign_in"] = replace(self.begun, state="authorized", code="")
+        yield lambda: "You are signed in." in text_of(self.page())
+
+    def test_a_code_that_has_expired_is_not_asked_about_again(self) -> Steps:
+        self.chats.answers["begin_sign_in"] = replace(self.begun, expires=1.0)
+        self.chats.answers["sign_in"] = loaded("daemon.errors").UnreachableError("http://x")
+        yield from self.fails("No daemon answers at http://x.")
+        asked = len(self.chats.of("sign_in"))
+        yield from self.settled()
+        self.assertEqual(len(self.chats.of("sign_in")), asked)
 
     def fails(self, words: str) -> Steps:
         self.window.run_command("qwen_companion_chat_sign_in")

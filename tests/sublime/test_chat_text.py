@@ -71,6 +71,45 @@ class TestTranscript(ChatCase):
         self.assertEqual((self.shown, self.prompt), (before, ""))
         yield 1
 
+    def test_cutting_and_copying_a_line_of_the_prompt_takes_nothing_of_the_transcript(self) -> Steps:
+        """Without a selection the editor copies whole lines, and the first one begins with the transcript's end."""
+        self.show(self.message("Hello"))
+        before = self.shown
+        self.type("first\nsecond")
+        self.put_caret(self.chat.text.length + 2)
+        self.view.run_command("copy")
+        self.assertEqual(sublime.get_clipboard(), "first\n")
+        self.view.run_command("cut")
+        self.assertEqual((self.shown, self.prompt, sublime.get_clipboard()), (before, "second", "first\n"))
+        self.view.run_command("cut")
+        self.assertEqual((self.shown, self.prompt, sublime.get_clipboard()), (before, "", "second"))
+        yield 1
+
+    def test_a_line_of_the_prompt_is_not_duplicated_with_the_end_of_the_transcript(self) -> Steps:
+        self.show(self.message("Hello"))
+        before = self.shown
+        self.type("first\nsecond")
+        self.view.run_command("duplicate_line")
+        self.assertEqual((self.shown, self.prompt), (before, "first\nsecond\nsecond"))
+        self.put_caret(self.chat.text.length + 2)
+        self.view.run_command("duplicate_line")
+        self.assertEqual((self.shown, self.prompt), (before, "first\nfirst\nsecond\nsecond"))
+        yield 1
+
+    def test_a_command_on_the_whole_text_changes_neither_the_transcript_nor_the_prompt(self) -> Steps:
+        """Where nothing is selected, the editor sorts all lines of a text, not only those of the prompt."""
+        self.show(self.message("Hello"))
+        before = self.shown
+        self.type("b\na\n")
+        self.view.run_command("sort_lines", {"case_sensitive": False})
+        self.assertEqual((self.shown, self.prompt), (before, "b\na\n"))
+        start = self.chat.text.length
+        self.view.sel().clear()
+        self.view.sel().add(sublime.Region(start + 2, start + 4))
+        self.view.run_command("sort_lines", {"case_sensitive": False})
+        self.assertEqual((self.shown, self.prompt), (before, "b\na\n"))
+        yield 1
+
     def test_the_home_key_stops_there_too(self) -> Steps:
         self.show(self.message("Hello"))
         self.type("one")

@@ -322,6 +322,19 @@ class TestInline(ChangesCase):
             [pad] = [int(found) for found in re.findall(r"padding-right: (\d+)px", content)]
             self.assertAlmostEqual(pad + longest * em, width, delta=3 * em)
 
+    def test_a_phantom_with_wide_characters_is_not_wider_than_the_view(self) -> Steps:
+        """They take two columns each; a phantom that is too wide would let the view scroll sideways."""
+        self.know(inline_diff_shown=False)
+        self.file.write_text("first\n" + "中" * 30 + "\nlast\n")
+        yield from self.open_inline("first\nlast\n")
+        yield lambda: len(self.shown) == 1
+        diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
+        [(_, content)] = loaded("sublime_text.diff.inline").gone_lines(
+            self.proposal, diff._marks, diff.review.original, None
+        )
+        [pad] = [int(found) for found in re.findall(r"padding-right: (\d+)px", content)]
+        self.assertLessEqual(pad + 60 * self.proposal.em_width(), self.proposal.viewport_extent()[0])
+
     def test_the_editor_is_not_asked_where_its_own_is_known_to_show_nothing(self) -> Steps:
         self.know(inline_diff_shown=False)
         yield from self.open_inline()

@@ -96,3 +96,17 @@ class TestPanel(CompanionCase):
             yield lambda: self.focused() == panel
         self.assertEqual(self.window.active_panel(), "output.companion_focus")
         self.assertEqual(diff_views(self.window, "proposal"), [])
+
+    def test_a_panel_that_the_person_has_hidden_in_the_meantime_stays_hidden(self) -> Steps:
+        panel = self.window.create_output_panel("companion_focus")
+        self.window.run_command("show_panel", {"panel": "output.companion_focus"})
+        self.window.focus_view(self.view)
+        yield lambda: self.focused() == self.view
+        self.know()
+        focus = loaded("sublime_text.package").adapter().focus
+        with patch.object(sublime.Window, "focus_view", lambda *_: None):
+            focus.give(self.window, panel)
+            self.assertIn(self.window.id(), focus._awaited)
+            self.window.run_command("hide_panel")
+            yield lambda: self.window.id() not in focus._awaited
+        self.assertIsNone(self.window.active_panel())

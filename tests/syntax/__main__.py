@@ -14,6 +14,7 @@ from companion.chat.transcript.markdown import Scanner
 from companion.chat.transcript.plain import presentable
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.snapshot import (
+    DAEMON_AGENT,
     ConnectionStatus,
     Item,
     Locality,
@@ -55,7 +56,7 @@ FOLLOWING = (
 STATUS = Status(ConnectionStatus("lost", "Gone."), plan=(Step("One", "pending"),))
 
 
-def transcript(*items: Item) -> tuple[str, list[tuple[int, int]]]:
+def transcript(*items: Item, agent: str = DAEMON_AGENT) -> tuple[str, list[tuple[int, int]]]:
     """The text of a chat with these items in its first turn, and where its code blocks are."""
     permission = Permission("p", "k2", "t2", "Write", "edit", ())
     asking = Tool("t2", "write", "Write", "edit", "pending", permissions=(permission,))
@@ -65,7 +66,7 @@ def transcript(*items: Item) -> tuple[str, list[tuple[int, int]]]:
     )
     snapshot = Snapshot(1, ("k1", "k2"), turns, STATUS)
     chat = Transcript()
-    render = chat.update(snapshot, Locality("this computer", "/w", "1"))
+    render = chat.update(snapshot, Locality("this computer", "/w", "1", agent=agent))
     # A block in a quote is for Markdown's own syntax to see.
     return chat.text, [(code.start, code.end) for code in render.codes if not code.depth]
 
@@ -77,9 +78,25 @@ def leaves_open(text: str) -> bool:
     return scanner._fence is not None and not scanner._fence.depth
 
 
-def message(random: random.Random) -> str:
-    """Lines that mean something to the syntax, or look like it."""
-    lines = [random.choice(PARTS) for _ in range(random.randint(1, 7))]
+def others(random: random.Random) -> tuple[Item, ...]:
+    """Items of a turn besides single messages."""
+    text, more = message(random, 30), message(random)
+    ran = Tool("t9", "run", more, "execute", "failed", input={"command": text}, text=more)
+    return random.choice(
+        (
+            (Notice(text),),
+            (Notice(""),),
+            (ran, Message("answer", "z")),
+            (Message("answer", text), ran, Message("thought", more)),
+            (Message("answer", text, parent="x"), Message("thought", more, parent="x")),
+            tuple(Message(random.choice(SPEAKERS), message(random)) for _ in range(6)),
+        )
+    )
+
+
+def message(random: random.Random, most: int = 7) -> str:
+    """Lines that mean something to the syntax, or look like it; `most` of them at most."""
+    lines = [random.choice(PARTS) for _ in range(random.randint(1, most))]
     ends = ["", " ", " x", "\t", "`", "~", "\u00a0"]
     return "\n".join(line + (random.choice(ends) if random.random() < 0.3 else "") for line in lines)
 
@@ -142,6 +159,11 @@ def main(count: int, seed: int) -> int:
         problems += [
             f"{speaker} {text!r} (seed {seed + number}): {trouble}"
             for trouble in troubles(grammar, whole, None if leaves_open(text) else codes, following, max(0, shown))
+        ]
+        items, agent = others(chance), chance.choice((DAEMON_AGENT, DAEMON_AGENT, "", message(chance, 2)))
+        problems += [
+            f"{items!r} of {agent!r} (seed {seed + number}): {trouble}"
+            for trouble in troubles(grammar, transcript(*items, agent=agent)[0], None, following, 0)
         ]
     print(*problems[:20], sep="\n")
     print(f"{SYNTAX.name}: {count} transcripts from seed {seed}, {len(problems)} problems")

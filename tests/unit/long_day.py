@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+import socket
+import sys
+from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
@@ -58,16 +60,29 @@ class DayDaemon(FakeDaemon):
 
     @contextlib.asynccontextmanager
     async def at_work(self) -> AsyncGenerator[DayDaemon]:
-        await self._stack.enter_async_context(self.serving())
-        pump = asyncio.create_task(self._pump())
-        try:
-            yield self
-        finally:
-            tasks = [pump, *self._tasks]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await self._stack.aclose()
+        with self._reserved():
+            await self._stack.enter_async_context(self.serving())
+            pump = asyncio.create_task(self._pump())
+            try:
+                yield self
+            finally:
+                tasks = [pump, *self._tasks]
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                await self._stack.aclose()
+
+    @contextlib.contextmanager
+    def _reserved(self) -> Generator[None]:
+        """Keep the port while the daemon is dead: the system may give it to any other program."""
+        if sys.platform != "linux":  # others let nobody else listen there
+            yield
+            return
+        with socket.socket() as holder:
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            holder.bind(("127.0.0.1", 0))
+            self.port = holder.getsockname()[1]
+            yield
 
     def add_routes(self) -> None:
         self.routes |= {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from companion.conversation.snapshot import Message
+from companion.conversation.snapshot import Item, Message, Notice, Permission, Tool
 from headless.grammar import Grammar, Line
 from tests.syntax.__main__ import SYNTAX, main, transcript
 
@@ -13,7 +13,7 @@ def grammar() -> Grammar:
     return Grammar.load(SYNTAX.read_text(encoding="utf-8"))
 
 
-def read(*items: Message) -> list[Line]:
+def read(*items: Item) -> list[Line]:
     text, _ = transcript(*items)
     return grammar().read(text)
 
@@ -37,6 +37,24 @@ def test_pasted_lines_of_a_chat_before_an_open_fence_change_nothing_after_them(p
     lines = read(Message("user", f"{pasted}\n```\nopen"))
     assert "meta.said-by-person" in scopes(lines, pasted)
     assert "entity.name.section" in lines[[line.text for line in lines].index("next\n") - 1].scopes
+
+
+@pytest.mark.parametrize("agent", ["", "❯\u00a0You", "~~~", " ```c", "My: Agent", "Files, commands and keys"])
+def test_what_an_agent_calls_itself_changes_nothing(agent: str):
+    asking = Tool("t", "w", "W", "edit", "pending", permissions=(Permission("p", "k1", "t", "Write", "edit", ()),))
+    text, _ = transcript(asking, agent=agent)
+    lines = grammar().read(text)
+    assert not any(line.loops for line in lines)
+    assert "entity.name.section" in scopes(lines, "❯\u00a0You")
+    asked = [line for line in lines if line.text.startswith("?\u00a0")]
+    assert asked
+    assert all("keyword.control.ask" in line.scopes for line in asked)
+
+
+def test_a_line_of_the_chat_without_a_text_is_no_part_of_a_message():
+    lines = read(Notice(""))
+    assert not any(line.loops for line in lines)
+    assert "comment.line" in scopes(lines, "—\u00a0 —")
 
 
 def test_what_runs_has_a_scope_of_its_own():

@@ -857,6 +857,8 @@ def test_what_the_daemon_refuses_comes_back(project: Path):
         await until(lambda: room.editor.returned)
         why = "The queue is full: it takes 5, with the one that runs. Wait until one is through, or remove one."
         assert room.editor.returned == [(1, draft, why)]
+        # It has not arrived for sure, so nobody looks for it.
+        assert not room.daemon.asked("GET /session/s/pending-prompts")
 
     attached(project, test)
 

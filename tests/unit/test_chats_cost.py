@@ -51,6 +51,11 @@ def test_how_a_turn_ended_comes_before_what_it_took():
     assert shown.endswith("— Cancelled —\n— 1 min 15 s —\n\n❯ ")
 
 
+def test_an_event_that_was_sent_earlier_takes_nothing_away():
+    shown = text(live(0, "user_message_chunk", "Do it"), live(9, text="Yes."), ended(5))
+    assert "— 9 s —" in shown
+
+
 def test_what_comes_after_the_end_does_not_count():
     shown = text(live(0, "user_message_chunk", "Do it"), live(1, text="Yes."), ended(2), live(50, outputTokens=5))
     assert "— 2 s —" in shown

@@ -14,7 +14,7 @@ from companion.chat.past import Earlier, earlier
 from companion.chat.prompt import Draft
 from companion.conversation.changed import FileChange, changed_files
 from companion.conversation.failures import ChatError
-from companion.conversation.snapshot import Diff, Location, Message, Tool, Turn
+from companion.conversation.snapshot import Attachment, Diff, Location, Message, Tool, Turn
 from companion.daemon.past import RewindPoint
 
 from .chatting import Room, chatting, real
@@ -113,6 +113,19 @@ def test_a_diff_with_only_a_name_gets_its_path_and_its_whole_text_from_the_call(
     by_argument = wrote("a.py", "", "2", input={"file_path": "/p/sub/a.py"}, output={"newContent": "2"})
     assert changed_files([asked("a", 1, by_argument)]) == [FileChange("/p/sub/a.py", "", "2")]
     assert changed_files([asked("a", 1, wrote("a.py", "", "2", output="done"))]) == [FileChange("a.py", "", "2")]
+
+
+def test_the_files_in_a_prompt_are_named_as_they_were_written():
+    """The agent's history has only their names, which would be looked for in the chat's folder."""
+    named = (
+        Attachment("file:///p/src/a b.py", "a b.py"),
+        Attachment("file:///p/src/a.py#L3", "a.py#L3"),
+        Attachment("file:///else/a.py", "a.py"),
+        Attachment("", "image"),
+    )
+    message = Message("user", "Compare @a b.py with @a.py, and @a.py", named)
+    [found] = earlier([Turn("a", "done", (message,), asks_model=True)], read(point(0)), "/p")
+    assert found.text == "Compare @src/a\\ b.py with @/else/a.py, and @a.py"
 
 
 # What the person does

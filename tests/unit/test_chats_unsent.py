@@ -61,6 +61,22 @@ def test_a_prompt_that_the_daemon_has_taken_does_not_go_back_with_the_conversati
     attached(project, test)
 
 
+def test_a_prompt_that_is_sent_after_a_rebuild_waits_for_its_turn_like_any_other(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, 1, room.folder)
+        (await room.live()).send("state_resync_required", reason="epoch_reset")
+        await room.asked("POST /session/s/load")
+        stream = await room.live()
+        room.chats.send(1, Draft("mine"))
+        await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
+        stream.send("session_metadata_updated", 1, displayName="A title")
+        await until(lambda: room.render.status.title == "A title")
+        assert room.editor.returned == []
+        assert [unsent.state for unsent in room.render.unsent] == ["sent"]
+
+    attached(project, test)
+
+
 def test_a_prompt_that_was_not_sent_survives_two_reloads_without_the_chat_being_opened(project: Path):
     async def test(room: Room) -> None:
         room.daemon.routes["GET /capabilities"] = None

@@ -120,7 +120,7 @@ def test_large_bodies_have_a_limit_together_and_small_ones_still_a_place(running
         return running.do(lambda it: it._windows[1]._app._bodies._announced)
 
     most = f"content-length: {bodies.MAX_BODY}"
-    admitted = [announce(most) for _ in range(3)] + [announce("transfer-encoding: chunked")]
+    admitted = [announce(most) for _ in range(3)] + [announce("content-length: 1\r\ntransfer-encoding: chunked")]
     until(lambda: announced() == bodies.ROOM)
     for _ in range(46):
         refused = announce(most).makefile("rb")

@@ -11,7 +11,7 @@ from companion.chat.connection import Connection
 from companion.chat.daemons import Daemons
 from companion.chat.showing import snapshots
 from companion.conversation.conversation import Conversation
-from companion.conversation.snapshot import ContextWindow, Message, Snapshot
+from companion.conversation.snapshot import ConnectionStatus, ContextWindow, Message, Snapshot
 from companion.settings import DaemonSettings
 
 from .fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, no_agent, until
@@ -75,6 +75,20 @@ async def opened(daemon: FakeDaemon, session: str = NEW, *, attached: bool = Fal
     finally:
         task.cancel()
         await asyncio.wait([task])
+
+
+def waits_of(person: Person) -> list[float | None]:
+    """The seconds before each try, a list that grows."""
+    waits: list[float | None] = []
+    told = person.conversation.set_connection
+
+    def tell(connection: ConnectionStatus) -> None:
+        told(connection)
+        if connection.state == "waiting":
+            waits.append(connection.retry_in)
+
+    person.conversation.set_connection = tell
+    return waits
 
 
 def chatting(
@@ -244,8 +258,10 @@ def test_a_session_that_is_over_is_resumed_only_when_somebody_wants_it(kind: str
 
 def test_a_daemon_that_has_started_anew_has_the_session_on_its_disk():
     async def test(daemon: FakeDaemon, person: Person) -> None:
-        load(daemon, chunk(2, "before"))
+        load(daemon, chunk(2, "before"), hasActivePrompt=True)
         stream = await person.stream()
+        stream.say(1, "something")
+        await person.text("something")
         gone = 404, {"error": "x", "code": "session_not_found"}
         daemon.routes["GET /events"] = gone
         stream.cut()
@@ -253,6 +269,8 @@ def test_a_daemon_that_has_started_anew_has_the_session_on_its_disk():
         # And then it has lost it altogether.
         daemon.routes["POST /session/s/load"] = gone
         assert "new chat" in await person.state("lost")
+        # What ran there runs no more.
+        assert "running" not in {turn.state for turn in person.conversation.turns}
         del daemon.routes["GET /events"]
         load(daemon, chunk(2, "before"))
         person.reconnect()
@@ -311,6 +329,18 @@ def test_a_daemon_that_is_known_is_tried_again_whatever_answers_in_its_place(ans
     chatting(test)
 
 
+def test_a_new_session_is_read_from_its_first_event():
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        stream = await person.stream()
+        stream.send("session_metadata_updated", 1, displayName="A title")
+        await until(lambda: person.conversation.status.title)
+        person.reconnect()  # nothing was said, so the session isn't taken up again
+        assert (await person.stream()).request.headers["last-event-id"] == "0"
+        assert [each.route for each in daemon.asked("POST /session")].count("/session") == 2
+
+    chatting(test)
+
+
 def test_a_daemon_asks_to_wait_for_a_minute_at_most():
     async def test(daemon: FakeDaemon, person: Person) -> None:
         stream = await person.stream()
@@ -334,23 +364,32 @@ def test_a_busy_daemon_says_when_to_try_again():
 
 def test_tries_come_less_often_until_events_come_again():
     async def test(daemon: FakeDaemon, person: Person) -> None:
-        waits: list[float] = []
-
-        async def refuse(stream: Any) -> None:
-            stream.cut()
-            await person.state("waiting")
-            waits.append(person.conversation.status.connection.retry_in or 0)
-
+        waits = waits_of(person)
         stream = await person.stream()
         for _ in range(3):
-            await refuse(stream)
+            stream.send("replay_complete")  # it is about the stream, and no event
+            stream.end()
             stream = await person.stream()
         stream.say(1, "a")
         await person.text("a")
-        await refuse(stream)
+        stream.cut()
+        await until(lambda: len(waits) == 4)
         assert waits == [0.01, 0.02, 0.02, 0.01]
 
     chatting(test, backoff=(0.01, 0.02))
+
+
+def test_who_wants_to_try_again_has_the_first_waits_again():
+    async def test(daemon: FakeDaemon, person: Person) -> None:
+        waits = waits_of(person)
+        stream = await person.stream()
+        daemon.routes["GET /events"] = daemon.routes["GET /capabilities"] = 503, {"error": "busy"}
+        stream.cut()
+        await until(lambda: waits == [0.01, 0.02, 50.0])
+        person.reconnect()
+        await until(lambda: waits == [0.01, 0.02, 50.0, 0.01, 0.02, 50.0])
+
+    chatting(test, backoff=(0.01, 0.02, 50.0))
 
 
 def test_a_slow_view_gets_few_looks_and_the_reader_goes_on():

@@ -420,6 +420,9 @@ def test_votes_that_come_too_late_or_by_the_older_route():
             daemon.routes["POST /permission/r"] = 404, {"error": "No pending permission request"}
             with pytest.raises(errors.AlreadyAnsweredError):
                 await client.vote(SESSION, "r", "once")
+            daemon.routes["POST /permission/r"] = 404, {"error": "Not pending", "sessionId": "s", "requestId": "r"}
+            with pytest.raises(errors.AlreadyAnsweredError):
+                await client.vote(SESSION, "r", "once")
             daemon.routes["POST /permission/r"] = 400, {"error": "x", "code": "invalid_option_id"}
             with pytest.raises(errors.RefusedError) as raised:
                 await client.vote(SESSION, "r", "once")

@@ -355,6 +355,8 @@ def test_events_that_can_not_be_read_have_one_notice():
 
 
 def test_a_turn_that_is_being_cancelled():
+    conversation = told([say("x"), event("prompt_cancelled", reason="forward_failed")])
+    assert not conversation.turns[0].cancelling  # nobody has asked for that: an error follows
     conversation = told([say("x"), event("prompt_cancelled")])
     assert conversation.turns[0].cancelling
     conversation.apply(event("turn_complete", stopReason="cancelled"))
@@ -409,6 +411,15 @@ def test_what_runs_ends_with_its_session():
     assert (conversation.status.running, conversation.status.permissions) == (None, ())
     conversation.rebuild(History((say("x", prompt="a"), say("y")), Cursor("f", 2)))
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
+
+
+def test_a_history_that_has_more_of_a_turn_than_was_seen_is_what_counts():
+    conversation = told([say("Do it", kind="user_message_chunk"), say("Hel")])
+    written = (say("Do it", kind="user_message_chunk"), say("Hello"))
+    conversation.rebuild(History(written, Cursor("f", 0)))
+    assert texts(conversation.turns[0]) == [("user", "Do it"), ("answer", "Hello")]
+    conversation.rebuild(History(written[:1], Cursor("g", 0)))
+    assert texts(conversation.turns[0]) == [("user", "Do it"), ("answer", "Hello")]
 
 
 @pytest.mark.parametrize("key", ["p", None])

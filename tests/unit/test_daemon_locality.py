@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -147,6 +148,22 @@ def test_it_is_here_if_a_process_of_ours_listens(monkeypatch: pytest.MonkeyPatch
                 assert here._listens_here(address) == expected
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize(("listening", "expected"), [(["ours"], True), (["ours", "another's"], False), ([], False)])
+def test_it_is_not_shown_to_be_here_while_somebody_else_listens_there_too(
+    monkeypatch: pytest.MonkeyPatch, listening: list[str], expected: bool
+):
+    """At another address with the same port: nobody says which one answers."""
+
+    def connections(_kind: str) -> list[Any]:
+        place = SimpleNamespace(ip="127.0.0.1", port=4170)
+        pids = {"ours": os.getpid(), "another's": None}
+        return [SimpleNamespace(status=psutil.CONN_LISTEN, laddr=place, pid=pids[whose]) for whose in listening]
+
+    monkeypatch.setattr(psutil, "net_connections", connections)
+    monkeypatch.setattr(psutil.Process, "cmdline", lambda _: ["node", "cli.js", "serve"])
+    assert here._listens_here(Address("http://127.0.0.1:4170")) == expected
 
 
 def test_another_machine_is_named_and_nothing_of_this_one_is_promised():

@@ -165,7 +165,9 @@ WORDS = st.sampled_from([
     "a", " ", "\n", "\n", "\n\n", "\r\n", "\r", "`", "```", "```\n", "~~~", "\ud83d", "\ude00", "ü😀", "> ", "x/y.py:3",
     "`z.py`", "\n```py\n", "1. ```\n", "❯ You\n", "? Qwen Code asks:", "✓ Run\n", "\x1b[1m", "— it —\n", "\t",
 ])  # fmt: skip
-TEXT = st.lists(WORDS, max_size=8).map("".join)
+TABLES = st.sampled_from(["| a ", "|-|-|\n", "\n|b|c|\n|-|:-:|\n", "|😀|x/y.py|\n"])
+PLAIN = st.lists(WORDS, max_size=8).map("".join)
+TEXT = st.lists(WORDS | TABLES, max_size=8).map("".join)
 SPEAKERS: tuple[Speaker, ...] = ("user", "answer", "thought", "shell")
 ATTACHMENTS = st.lists(st.builds(Attachment, st.sampled_from(["", "file:///a b.py"]), TEXT), max_size=2).map(tuple)
 MESSAGES = st.builds(Message, st.sampled_from(SPEAKERS), TEXT, ATTACHMENTS, st.sampled_from([None, None, "t"]))
@@ -243,7 +245,7 @@ def test_any_conversation_reads_as_if_it_had_been_seen_at_once(data: st.DataObje
         before = now
 
 
-@given(TEXT, TEXT)
+@given(PLAIN, PLAIN)
 def test_an_answer_is_in_the_text_to_the_byte_wherever_it_is_cut(one: str, two: str):
     text = "".join(each for each in one + two if not "\ud800" <= each <= "\udfff" and each != "\r")
     made = Shown()
@@ -736,12 +738,19 @@ def test_no_line_of_a_message_looks_like_one_of_the_chats_own(speaker: Speaker, 
             assert made.raw == whole.raw
 
 
-@pytest.mark.parametrize("line", ["✓ Allowed once", "— Cancelled —  ", "❯ You ", "◆ Qwen Code\t", "✗ Rejected: x"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "✓ Allowed once", "— Cancelled —  ", "❯ You ", "◆ Qwen Code\t", "✗ Rejected: x", "\u200b✓ Allowed once",
+        "\u00a0✓\u00a0Allowed\u00a0once", "✓\u0301 All\u00adowed once", "> ✓ Allowed once", "1. **✗ Rejected**",
+        "― Cancelled ―", "| ✔ Allowed once |", "# — 12 s · 4k tokens in, 1k out —", "x\r✓ Allowed once", "\ufeff❯ You",
+    ],
+)  # fmt: skip
 def test_an_answer_that_imitates_a_line_of_the_chat_is_followed_by_a_note(line: str):
-    """Issue 12: also with blanks behind it."""
+    """Issue 12: also with blanks behind it, with what isn't seen, in a list, a quote or a table."""
     said = lines(Message("answer", f"a\n{line}\nb"))
     assert said[-1].startswith("— A line above looks like one of this chat’s own")
-    assert "A line above" not in str(lines(Message("answer", "✓ Done\n— so it is\n⚠ Careful")))
+    assert "A line above" not in str(lines(Message("answer", "✓ Done\n— so it is\n⚠ Careful\n- ✅ Allowed: x")))
 
 
 def test_the_syntax_and_the_chat_see_the_same_code_blocks():

@@ -313,10 +313,10 @@ def test_a_reload_holds_nobody_up_and_a_cli_that_is_suspended_loses_nothing(
     for path in paths:
         asleep.open_diff(path, "x" * 1_000_000)
         running.accept(path)
-    assert session._outbox  # the system's buffers are full
+    until(lambda: session._outbox)  # the system's buffers are full
     before = time.monotonic()
     assert running.thread.stop(LIMIT, hand_over=True)
-    assert time.monotonic() - before < 1  # it waits for nothing
+    assert time.monotonic() - before < LIMIT  # it doesn't wait for the CLI
     second = start()
     assert awake.ask("tools/list").status_code == 200
     assert second.lock()["port"] == awake.port

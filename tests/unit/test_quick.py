@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import socket
+import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import h11
@@ -14,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from companion.companion import Companion
-from companion.server import quick
+from companion.server import quick, tools
 from companion.server.connections import Connection
 
 from .conftest import Running, until
@@ -115,14 +117,18 @@ def both(wires: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch, data: bytes
 def test_each_message_is_answered_as_by_h11(
     cli: Cli, wires: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch, quickly: Callable[[], int]
 ) -> None:
-    headers = usual(cli)
+    headers, answered = usual(cli), dict[bytes, int]()
     for message in MESSAGES:
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
-        if b"tools/call" in body:  # never answered at once, and not the same twice
-            continue
+        if b"closeDiff" in body:
+            wires().ask(request(headers, body))  # it can only be closed once
+        before = quickly()
         first, second = both(wires, monkeypatch, request(headers, body))
         assert first == second, message
-    assert quickly() == 11
+        answered[body] = quickly() - before
+    assert set(answered.values()) == {0, 1}
+    assert sum(one for body, one in answered.items() if b"tools/list" in body) == 11
+    assert sum(one for body, one in answered.items() if b"tools/call" in body) > 5
 
 
 def changed(**changes: str | None) -> Any:
@@ -252,6 +258,137 @@ def test_a_request_behind_one_that_is_being_answered_waits(
     wire.socket.sendall(request(wire.headers))
     until(lambda: held(running))
     assert not quickly()
+    assert cli.tools()
+
+
+def call(cli: Cli, name: str, path: str, **more: str) -> bytes:
+    """A call of a tool, as the CLIs send it."""
+    params = {"name": name, "arguments": {"filePath": path, **more}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return request(usual(cli), json.dumps(message).encode())
+
+
+@pytest.fixture
+def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
+    """Each openDiff waits for a file system that hangs: set when one has come; to be set when it goes on."""
+    asked, go_on, plain = threading.Event(), threading.Event(), tools.refusal
+
+    def refusal(path: str) -> str | None:
+        asked.set()
+        go_on.wait(LIMIT)
+        return plain(path)
+
+    monkeypatch.setattr(tools, "refusal", refusal)
+    yield asked, go_on
+    go_on.set()
+
+
+def test_what_comes_while_a_diff_is_asked_for_is_answered_afterwards(
+    running: Running,
+    cli: Cli,
+    wires: Callable[[], Wire],
+    quickly: Callable[[], int],
+    held_up: tuple[threading.Event, threading.Event],
+    project: Path,
+) -> None:
+    """In its order, and nothing more is read meanwhile."""
+    asked, go_on = held_up
+    wire, path = wires(), str(project / "a.py")
+    wire.socket.sendall(call(cli, "openDiff", path, newContent="new"))
+    assert asked.wait(LIMIT)
+    wire.socket.sendall(call(cli, "closeDiff", path) + request(wire.headers))
+    until(lambda: running.do(lambda it: any(one._held for one in it._windows[1]._server.connections)))
+    assert cli.tools()  # nobody else waits
+    go_on.set()
+    answers = b""
+    while answers.count(b"HTTP/1.1 200 OK") < 3 or not answers.endswith(b"]}}"):
+        answers += wire.socket.recv(65536)
+    first, second, third = answers.split(b"HTTP/1.1 200 OK")[1:]
+    assert b'"content":[]' in first
+    assert b"new" in second
+    assert b'"openDiff"' in third
+    assert quickly() >= 1
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_connection_that_is_to_end_ends_after_its_answer(
+    running: Running,
+    cli: Cli,
+    wires: Callable[[], Wire],
+    quickly: Callable[[], int],
+    held_up: tuple[threading.Event, threading.Event],
+    project: Path,
+    is_gone: bool,
+) -> None:
+    """What has come behind it is not begun."""
+    asked, go_on = held_up
+    wire = wires()
+    wire.socket.sendall(call(cli, "openDiff", str(project / "a.py"), newContent="new"))
+    assert asked.wait(LIMIT)
+    wire.socket.sendall(call(cli, "openDiff", str(project / "b.py"), newContent="new"))
+    until(lambda: running.do(lambda it: any(one._held for one in it._windows[1]._server.connections)))
+
+    def end(it: Companion) -> None:
+        for one in it._windows[1]._server.connections:
+            if one._held:
+                assert not one.is_silent
+                (one.transport.abort if is_gone else one.shutdown)()
+
+    running.do(end)
+    go_on.set()
+    answers = b""
+    while piece := wire.socket.recv(65536):
+        answers += piece
+    assert answers.count(b"HTTP/1.1 200 OK") == (0 if is_gone else 1)
+    running.diff(str(project / "a.py"))
+    assert [one.file_path for one in running.do(lambda it: list(it.reviews))] == [str(project / "a.py")]
+    assert quickly() == 1
+
+
+def test_a_diff_that_is_asked_for_during_the_handover_is_refused_and_the_connection_ends(
+    running: Running,
+    cli: Cli,
+    wires: Callable[[], Wire],
+    quickly: Callable[[], int],
+    held_up: tuple[threading.Event, threading.Event],
+    project: Path,
+) -> None:
+    asked, go_on = held_up
+    wire = wires()
+    wire.socket.sendall(call(cli, "openDiff", str(project / "a.py"), newContent="new"))
+    assert asked.wait(LIMIT)
+
+    def leave(it: Companion) -> None:
+        it._windows[1].sessions.is_left = True
+
+    running.do(leave)
+    go_on.set()
+    answer = b""
+    while piece := wire.socket.recv(65536):
+        answer += piece
+    assert b"connection: close" in answer
+    assert b'"isError":true' in answer
+    assert running.do(lambda it: list(it.reviews)) == []
+    assert quickly() == 1
+
+
+def test_a_mistake_of_ours_ends_the_connection_and_is_logged(
+    stormy: pytest.LogCaptureFixture,
+    running: Running,
+    cli: Cli,
+    wires: Callable[[], Wire],
+    quickly: Callable[[], int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_: str) -> str:
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(tools, "refusal", fail)
+    wire = wires()
+    wire.socket.sendall(call(cli, "openDiff", "/a", newContent="new"))
+    assert wire.socket.recv(100) == b""
+    assert quickly() == 1
+    assert "a mistake" in stormy.text
     assert cli.tools()
 
 

@@ -9,6 +9,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,9 +17,10 @@ import httpx2
 import pytest
 
 from companion.protocol import DiffOutcomeParams, DiffRejected
-from companion.server import calls, sessions, window
+from companion.server import calls, sessions, tools, window
 from companion.server.context import CANDIDATES
 from companion.server.port import Question, Selection
+from companion.server.tools import Tools
 from companion.settings import Settings
 
 from .conftest import Running, until
@@ -540,6 +542,45 @@ class TestEnd:
         until(lambda: identifier not in running.sessions())
         assert cli.ask("ping").status_code == 404
         assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+
+    def test_a_diff_does_not_open_for_a_session_that_ends_in_the_middle_of_the_call(
+        self, running: Running, files: list[str], monkeypatch: pytest.MonkeyPatch
+    ):
+        """Nobody would get its outcome."""
+        cli, _ = running.listening()
+        asked, go_on, plain = threading.Event(), threading.Event(), tools.refusal
+
+        def refusal(path: str) -> str | None:
+            asked.set()
+            go_on.wait(LIMIT)
+            return plain(path)
+
+        monkeypatch.setattr(tools, "refusal", refusal)
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(cli.tool, "openDiff", filePath=files[0], newContent="x")
+            assert asked.wait(LIMIT)
+            assert cli.send("DELETE").status_code == 200
+            until(lambda: not running.sessions())
+            go_on.set()
+            assert answer.result(LIMIT)["result"]["isError"]
+        assert running.do(lambda it: list(it.reviews)) == []
+
+    def test_a_diff_does_not_open_for_a_session_that_ends_just_after_the_answer(
+        self, running: Running, files: list[str], monkeypatch: pytest.MonkeyPatch
+    ):
+        """Nobody would get its outcome."""
+        cli, _ = running.listening()
+        plain, opened = Tools._open, threading.Event()
+
+        def late(self: Tools, session: sessions.Session, arguments: Any) -> None:
+            self._sessions.end(session.identifier)
+            plain(self, session, arguments)
+            opened.set()
+
+        monkeypatch.setattr(Tools, "_open", late)
+        cli.open_diff(files[0], "x")
+        assert opened.wait(LIMIT)
+        assert running.do(lambda it: list(it.reviews)) == []
 
     def test_a_cli_may_end_its_session(self, running: Running, files: list[str], monkeypatch: pytest.MonkeyPatch):
         """A1: by DELETE; its diffs are orphaned at once and its stream ends."""

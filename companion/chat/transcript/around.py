@@ -62,7 +62,8 @@ def _stopped(reason: str) -> str:
 
 def header(locality: Locality) -> str:
     """Where the chat runs. Says only what is known."""
-    program = f"{flat(locality.agent)} {flat(locality.version)}".rstrip()
+    # An agent may call itself anything, also what would look like one of the chat's own lines.
+    program = foreign(f"{flat(locality.agent) or 'An agent'} {flat(locality.version)}".rstrip())
     host = f" {'on' if locality.is_known else 'at'} {flat(locality.host)}" if locality.host else ""
     folder = f", in {flat(locality.folder)}" if locality.folder else ""
     lines = [program + host + folder]

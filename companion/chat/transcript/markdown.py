@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from . import tables
 from .plain import GAP
 from .render import Code, Link, columns
 from .writer import TranscriptMarks
@@ -43,10 +44,12 @@ _QUOTE = re.compile(r"(?:[ \t]*> ?)+")
 _QUOTE_IN_LIST = re.compile(r"(?:[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*> ?)+")
 _LONGEST = 2_000
 """Characters. Nobody reads a longer line."""
+_HIDDEN = re.compile(r"[\u00ad\u0300-\u036f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+"""What isn't seen, or is drawn over the character before."""
 _OURS = re.compile(
-    r"[ \t]*(?:❯\s(?:You|Shell)\s*$|◆\s\S.{0,60}$|\?\s\S.{0,60} asks:"
-    r"|[✓✗]\s(?:Allowed|Answered|Cancelled|Not answered|Rejected)\b"
-    r"|—\s(?:Cancelled|Cancelling|Failed|Interrupted|Stopped|\d+ (?:s|min|h)|\S+ tokens in)\b.* —\s*$)"
+    r"(?:[\s>*_#|-]|\d{1,9}[.)])*(?:❯\s(?:You|Shell)\s*$|◆\s\S.{0,60}$|\?\s\S.{0,60} asks:"
+    r"|[✓✔✗✘]\s(?:Allowed|Answered|Cancelled|Not answered|Rejected)\b"
+    r"|[—―–]\s(?:Cancelled|Cancelling|Failed|Interrupted|Stopped|\d+ (?:s|min|h)|\S+ tokens in)\b.* [—―–]\W*$)"
 )
 """Beginnings of the chat's own lines, which an answer has no reason to have; see `Scanner.imitates`."""
 
@@ -63,40 +66,47 @@ class _Fence:
 
 
 class Scanner:
-    """Reads an answer line by line, each once it is complete. Positions count from the answer's beginning."""
+    """Reads an answer line by line, each once it is complete, and aligns its tables once they are.
+
+    Positions count from the beginning of the answer as it is shown.
+    """
 
     def __init__(self, key: str) -> None:
         self.imitates = False
         """Whether a line looks like one of the chat's own, which the person is warned of."""
         self._key = key
-        self._at = 0
+        self._at: int = 0
         """Where the incomplete line begins."""
-        self._line: list[str] = []
+        self._line = ""
+        self._rows: list[str] = []
+        """The lines of a table that may go on, or the one that may begin one."""
         self._fence: _Fence | None = None
         self._codes = 0
 
-    def feed(self, text: str) -> TranscriptMarks:
-        """Read more text. Returns the marks that were found in it."""
+    @property
+    def open(self) -> str:
+        """The end of what was fed, which may still be shown in another way."""
+        return "".join(f"{row}\n" for row in self._rows) + self._line
+
+    def feed(self, text: str) -> tuple[str, TranscriptMarks]:
+        """Read more text. Returns what is to be shown for good of that and of what was open, and its marks."""
         found = TranscriptMarks()
+        shown: list[str] = []
         *complete, rest = text.split("\n")
         for part in complete:
-            self._line.append(part)
-            line = "".join(self._line)
-            self._line.clear()
-            self._read(line, found)
-            self._at += len(line) + 1
-        if rest:
-            self._line.append(rest)
-        return found
+            line, self._line = self._line + part, ""
+            shown += self._taken(line, found)
+        self._line += rest
+        return "".join(f"{line}\n" for line in shown), found
 
-    def end(self, unread: int) -> tuple[str, TranscriptMarks]:
-        """The text that completes the answer if it ends here, and the marks of its last line. It may still go on.
+    def end(self, unread: int) -> tuple[str, str, TranscriptMarks]:
+        """How what is open is shown if the answer ends here, the text that completes it, and their marks.
 
-        `unread` is the number of line feeds at its end that were not fed.
+        It may still go on. `unread` is the number of line feeds at its end that were not fed.
         """
-        found, line = TranscriptMarks(), "".join(self._line)
-        before = self.imitates, self._fence, self._codes
-        self._read(line, found)
+        found = TranscriptMarks()
+        before = self.imitates, self._fence, self._codes, self._at, list(self._rows)
+        shown = [*self._taken(self._line, found), *self._settled(found)]
         lacks = (
             "\n" * max(unread, 1) + " " * self._fence.indent + self._fence.mark
             if self._fence and not self._fence.depth
@@ -104,8 +114,29 @@ class Scanner:
         )
         if self.imitates:
             lacks += f"\n\n—{GAP}A line above looks like one of this chat’s own; it is a part of the answer. —"
-        self.imitates, self._fence, self._codes = before
-        return lacks, found
+        self.imitates, self._fence, self._codes, self._at, self._rows = before
+        return "\n".join(shown), lacks, found
+
+    def _taken(self, line: str, found: TranscriptMarks) -> list[str]:
+        """Take a line. Returns those that are final by now, as they are shown."""
+        final: list[str] = []
+        if self._rows and not tables.goes_on(self._rows, line):
+            final += self._settled(found)
+        if self._rows or (self._fence is None and tables.may_begin(line)):
+            self._rows.append(line)
+        else:
+            final.append(line)
+            self._read(line, found)
+            self._at += len(line) + 1
+        return final
+
+    def _settled(self, found: TranscriptMarks) -> list[str]:
+        """The lines of the table that was open, as they are shown."""
+        rows, self._rows = tables.aligned(self._rows), []
+        for row in rows:
+            self._read(row, found)
+            self._at += len(row) + 1
+        return list(rows)
 
     def _read(self, line: str, found: TranscriptMarks) -> None:
         quote = (_QUOTE if self._fence else _QUOTE_IN_LIST).match(line)
@@ -124,7 +155,7 @@ class Scanner:
         elif len(line) <= _LONGEST:
             found.links += self._links(line)
         # In a code block as well, since it may not look like one.
-        self.imitates |= bool(_OURS.match(line))
+        self.imitates |= bool(_OURS.match(line if line.isascii() else _HIDDEN.sub("", line)))
 
     def _close(self, found: TranscriptMarks) -> None:
         """The code block that is open ends before the line that is read."""

@@ -78,8 +78,8 @@ _KEPT = 2
 class MessagePiece(Piece):
     """A message, which grows at its end. An update costs as much as the new text.
 
-    The text is kept as it is, except line feeds at its ends that the lead or the blank line behind it already have.
-    Line endings become line feeds, since an editor has no others.
+    The text is kept as it is, except line feeds at its ends that the lead or the blank line behind it already have,
+    and the blanks in tables. Line endings become line feeds, since an editor has no others.
     """
 
     def __init__(self, key: str, *, is_quoted: bool = False, is_scanned: bool = False) -> None:
@@ -106,6 +106,8 @@ class MessagePiece(Piece):
         self._parts, self._size = [], 0
         self._scanner = Scanner(self._key)
         self._said = ""
+        self._open = ""
+        """The end of the body that may still be shown in another way."""
         self._certain = 0, 0
         """How many of the links and codes are final, whatever text follows."""
         begin = len(text) - len(text.lstrip("\r\n"))
@@ -117,22 +119,40 @@ class MessagePiece(Piece):
         if self._is_quoted:
             new = f"\n{new}" if not self._size and new else new
             new = new.replace("\n", f"\n{QUOTE}")
-        edits = self._append(new)
         body = self.start + len(self.lead)
         links, codes = self._certain
         del self.marks.links[links:], self.marks.codes[codes:]
         end = ""
         if self._is_scanned:
-            self.marks.add((self._scanner.feed(new),), body)
+            shown, marks = self._scanner.feed(new)
+            edits = self._go_on(shown, self._scanner.open)
+            self.marks.add((marks,), body)
             self._certain = len(self.marks.links), len(self.marks.codes)
             if is_finished:
-                end, marks = self._scanner.end(text.count("\n", self._taken))
+                shown, end, marks = self._scanner.end(text.count("\n", self._taken))
+                edits += self._go_on("", shown)
                 self.marks.add((marks,), body)
+        else:
+            edits = self._append(new)
         edits += self._finish(end + suffix.text)
         self.marks.add((suffix.marks,), body + self._size + len(end))
         if self._is_quoted and self._size:
             self.marks.folds = [Fold(self._key, body, self.start + self.length)]
         return edits
+
+    def _go_on(self, final: str, still_open: str) -> list[Edit]:
+        """Replace what was open by a text that is final, and one that may still be shown in another way."""
+        before, after = self._open, final + still_open
+        at = self.start + len(self.lead) + self._size
+        if before:
+            self._parts.pop()
+        self._parts += [part for part in (final, still_open) if part]
+        self._size += len(after) - len(before)
+        self._open = still_open
+        if after.startswith(before):
+            new = after[len(before) :]
+            return [Edit(at, at, new)] if new else []
+        return change(before, after, at - len(before))
 
     def _take(self, text: str) -> str:
         """The new part of a text that has grown, as far as it can be shown."""

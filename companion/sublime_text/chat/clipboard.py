@@ -14,6 +14,8 @@ from pathlib import Path
 
 import sublime
 
+from ...chat.prompt import path_of
+
 LIMIT = 10.0
 """Seconds for the program."""
 KEPT = 7 * 24 * 3600.0
@@ -51,7 +53,8 @@ def commands(system: str, path: str) -> list[list[str]]:
 
 def named_picture(text: str) -> str | None:
     """The picture that a text in the clipboard names by its path; None if it names none."""
-    path = os.path.expanduser(text.strip().strip("\"'").removeprefix("file://"))
+    text = text.strip().strip("\"'")
+    path = path_of(text) if text.startswith("file://") else os.path.expanduser(text)
     is_named = path.lower().endswith(SUFFIXES) and "\n" not in path and os.path.isabs(path)
     return path if is_named and os.path.isfile(path) else None
 

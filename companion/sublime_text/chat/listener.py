@@ -42,6 +42,10 @@ _OF_LINES = {
     "delete_to_mark",
 }
 """Commands that change whole lines. The first line of a prompt begins with the transcript's end."""
+_OF_ALL_LINES = {"sort_lines", "permute_lines", "reindent", "wrap_lines"}
+"""Commands that change more than the lines of the carets where nothing is selected, up to the whole text."""
+_OF_CARETS_LINES = {"copy", "cut", "duplicate_line"}
+"""Commands that do so where nothing is selected."""
 
 _FLAGS = (
     sublime.AutoCompleteFlags.INHIBIT_WORD_COMPLETIONS
@@ -169,7 +173,28 @@ def _of_line(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, A
     """The first line of a prompt begins with the transcript's end, which is none of the prompt's business."""
     if command == "move_to" and args.get("to") in ("bol", "hardbol") and _on_first_line(chat):
         return "qwen_companion_chat_home", {"extend": bool(args.get("extend"))}
+    if command in _OF_ALL_LINES and not chat.view.has_non_empty_selection_region():
+        return "noop", {}
+    if command in _OF_CARETS_LINES and chat.text.is_in_prompt and _on_first_line(chat):
+        return _of_carets_lines(chat, command)
     return ("noop", {}) if command in _OF_LINES and _on_first_line(chat) else None
+
+
+def _of_carets_lines(chat: ChatView, command: str) -> tuple[str, Args] | None:
+    """A command that takes the whole line of a caret where nothing is selected: of the first, what is the prompt's."""
+    view, carets = chat.view, chat.view.sel()
+    is_copy = command != "duplicate_line"
+    if carets.has_non_empty_region() or (is_copy and not view.settings().get("copy_with_empty_selection", True)):
+        return ("noop", {}) if not is_copy and carets.has_empty_region() else None
+    lines = {(max(chat.text.length, line.begin()), line.end()) for line in (view.full_line(each) for each in carets)}
+    # The last edit comes first, so it moves none of the others.
+    spans = [sublime.Region(*line) for line in sorted(lines, reverse=True)]
+    if not is_copy:
+        doubled = [[each.a, each.a, view.substr(each).removesuffix("\n") + "\n"] for each in spans]
+        return "qwen_companion_chat_edit", {"edits": doubled}
+    sublime.set_clipboard("".join(view.substr(each) for each in reversed(spans)))
+    edits = [[each.a, each.b, ""] for each in spans] if command == "cut" else []
+    return "qwen_companion_chat_edit", {"edits": edits}
 
 
 def _deletion(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, Args] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import webbrowser
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -93,9 +94,21 @@ class _SignIn:
             content = html.sign_in(has_page=bool(self._begun.page))
             end = sublime.Region(self._page.view.size())
             self._buttons.update([sublime.Phantom(end, content, sublime.PhantomLayout.BLOCK, self._clicked)])
-            sublime.set_timeout(self._look, int(1000 * max(SOONEST, now.interval)))
+            self._look_soon(now)
         else:
             self._buttons.update([])
+
+    def _look_soon(self, now: SigningIn) -> None:
+        sublime.set_timeout(self._look, int(1000 * max(SOONEST, now.interval)))
+
+    def _show_trouble(self, why: str) -> None:
+        """It isn't known how far it is. The daemon may answer again, and the code is good until it expires."""
+        if not self._is_shown:
+            self._give_up()
+            return
+        self._page.show(f"{_text(self._begun, self._begun)}\n{why}\n")
+        if not self._begun.expires or time.time() < self._begun.expires:
+            self._look_soon(self._begun)
 
     def _look(self) -> None:
         if not self._is_shown:
@@ -105,7 +118,7 @@ class _SignIn:
             self._chat.window,
             lambda companion: companion.chats.sign_in(self._number, self._begun.id),
             self._show,
-            lambda why: self._page.show(f"{why}\n"),
+            self._show_trouble,
         )
 
     def _give_up(self) -> None:

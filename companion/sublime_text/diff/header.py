@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from .. import minihtml
 from ..minihtml import safe
 from ..style import COLOURS
 
@@ -48,7 +49,7 @@ class Header:
 
 def columns(content: str) -> int:
     """The columns that a header's minihtml needs at most. Its font is narrower than that of the text."""
-    return len(html.unescape(_TAG.sub("", content))) + _LINK_PADDING * (1 + content.count("<a "))
+    return minihtml.columns(html.unescape(_TAG.sub("", content))) + _LINK_PADDING * (1 + content.count("<a "))
 
 
 def original_headers(title: str, warnings: Sequence[str], *, offers_reload: bool = False) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import sublime
 
 from ..editor_facts import EDITOR
-from ..minihtml import safe
+from ..minihtml import columns, safe
 
 if TYPE_CHECKING:
     from ...review.marks import Marks
@@ -157,7 +157,7 @@ def gone_lines(view: sublime.View, marks: Marks, original: str, links: Links | N
             shown.append(f"… {len(lines) - MOST_LINES} more")
         shown = [f"{line[:LONGEST_LINE]}…" if len(line) > LONGEST_LINE else line for line in shown]
         # A phantom may be as wide as its content only (the editor's issue 3261).
-        pad = max(0, int(view.viewport_extent()[0] - (max(map(len, shown)) + 2) * em))
+        pad = max(0, int(view.viewport_extent()[0] - (max(map(columns, shown)) + 2) * em))
         text = "".join(f"<div>{safe(line).replace(' ', '&nbsp;') or '&nbsp;'}</div>" for line in shown)
         if filler and waiting:
             text += f"<div>{waiting.popleft()[1]}</div>"

@@ -1,0 +1,135 @@
+"""The editor's own commands that change whole lines or the case of letters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from headless.builtin import text_command
+from headless.changes import Span
+
+if TYPE_CHECKING:
+    from headless.editor import Editor
+    from headless.window import ViewState
+
+
+def _blocks(view: ViewState) -> list[Span]:
+    """The whole lines of each selection, without the last line feed; what has a line in common is one."""
+    buffer, blocks = view.buffer, []
+    for a, b in sorted((min(span), max(span)) for span in view.selection):
+        # A selection that ends behind a line feed has nothing of the next line.
+        last = b - 1 if b > a and buffer.text[b - 1] == "\n" else b
+        begin, end = buffer.line_span(a)[0], buffer.line_span(last)[1]
+        if blocks and begin <= blocks[-1][1] + 1:
+            begin = blocks.pop()[0]
+        blocks.append((begin, end))
+    return blocks
+
+
+@text_command
+def sort_lines(
+    app: Editor, view: ViewState, case_sensitive: bool = False, reverse: bool = False, remove_duplicates: bool = False
+) -> None:
+    """Sort the selected lines; all of them where only carets are."""
+    buffer = view.buffer
+    spans = [(min(span), max(span)) for span in view.selection if span[0] != span[1]] or [(0, len(buffer))]
+    changes = []
+    for begin, end in spans:
+        # A selection that ends behind a line feed has nothing of the next line.
+        last = end - 1 if end > begin and buffer.text[end - 1] == "\n" else end
+        start, stop = buffer.line_span(begin)[0], buffer.line_span(last)[1]
+        lines = buffer.text[start:stop].split("\n")
+        if remove_duplicates:
+            lines = list(dict.fromkeys(lines))
+        lines.sort(key=None if case_sensitive else str.lower, reverse=reverse)
+        changes.append(((start, stop), "\n".join(lines)))
+    app.change_text(view, "sort_lines", changes)
+
+
+@text_command
+def duplicate_line(app: Editor, view: ViewState) -> None:
+    """Put what is selected, or the line of a caret, in front of itself once more."""
+    changes = []
+    for a, b in view.selection:
+        begin, end = (min(a, b), max(a, b)) if a != b else view.buffer.line_span(a)
+        text = view.buffer.text[begin:end] + ("" if a != b else "\n")
+        changes.append(((begin, begin), text))
+    app.change_text(view, "duplicate_line", changes)
+
+
+@text_command
+def swap_line_up(app: Editor, view: ViewState) -> None:
+    """Put the lines of each selection before the line above them."""
+    changes = []
+    for begin, end in _blocks(view):
+        if begin:
+            above, _ = view.buffer.line_span(begin - 1)
+            changes += [((above, begin), ""), ((end, end), "\n" + view.buffer.text[above : begin - 1])]
+    app.change_text(view, "swap_line_up", changes)
+
+
+@text_command
+def swap_line_down(app: Editor, view: ViewState) -> None:
+    """Put the lines of each selection behind the line below them."""
+    changes = []
+    for begin, end in _blocks(view):
+        if end < len(view.buffer):
+            below = view.buffer.line_span(end + 1)[1]
+            changes += [((end, below), ""), ((begin, begin), view.buffer.text[end + 1 : below] + "\n")]
+    app.change_text(view, "swap_line_down", changes)
+
+
+@text_command
+def indent(app: Editor, view: ViewState) -> None:
+    """Move the lines of each selection to the right, empty ones excepted."""
+    size = max(1, int(view.settings.get("tab_size", 4)))
+    step = " " * size if view.settings.get("translate_tabs_to_spaces") else "\t"
+    app.change_text(view, "indent", [((start, start), step) for start, line in _lines(view) if line])
+
+
+@text_command
+def unindent(app: Editor, view: ViewState) -> None:
+    """Move the lines of each selection to the left."""
+    size = max(1, int(view.settings.get("tab_size", 4)))
+    changes = []
+    for start, line in _lines(view):
+        blank = len(line) - len(line.lstrip(" "))
+        gone = 1 if line.startswith("\t") else min(size, blank)
+        changes.append(((start, start + gone), ""))
+    app.change_text(view, "unindent", changes)
+
+
+def _lines(view: ViewState) -> list[tuple[int, str]]:
+    """Where each line of the selections begins, and its text."""
+    found = []
+    for begin, end in _blocks(view):
+        start = begin
+        for line in view.buffer.text[begin:end].split("\n"):
+            found.append((start, line))
+            start += len(line) + 1
+    return found
+
+
+def _change_case(app: Editor, view: ViewState, name: str, change: Callable[[str], str]) -> None:
+    spans = [(min(span), max(span)) for span in view.selection]
+    before = view.selection
+    app.change_text(view, name, [((a, b), change(view.buffer.text[a:b])) for a, b in spans])
+    view.select(before)
+
+
+@text_command
+def upper_case(app: Editor, view: ViewState) -> None:
+    """Make capitals of what is selected."""
+    _change_case(app, view, "upper_case", str.upper)
+
+
+@text_command
+def lower_case(app: Editor, view: ViewState) -> None:
+    """Make small letters of what is selected."""
+    _change_case(app, view, "lower_case", str.lower)
+
+
+@text_command
+def swap_case(app: Editor, view: ViewState) -> None:
+    """Make capitals small and small letters capitals in what is selected."""
+    _change_case(app, view, "swap_case", str.swapcase)
