@@ -145,9 +145,9 @@ MUTANTS = [
     Mutant(
         "what came last is not waited for",
         "acp/child.py",
-        "while not self._over.is_set() and (self._data or count != self._count):",
-        "while False:",
-        TERMINALS,
+        "while looks < QUIET_LOOKS and",
+        "while False and",
+        PROCESS,
     ),
     Mutant(
         "the limit of the output is one of characters",

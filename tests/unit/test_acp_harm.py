@@ -591,3 +591,21 @@ def session_prompt(params):
             assert (said(turn, "user"), said(turn)) == ("Hello", "Ours.")
 
     run(test())
+
+
+def test_the_last_words_of_an_agent_that_ends_in_a_flood_are_shown(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    for number in range(5000):
+        say("x" * 1000)
+    say("The end.")
+    os._exit(0)
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("x"))
+            assert turn.state == "failed"
+            assert said(turn) == "x" * 5_000_000 + "The end."
+
+    run(test())
