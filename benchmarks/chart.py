@@ -1,4 +1,7 @@
-"""Draws docs/pictures/performance.svg: `scripts/bench peer --json >FILE`, then `python -m benchmarks.chart FILE`."""
+"""Writes the figures into docs/performance.md and draws docs/pictures/performance.svg.
+
+`scripts/bench --check --json >FILE`, then `python -m benchmarks.chart FILE`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from pathlib import Path
 
 from .limits import LIMITS
 
-PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "performance.svg"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PICTURE = DOCS / "pictures" / "performance.svg"
+PAGE = DOCS / "performance.md"
+BEGIN, END = "<!-- Written by benchmarks/chart.py -->\n", "<!-- Until here -->\n"
 ROWS = {"list": "tools/list", "diff": "openDiff, 2 KB", "large": "openDiff, 1 MB", "notification": "notification"}
 LEFT, WIDTH, ROW, BAR = 130, 420, 54, 14
 """Pixels: the place of the labels, the width of a ratio of `MOST`, and the heights."""
@@ -47,11 +53,39 @@ def chart(figures: Mapping[str, float]) -> str:
     )
 
 
+def table(figures: Mapping[str, float]) -> str:
+    """The figures as Markdown."""
+    lines = [
+        "| sessions | | median, as a multiple of Node's | bare asyncio | wanted | 99th percentile (wanted: 1) |",
+        "|---|---|---|---|---|---|",
+    ]
+    for sessions in (1, 10, 100):
+        mark = "peer" if sessions == 1 else f"peer.{sessions}_sessions"
+        for name, label in ROWS.items():
+            found = [figures[f"{mark}.{name}_{what}"] for what in ("ratio", "floor_ratio", "p99_ratio")]
+            ours, floor, late = (f"{each:.2f}" for each in found)
+            lines.append(f"| {sessions} | {label} | {ours} | {floor} | {LIMITS[f'peer.{name}_ratio']:g} | {late} |")
+    memory = f"The memory that the companion adds is {figures['peer.memory_ratio']:.2f} of Node's (wanted: 0.7)."
+    load = f"The load of the machine before the run was {figures['peer.load']:.1f}."
+    return "\n".join([*lines, "", f"{memory} {load}", ""])
+
+
+def written(page: str, figures: Mapping[str, float]) -> str:
+    """The page with these figures. Raises ValueError if it has no place for them."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{PAGE.name} must have the lines {BEGIN.strip()} and {END.strip()}")
+    return f"{before}{BEGIN}\n{table(figures)}\n{END}{after}"
+
+
 def main() -> None:
-    """Draw it from a file with figures."""
+    """Draw and write them from a file with figures."""
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    PICTURE.write_text(chart(json.loads(Path(sys.argv[1]).read_text("utf-8"))), encoding="utf-8")
+    figures = json.loads(Path(sys.argv[1]).read_text("utf-8"))
+    PICTURE.write_text(chart(figures), encoding="utf-8")
+    PAGE.write_text(written(PAGE.read_text("utf-8"), figures), encoding="utf-8")
 
 
 if __name__ == "__main__":

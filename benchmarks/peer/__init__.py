@@ -147,16 +147,18 @@ class Ours:
     """The headless editor with the package."""
 
     def __init__(self, folder: str) -> None:
-        process = psutil.Process()
         self.editor = Editor(folder)
-        before = process.memory_info().rss
+        self._before = psutil.Process().memory_info().rss
         self.editor.start()
         self.editor.wait(lambda: "QWEN_CODE_IDE_SERVER_PORT" in os.environ)
         self.port = int(os.environ["QWEN_CODE_IDE_SERVER_PORT"])
         lock = Path(os.path.expanduser("~"), ".qwen", "ide", f"{self.port}.lock")
         self.token: str = json.loads(lock.read_text("utf-8"))["authToken"]
         self.editor.rest(2)
-        self.memory = process.memory_info().rss - before
+
+    def memory(self) -> int:
+        """The bytes that the package has added to its process."""
+        return psutil.Process().memory_info().rss - self._before
 
     def beside(self, work: Callable[[], Any]) -> Any:
         """Do something on another thread while the UI thread runs."""
@@ -196,18 +198,16 @@ class Ours:
             time.sleep(pause)
 
 
-def compare(ours: Ours, peer: Program, sessions: int, floor: Floor | None) -> dict[str, list[float]]:
+def compare(ours: Ours, peer: Program, floor: Floor, sessions: int) -> dict[str, list[float]]:
     """The times of all, in turns: from "ours.list" and the like to milliseconds."""
     pause = PAUSE * max(1, sessions / 10)
     number = round(SENDING / pause)
-    ports = {"ours": (ours.port, ours.token), "peer": (peer.first["port"], "token")}
+    ports = {"ours": (ours.port, ours.token), "peer": (peer.first["port"], "token"), "floor": (floor.port, "")}
     notify = {
         "ours": lambda: ours.notify(number, pause),
         "peer": lambda: peer.write(f"{number} {pause * 1000}"),
+        "floor": lambda: floor.notify(number, pause),
     }
-    if floor:
-        ports["floor"] = (floor.port, "")
-        notify["floor"] = lambda: floor.notify(number, pause)
     clients = {
         name: ours.beside(lambda where=where: Program("client.mjs", *where, sessions, REQUESTS))
         for name, where in ports.items()
@@ -231,28 +231,28 @@ def compare(ours: Ours, peer: Program, sessions: int, floor: Floor | None) -> di
 
 
 def figures() -> dict[str, float]:
-    """The median and the 99th percentile of ours as multiples of the peer's, and the medians in ms."""
+    """The median and the 99th percentile of ours as multiples of the peer's, the medians in ms, and the load before."""
     with tempfile.TemporaryDirectory() as folder:
+        # How many other programs wanted to run in the last 5 minutes. It tells how much the figures are worth.
+        told: dict[str, float] = {"peer.load": psutil.getloadavg()[1]}
         ours = Ours(folder)
         peer = Program("server.mjs", "token")
-        told: dict[str, float] = {}
         floor = Floor()
         for sessions in (1, 10, 100):
-            times = compare(ours, peer, sessions, floor if sessions == 1 else None)
+            times = compare(ours, peer, floor, sessions)
             mark = "" if sessions == 1 else f".{sessions}_sessions"
             for what, name in RATIOS.items():
-                mine, theirs = times[f"ours.{what}"], times[f"peer.{what}"]
-                told[name.replace("peer", f"peer{mark}")] = statistics.median(mine) / statistics.median(theirs)
+                mine, theirs, least = (times[f"{who}.{what}"] for who in ("ours", "peer", "floor"))
+                median = statistics.median(theirs)
+                told[name.replace("peer", f"peer{mark}")] = statistics.median(mine) / median
+                # What the client itself needs: no server could have a lower ratio.
+                told[f"peer{mark}.{what}_floor_ratio"] = statistics.median(least) / median
                 told[f"peer{mark}.{what}_p99_ratio"] = percentile(mine) / percentile(theirs)
                 if sessions == 1:
                     told[f"peer.{what}_ms"] = statistics.median(mine)
-                    # What the client itself needs: no server could have a lower ratio.
-                    told[f"peer.{what}_floor_ratio"] = statistics.median(times[f"floor.{what}"]) / statistics.median(
-                        theirs
-                    )
             if sessions == 1:
                 rss = ours.beside(lambda: peer.ask("memory"))["rss"]
-                told["peer.memory_ratio"] = ours.memory / (rss - peer.first["before"])
+                told["peer.memory_ratio"] = ours.memory() / (rss - peer.first["before"])
         peer.close()
         ours.editor.leave()
     return told

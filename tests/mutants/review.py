@@ -27,6 +27,7 @@ SOURCE = "review/source_text.py"
 TARGET = "review/targets.py"
 OPEN = "review/reviews.py"
 VIEW = "sublime_text/diff/view.py"
+STEPS = "sublime_text/diff/navigation.py"
 ALL = "sublime_text/diff/diffs.py"
 ACTIONS = "sublime_text/diff/actions.py"
 DRAWN = "sublime_text/diff/marks.py"
@@ -408,16 +409,16 @@ MUTANTS = [
     ),
     Mutant(
         "no way sideways",
-        VIEW,
-        "            show_sideways(self.proposal, word)\n",
-        "            pass\n",
+        STEPS,
+        "        show_sideways(proposal, word)\n",
+        "        pass\n",
         (f"{ON_SCREEN}::far_to_the_right",),
     ),
     Mutant(
         "a wrap-around is not said",
-        VIEW,
-        "        if wrapped:\n",
-        "        if False:\n",
+        STEPS,
+        "    if wrapped:\n",
+        "    if False:\n",
         (f"{ON_SCREEN}::next_goes_down",),
     ),
     Mutant("narrow panes have words", VIEW, "is_short=self._is_too_narrow())", "is_short=False)", (f"{LOOK}::narrow",)),

@@ -27,6 +27,7 @@ MUTANTS = [
     *chat.MUTANTS,
     *agents.MUTANTS,
     *daemon.MUTANTS,
+    *agents.MUTANTS,
     *told.MUTANTS,
 ]
 ROOT = Path(__file__).resolve().parents[2]

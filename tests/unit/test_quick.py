@@ -308,6 +308,9 @@ def test_what_comes_while_a_diff_is_asked_for_is_answered_afterwards(
     assert b"new" in second
     assert b'"openDiff"' in third
     assert quickly() >= 1
+    again = [wire.ask(request(wire.headers)) for _ in range(3)]  # and only once
+    assert len(set(again)) == 1
+    assert again[0].count(b"jsonrpc") == 1
 
 
 @pytest.mark.parametrize("is_gone", [False, True])

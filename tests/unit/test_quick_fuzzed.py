@@ -180,6 +180,34 @@ def test_any_requests_in_any_pieces_are_answered_as_by_h11(
         assert first == second
 
 
+ODD = [
+    *(
+        b"x : y",
+        b"x\t: y",
+        b" x: y",
+        b"\tx: y",
+        b"x",
+        b": y",
+        b"x y: z",
+        b"\xe4: x",
+        b"x: \xe4",
+        b"x: a\xe4",
+        b"x: a\0b",
+    ),
+    *(b"x: a\x7fb", b"x: a\x0bb", b"x:\ty", b"x: a\tb", b"x: a\nb", b"x: a\rb", b"x: a\r\n b", b"x:", b"x: ", b"x: y "),
+    *(b"content-length: 4", b"Content-Length: 4", b"content-length: 5", b"transfer-encoding: chunked", b"expect: x"),
+    *(b"connection: close", b"connection: keep-alive", b"connection: keep-alive, x", b"connection: x", b"te: x"),
+]
+
+
+@pytest.mark.parametrize("line", ODD)
+@pytest.mark.parametrize("length", [b"4", b"+4", b"04", b" 4", b"4 ", b"0x4", b"4,4", b"", b"-4", b"00004"])
+def test_an_odd_line_is_answered_as_by_h11(config: uvicorn.Config, line: bytes, length: bytes) -> None:
+    data = b"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: " + length + b"\r\n" + line + b"\r\n\r\nabcd"
+    first, second = (asyncio.run(talk(config, [data], may_be_quick=may)) for may in (True, False))
+    assert first == second
+
+
 def test_a_usual_request_is_answered_at_once_there(config: uvicorn.Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would show nothing otherwise."""
     found: list[bytes] = []
