@@ -25,7 +25,9 @@ LEAVE_LIMIT = 0.2
 MOST_IN_PIPE = 1024 * 1024
 """Bytes that a pipe holds at most: Linux's `pipe-max-size`."""
 QUIET = 0.05
-"""Seconds without output after which nothing is left in the pipe of a process that has ended."""
+"""Seconds between two looks whether something is left in the pipe of a process that has ended."""
+QUIET_LOOKS = 2
+"""So many looks at which nothing is there are enough."""
 
 
 class Pipe(asyncio.Protocol):
@@ -66,12 +68,15 @@ class Pipe(asyncio.Protocol):
 
         What it has started may keep the pipe open for as long as it likes, and print.
         """
-        first, count = self._count, -1
-        while not self._over.is_set() and (self._data or count != self._count):
-            if self._count - first > MOST_IN_PIPE:
-                return
+        first = count = self._count
+        looks = 0
+        # Between the first of these looks and the last one, all that was in the pipe would have come.
+        while looks < QUIET_LOOKS and self._count - first <= MOST_IN_PIPE and not self._over.is_set():
+            looks = looks + 1 if not self._data and self._count == count else 0
             count = self._count
-            await asyncio.sleep(QUIET)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(QUIET):
+                    await self._over.wait()
 
     async def read(self) -> bytes:
         """What has come; waits if nothing has. Empty at the end."""

@@ -42,14 +42,14 @@ MUTANTS = [
         "acp/questions.py",
         "if future is None or future.done():",
         "if future is None:",
-        ACP + FILES,
+        HARM,
     ),
     Mutant(
         "the end of a turn leaves its questions",
         "acp/client.py",
         "            self._cancelling = None\n        self._questions.cancel()\n",
         "            self._cancelling = None\n",
-        ACP + FILES + HARM,
+        HARM,
     ),
     Mutant(
         "news of another session are shown",
@@ -63,7 +63,7 @@ MUTANTS = [
         "acp/client.py",
         'if kind == "user_message_chunk" and (is_echo or',
         'if kind == "user_message_chunk" and (',
-        ACP,
+        HARM,
     ),
     Mutant(
         "what an agent has left behind goes on",
@@ -145,9 +145,9 @@ MUTANTS = [
     Mutant(
         "what came last is not waited for",
         "acp/child.py",
-        "while not self._over.is_set() and (self._data or count != self._count):",
-        "while False:",
-        TERMINALS,
+        "while looks < QUIET_LOOKS and",
+        "while False and",
+        PROCESS,
     ),
     Mutant(
         "the limit of the output is one of characters",

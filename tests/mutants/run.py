@@ -25,6 +25,7 @@ MUTANTS = [
     *reload.MUTANTS,
     *review.MUTANTS,
     *chat.MUTANTS,
+    *agents.MUTANTS,
     *daemon.MUTANTS,
     *agents.MUTANTS,
     *told.MUTANTS,

@@ -69,6 +69,12 @@ class TestOpening(TabsCase):
         yield lambda: self.chats.of("open") == opened
         self.assertEqual(self.chats.of("close"), [])
 
+    def test_a_further_one_comes_beside_the_chat_that_had_the_focus_not_behind_all_tabs(self) -> Steps:
+        yield from self.go(self.first.view)
+        third = yield from self.open_with("Own")
+        (_, at), (_, beside) = (self.window.get_view_index(chat.view) for chat in (self.first, third))
+        self.assertEqual(beside, at + 1)
+
     def test_the_list_of_agents_marks_those_that_have_a_chat(self) -> Steps:
         yield from self.panel("qwen_companion_chat_with")
         marks = {html.unescape(item.trigger): item.annotation for item in self.items}
@@ -170,6 +176,29 @@ class TestRouting(TabsCase):
         self.screen.pick("Open")
         yield lambda: self.window.active_view() == self.first.view
         self.assertEqual(self.chats.of("resume"), [])
+
+    def test_a_session_of_another_agent_with_the_same_id_is_another_one(self) -> Steps:
+        sessions = loaded("conversation.sessions")
+        for chat, name in ((self.first, "s1"), (self.second, "s2")):
+            self.about(chat)
+            self.show(session=name)
+        info = sessions.SessionInfo.model_validate({"sessionId": "s1", "displayName": "s1"})
+        self.chats.answers["sessions"] = sessions.SessionPage((info,))
+        before = len(self.screen.panels)
+        self.window.run_command("qwen_companion_chat_sessions")
+        yield lambda: len(self.screen.panels) > before
+        self.assertEqual(self.window.active_view(), self.second.view)
+        self.screen.pick("s1")
+        yield lambda: len(self.screen.panels) > before + 1
+        self.screen.pick("Open")
+        yield from self.told("resume")
+        self.assertEqual(self.chats.of("resume"), [(self.second.id, "s1")])
+
+    def test_from_a_file_commands_are_for_the_one_that_had_the_focus_last(self) -> Steps:
+        for chat in (self.second, self.first, self.second):
+            yield from self.go(chat.view)
+            yield from self.go(self.code)
+            self.assertEqual(self.adapter.chats.of(self.window), chat)
 
 
 class TestAnswers(TabsCase):

@@ -138,7 +138,8 @@ def session_list(params):
     if "cursor" not in params:
         first = {"sessionId": "a", "title": "A", "updatedAt": "2026-01-01"}
         return {"sessions": [first, {"broken": 1}], "nextCursor": "x"}
-    return {"sessions": [{"sessionId": "b", "cwd": "/b", "title": None}]}
+    # The same cursor again would lead round in a circle.
+    return {"sessions": [{"sessionId": "b", "cwd": "/b", "title": None}], "nextCursor": params["cursor"]}
 def session_delete(params):
     return {}
 """

@@ -349,3 +349,30 @@ def session_prompt(params):
 
     run(test())
     assert {each.name for each in project.iterdir()} == {*before, "new"}
+
+
+def test_a_folder_whose_name_only_begins_like_the_chats_is_outside_and_a_yes_to_reading_is_none_to_writing(
+    project: Path, tmp_path: Path
+):
+    other = tmp_path / f"{project.name}2"
+    other.mkdir()
+    path = other / "a"
+    path.write_text("a")
+    script = """
+def session_prompt(params):
+    path = params["prompt"][-1]["text"]
+    for _ in range(2):
+        say(json.dumps(ask("fs/read_text_file", path=path)))
+        say(json.dumps(ask("fs/write_text_file", path=path, content="b")))
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        editor = MemoryFiles(allows=True)
+        async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
+            turn = await talk.done(await talk.ask(str(path)))
+            assert said(turn) == '{"content": "a"}{}{"content": "b"}{}'
+            real = os.path.realpath(path)  # noqa: ASYNC240 - it is there
+            assert editor.asked == [(real, False), (real, True)]
+
+    run(test())

@@ -22,6 +22,9 @@ from companion.acp.errors import (
     StartFailedError,
     VersionError,
 )
+from companion.acp.stream import MAX_WAITING, Stream
+from companion.conversation.events import TurnCompleted
+from companion.conversation.failures import AlreadyAnsweredError
 from tests.agents import is_alive, notices, run, said, scripted, talking, until
 
 
@@ -507,5 +510,102 @@ def session_prompt(params):
             assert not (project / "a").exists()
             # The next turn is another matter.
             assert json.loads(said(await talk.done(await talk.ask("again")))) == {}
+
+    run(test())
+
+
+def test_nothing_more_is_read_while_too_much_waits_to_be_shown():
+    async def test():
+        stream = Stream()
+        for _ in range(MAX_WAITING):
+            assert stream._room.is_set()
+            stream.publish(TurnCompleted())
+        room = asyncio.create_task(stream.room())
+        await asyncio.sleep(0)
+        assert not room.done()
+        async for _ in stream.envelopes:
+            break
+        await room
+
+    run(test())
+
+
+def test_a_question_that_its_turn_has_outlived_is_cancelled(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    global number
+    if "again" in params["prompt"][-1]["text"]:
+        say(json.dumps(answers[number].get()))
+    else:
+        options = [{"optionId": "y", "name": "Y", "kind": "allow_once"}]
+        call = {"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": options}
+        number = request("session/request_permission", call)
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            await talk.done(await talk.ask("x"))
+            assert talk.conversation.status.permissions == ()
+            answer = said(await talk.done(await talk.ask("again")))
+            assert json.loads(answer) == {"outcome": {"outcome": "cancelled"}}
+
+    run(test())
+
+
+def test_a_second_answer_at_the_same_moment_is_refused(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    options = [{"optionId": "y", "name": "Y", "kind": "allow_once"}]
+    options += [{"optionId": "n", "name": "N", "kind": "reject_once"}]
+    say(ask("session/request_permission", toolCall={"toolCallId": "t"}, options=options)["outcome"]["optionId"])
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("x")
+            permission = await talk.asked()
+            await talk.vote(permission, "allow_once")
+            with pytest.raises(AlreadyAnsweredError):
+                await talk.vote(permission, "reject_once")
+            assert said(await talk.done(key)) == "y"
+
+    run(test())
+
+
+def test_the_echo_of_a_prompt_and_news_of_another_session_are_left_out(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    say(params["prompt"][-1]["text"], "user_message_chunk")
+    content = {"type": "text", "text": "Another."}
+    news = {"sessionUpdate": "agent_message_chunk", "content": content}
+    send(method="session/update", params={"sessionId": "other", "update": news})
+    say("Ours.")
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("Hello"))
+            assert (said(turn, "user"), said(turn)) == ("Hello", "Ours.")
+
+    run(test())
+
+
+def test_the_last_words_of_an_agent_that_ends_in_a_flood_are_shown(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    for number in range(5000):
+        say("x" * 1000)
+    say("The end.")
+    os._exit(0)
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("x"))
+            assert turn.state == "failed"
+            assert said(turn) == "x" * 5_000_000 + "The end."
 
     run(test())

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from companion.acp import child as child_module
 from companion.acp import environment as environment_module
 from companion.acp import process as process_module
 from companion.acp.environment import LoginEnvironment
@@ -53,6 +54,24 @@ def test_a_start_that_is_given_up_leaves_no_process(project: Path, tmp_path: Pat
 
     run(test())
     assert pids
+
+
+def test_all_that_a_process_has_printed_is_read_though_it_has_ended(project: Path):
+    code = f"import sys; sys.stdout.write('x' * {child_module.MAX_UNREAD + 64 * 1024})"
+
+    async def test():
+        child = await child_module.start([sys.executable, "-c", code], str(project), os.environ)
+        await child.wait()
+        settled = asyncio.create_task(child.output.settled())
+        await asyncio.sleep(0)
+        size = 0
+        while size < child_module.MAX_UNREAD + 64 * 1024:
+            assert not settled.done()
+            size += len(await child.output.read())
+        await settled
+        child.close()
+
+    run(test())
 
 
 def test_an_agent_and_what_it_has_started_end_with_its_client(project: Path, tmp_path: Path):

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from companion.acp import terminals as terminals_module
 from companion.acp.printing import Printing
 from tests.agents import is_alive, run, said, scripted, talking, tools, until
 
@@ -278,5 +279,27 @@ def session_prompt(params):
                 await asyncio.sleep(0)
             assert said(turn) == "3000 True"
             assert turns > 100
+
+    run(test())
+
+
+def test_no_more_terminals_are_open_at_once_than_are_allowed(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(terminals_module, "MAX_TERMINALS", 2)
+    script = """
+def session_prompt(params):
+    create = lambda: ask("terminal/create", command=sys.executable, args=["-c", "pass"])
+    made = [create() for _ in range(3)]
+    ask("terminal/release", **made[0])
+    made.append(create())
+    say(json.dumps([each.get("message", "") for each in made]))
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            messages = json.loads(said(await talk.done(await talk.ask("x"))))
+            assert messages == ["", "", "there are too many terminals", ""]
 
     run(test())

@@ -235,6 +235,23 @@ def test_a_turn_is_cancelled_after_a_reload(project: Path, tmp_path: Path):
     run(test())
 
 
+def test_a_cancel_that_the_agent_does_not_heed_is_not_forgotten(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("slow")
+            await there.room.shows("Begin slow.")
+            there.room.chats.cancel(1)
+            await there.room.shows("Cancelling …")
+            await there.unload()
+            monkeypatch.setattr("companion.acp.client.CANCEL_LIMIT", 0.1)
+            there.load()
+            assert "didn't answer" in await there.room.state("lost")
+
+    run(test())
+
+
 def test_two_reloads_in_a_row_and_one_before_the_chat_is_shown_lose_nothing(project: Path, tmp_path: Path):
     async def test():
         async with reloads(project, tmp_path) as there:
@@ -332,6 +349,12 @@ def test_a_chat_whose_agent_goes_on_is_taken_up_at_once_wherever_its_tab_is(proj
 
     async def test():
         async with reloads(project, tmp_path) as there:
+            there.room.say("first")
+            await there.room.shows("Begin first. End.")
+            assert not (await there.unload())["has_turn"]
+            there.load()
+            assert there.room.editor.taken_up == [1]
+            await there.room.state("live")
             there.room.say("ask")
             await there.room.shows("Do it")
             left = await there.unload()
