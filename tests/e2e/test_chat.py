@@ -381,12 +381,13 @@ def test_a_new_conversation_survives_a_reload(room: Room, chat: Chatting):
     assert chat.session not in {"", first}
 
 
-def test_the_token_is_in_no_view_no_log_and_no_list_of_processes(room: Room):
+def test_the_token_is_in_no_view_no_log_and_no_list_of_processes(room: Room, chat: Chatting):
     """F7: after everything that the tests above have done."""
     token = room.address.token
     assert token
     state = json.dumps(room.editor.state(text=True))
     logged = "\n".join(editor.everything() for editor in room.editors)
+    assert "Files, commands and keys" in chat.text
     assert "Files, commands and keys" in state
     assert logged
     for text in (state, logged, processes()):

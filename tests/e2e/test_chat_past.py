@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from companion.daemon.process import launch
+
 from .chatting import Chatting, Room
 from .daemon import Daemons, run, talk, until
 from .model import Call
@@ -99,10 +101,13 @@ def test_the_agent_suggests_the_next_prompt(programs: None):
     async def test(daemons: Daemons) -> None:
         daemon = await daemons.start()
         daemons.model.suggestion = "run the tests"
-        async with talk(daemon.address, str(daemons.home.workspace)) as here:
-            for words in ("One", "Two"):
-                await here.done(await here.ask(daemons.model.speech("Yes."), words))
-            assert await until(lambda: here.conversation.status.suggestion) == "run the tests"
+        try:
+            async with talk(daemon.address, str(daemons.home.workspace)) as here:
+                for words in ("One", "Two"):
+                    await here.done(await here.ask(daemons.model.speech("Yes."), words))
+                assert await until(lambda: here.conversation.status.suggestion) == "run the tests"
+        finally:
+            await launch.stop(daemon)
 
     daemons = Daemons.make(suggests=True)
     try:
