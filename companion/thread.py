@@ -116,7 +116,7 @@ class CompanionThread:
                         lazy.put_off()
                         with lazy.models_later():
                             importlib.import_module("mcp.server.streamable_http_manager")
-                        from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
+                            from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
                     guard.remember()
                     if trouble:
                         self._editor.libraries_wrong(trouble)

@@ -48,8 +48,8 @@ class _Waiting(ModuleType):
 def models_later() -> Generator[None]:
     """Let pydantic build the validators of each model that is defined meanwhile when it is first used.
 
-    The SDK has some 600 models, of which a server needs 30. A model of another plugin that is defined at this very
-    moment is built later too, which it notices as little.
+    The SDK has some 600 models, of which a server needs 30, and those of the chats are not needed before there is one.
+    A model of another plugin that is defined at this very moment is built later too, which it notices as little.
     """
     from pydantic import BaseModel  # noqa: PLC0415 - this module is imported before the libraries are
 
