@@ -65,12 +65,15 @@ def test_requests_whose_answers_nobody_reads_wait_in_the_kernel(
     plain = connections.Connection.data_received
 
     def data_received(connection: connections.Connection, data: bytes) -> None:
+        # The kernel's buffers would take thousands of answers, for which the SDK needs minutes on a busy machine.
+        connection.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         plain(connection, data)
         held.append(len(connection.conn.trailing_data[0]))
 
     monkeypatch.setattr(connections.Connection, "data_received", data_received)
     cli, _ = running.listening()  # without a stream its session would end
     flooding = connect(running)
+    flooding.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     # One that the SDK answers: while it does, the loop turns and would read more.
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}'
     headers = cli.headers() | {"host": f"127.0.0.1:{cli.port}", "content-length": str(len(body))}
