@@ -89,6 +89,13 @@ class TestWays(ChatCase):
         yield lambda: len(self.chats.of("reconnect")) == 2
         self.assertEqual({number for number, *_ in self.chats.of("reconnect")}, {self.chat.id})
 
+    def test_a_login_that_ends_at_once_is_noticed(self) -> Steps:
+        """Issue 15, point 3. The person may be signed in already."""
+        with patch.object(self.ways, "LOOK", 1000):
+            yield from self.log_in()
+            self.terminal.close()
+            yield from self.told("reconnect")
+
     def test_a_chat_that_is_connected_by_then_stays_so(self) -> Steps:
         yield from self.log_in()
         self.show(connection=loaded("conversation.snapshot").ConnectionStatus("live"))

@@ -90,19 +90,17 @@ class _Login:
         self._adapter = adapter
         self._view = chat.view
         self._name = name
-        self._has_begun = False
         self._looks = 0
 
     def look(self) -> None:
         """Look whether it has ended, now and from time to time."""
         if package.adapter() is not self._adapter:
             return
-        if is_running := terminals.is_running_once(self._name):
-            self._has_begun = True
+        has_begun = terminals.has_begun_once(self._name)
         self._looks += 1
-        if self._has_begun and not is_running:
+        if has_begun and not terminals.is_running_once(self._name):
             self._ended()
-        elif self._has_begun or self._looks < MOST_LOOKS:
+        elif has_begun or self._looks < MOST_LOOKS:
             sublime.set_timeout(self.look, LOOK)
 
     def _ended(self) -> None:

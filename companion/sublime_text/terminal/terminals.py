@@ -35,6 +35,9 @@ RUN_HOLDER = "_qwen_companion_run"
 SINGLE: WindowLayout = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
 SPLIT: WindowLayout = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
 
+_begun: set[str] = set()
+"""The commands of `run_once` whose terminals were opened."""
+
 
 @dataclass(frozen=True)
 class Terminal:
@@ -122,7 +125,7 @@ def open_terminal(
 def run_once(window: sublime.Window, title: str, folder: str, variables: Mapping[str, str], command: list[str]) -> str:
     """Run a command in a tab with a new terminal of Terminus, with the person's login environment.
 
-    Returns a name for `is_running_once`.
+    Returns a name for `has_begun_once` and `is_running_once`.
     """
     if sys.platform == "win32":
         line = shell.plain_windows_command(command)
@@ -133,6 +136,11 @@ def run_once(window: sublime.Window, title: str, folder: str, variables: Mapping
     mark = {"once": secrets.token_hex(8)}
     window.run_command("terminus_open", {**arguments, "post_view_hooks": [[OPENED_COMMAND, {"mark": mark}]]})
     return mark["once"]
+
+
+def has_begun_once(name: str) -> bool:
+    """Whether the terminal of a command of `run_once` was opened; it may be closed again."""
+    return name in _begun
 
 
 def is_running_once(name: str) -> bool:
@@ -157,6 +165,8 @@ def _arguments(title: str, folder: str, variables: Mapping[str, str], command: l
 
 def opened(view: sublime.View, mark: dict[str, Any]) -> None:
     """Terminus has opened a terminal of ours."""
+    if "once" in mark:
+        _begun.add(mark["once"])
     settings = view.settings()
     settings.set(TERMINAL_SETTING, mark)
     settings.set(FOCUSED_SETTING, time.time_ns())
