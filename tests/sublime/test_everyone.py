@@ -83,10 +83,10 @@ class TestColours(CompanionCase):
         yield lambda: self.screen.links(self.proposal)
         self.assertEqual(len(self.screen.annotations(self.proposal)), 1)
         self.assertIn("revert", self.screen.annotations(self.proposal)[0])
-        self.assertEqual(self.screen.icons[self.original.id(), "qwen_companion.changes"], "dot")
+        yield lambda: self.screen.icons.get((self.original.id(), "qwen_companion.changes")) == "dot"
         self.screen.click(self.proposal, self.screen.links(self.proposal)[0])
         yield lambda: self.screen.restores(self.proposal)
-        self.assertEqual(self.screen.icons[self.proposal.id(), "qwen_companion.reverted"], "circle")
+        yield lambda: self.screen.icons.get((self.proposal.id(), "qwen_companion.reverted")) == "circle"
         self.assertFalse(self.original.get_regions("qwen_companion.words"))
 
     def test_changed_words_are_lighter_or_darker_than_their_line(self) -> None:
