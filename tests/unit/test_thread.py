@@ -23,6 +23,7 @@ from companion.companion import Companion
 from companion.libraries import failures
 from companion.libraries.failures import culprit
 from companion.server import endpoint
+from companion.server.connections import HttpServer
 
 from .conftest import VARIABLES, Alone, Running, lock_in, until
 from .memory_editor import MemoryEditor
@@ -337,6 +338,35 @@ def test_a_window_without_a_port_is_reported_and_served_when_there_is_one(
     running.close_window(4)
     assert running.do(lambda it: it._unserved) == {}
     is_full = False
+
+
+def test_a_window_whose_server_cannot_start_is_reported_once_and_served_when_it_can(
+    start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
+):
+    """A3, issue 13 §5: each try fails later than that of a window without a port."""
+    monkeypatch.setattr(companion_module, "TICK", 0.05)
+    opened, tries = HttpServer.open, 0
+
+    async def fail(server: HttpServer, *arguments: Any) -> None:
+        nonlocal tries
+        tries += 1
+        if is_failing:
+            raise OSError(errno.ENOBUFS, "No buffer space available")
+        await opened(server, *arguments)
+
+    is_failing = False
+    monkeypatch.setattr(HttpServer, "open", fail)
+    running = start()
+    assert running.lock(1)
+    is_failing = True
+    running.open_window(3)
+    until(lambda: tries > 5)
+    assert [window for _, window in editor.said] == [3]
+    assert running.cli(1).connect().tools()
+    is_failing = False
+    until(lambda: running.do(lambda it: 3 in it._windows and not it._unserved))
+    assert running.cli(3).connect().tools()
+    assert len(editor.said) == 1
 
 
 def test_a_start_for_which_the_machine_has_no_file_descriptor_is_tried_again(
