@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from companion.acp.errors import AgentError, SignInError
-from tests.agents import talking
+from tests.agent_talk import talking
 
 from . import gemini
 from .clis import NEWEST_QWEN, pinned

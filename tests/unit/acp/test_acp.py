@@ -11,7 +11,7 @@ from companion.conversation.failures import (
     SessionGoneError,
     UnsendableError,
 )
-from tests.agents import run, said, scripted, talking, until
+from tests.agent_talk import run, said, scripted, talking, until
 
 
 def test_a_prompt_is_answered_and_the_turn_ends(project: Path, tmp_path: Path):

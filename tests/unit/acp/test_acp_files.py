@@ -13,7 +13,7 @@ import pytest
 from companion.conversation.failures import (
     AlreadyAnsweredError,
 )
-from tests.agents import MemoryFiles, run, said, scripted, talking, tools
+from tests.agent_talk import MemoryFiles, run, said, scripted, talking, tools
 
 EDIT = """
 OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]

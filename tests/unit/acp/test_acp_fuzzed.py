@@ -19,7 +19,7 @@ from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import Envelope, TurnCompleted
 from companion.conversation.snapshot import Locality
-from tests.agents import FixedEnvironment, MemoryFiles, said, scripted, talking
+from tests.agent_talk import FixedEnvironment, MemoryFiles, said, scripted, talking
 
 HUGE = st.sampled_from([2**53, 10**400, -(10**400)])
 JSON = st.recursive(

@@ -25,7 +25,7 @@ from companion.acp.errors import (
 from companion.acp.stream import MAX_WAITING, Stream
 from companion.conversation.events import TurnCompleted
 from companion.conversation.failures import AlreadyAnsweredError
-from tests.agents import is_alive, notices, run, said, scripted, talking, until
+from tests.agent_talk import is_alive, notices, run, said, scripted, talking, until
 
 
 def test_junk_is_told_once_and_what_follows_is_read(project: Path, tmp_path: Path):

@@ -14,7 +14,7 @@ import pytest
 from companion.acp import extensions
 from companion.acp.port import OfferedServer
 from companion.conversation.snapshot import Choice, SessionOption
-from tests.agents import LIMIT, said, scripted, talking, until
+from tests.agent_talk import LIMIT, said, scripted, talking, until
 
 SCRIPT = """
 now = {"fast": False, "style": "short"}

@@ -15,7 +15,7 @@ from companion.acp import child as child_module
 from companion.acp import environment as environment_module
 from companion.acp import process as process_module
 from companion.acp.environment import LoginEnvironment
-from tests.agents import is_alive, run, said, scripted, talking
+from tests.agent_talk import is_alive, run, said, scripted, talking
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no login shells")

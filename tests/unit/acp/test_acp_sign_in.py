@@ -14,7 +14,7 @@ from companion.acp.errors import AnswerError
 from companion.acp.signing import Way, ways
 from companion.agents import AgentCommand
 from companion.conversation.failures import NotConnectedError
-from tests.agents import scripted, until
+from tests.agent_talk import scripted, until
 
 from ..chats.test_chats_agents import chatting, run
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from companion.acp import terminals as terminals_module
 from companion.acp.printing import Printing
-from tests.agents import is_alive, run, said, scripted, talking, tools, until
+from tests.agent_talk import is_alive, run, said, scripted, talking, tools, until
 
 
 def test_a_terminal_is_shown_live_without_colours_and_limited(project: Path, tmp_path: Path):

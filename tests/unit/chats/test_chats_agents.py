@@ -21,7 +21,7 @@ from companion.chat.prompt import Draft
 from companion.chat.transcript.render import Render
 from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
-from tests.agents import LIMIT, scripted, until
+from tests.agent_talk import LIMIT, scripted, until
 
 from ..memory_editor import Diff, MemoryEditor
 

@@ -16,7 +16,7 @@ from companion.agents import AgentCommand
 from companion.chat.prompt import Draft
 from companion.daemon.process import launch
 from companion.settings import DaemonSettings
-from tests.agents import scripted
+from tests.agent_talk import scripted
 
 from ..fake_daemon import FakeDaemon, Request, Stream, faked, until
 from .chatting import Room, ask, chatting, real
