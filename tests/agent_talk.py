@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import psutil
 
 from companion.acp.client import AgentClient
-from companion.acp.environment import LoginEnvironment, without_editors
 from companion.acp.port import EditorServer
 from companion.agents import AgentCommand
+from companion.clis.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
 from companion.conversation.sessions import Session

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, cast
 
 from ..agents import AgentCommand
+from ..clis.environment import LoginEnvironment
 from ..conversation import agent, events, parts
 from ..conversation.conversation import Cursor
 from ..conversation.failures import UnsendableError
@@ -22,7 +23,6 @@ from ..conversation.snapshot import ContextWindow, Queued
 from ..told import Told
 from . import extensions, finding, process, updates, wire
 from .choosing import Choosing
-from .environment import LoginEnvironment
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, EndedError, RequestError, SilentError, VersionError
 from .files import Edited, Files
 from .leaving import Leaving, stop_reason

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
+from ..clis.environment import LoginEnvironment
 from ..conversation.events import Envelope
 from ..conversation.sessions import Session
 from . import process, wire
 from .asking import Asking
-from .environment import LoginEnvironment
 from .files import Files
 from .news import News
 from .outputs import Outputs

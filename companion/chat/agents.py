@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from ..acp.environment import LoginEnvironment
 from ..acp.signing import Way
+from ..clis.environment import LoginEnvironment
 from .chat import Chat
 from .windows import Windows
 

@@ -13,10 +13,10 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from ..acp.environment import LoginEnvironment
 from ..acp.port import OfferedServer
 from ..acp.process import end_left, has_program
 from ..agents import AgentCommand
+from ..clis.environment import LoginEnvironment
 from ..conversation.failures import NotConnectedError
 from ..conversation.snapshot import DAEMON_AGENT
 from ..daemon.client import Client

@@ -10,8 +10,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-from ..clis.families import FAMILIES
-from ..clis.shell import usual_shell
+from .families import FAMILIES
+from .shell import usual_shell
 
 logger = logging.getLogger(__name__)
 
