@@ -20,6 +20,7 @@ from ..conversation.conversation import Cursor
 from ..conversation.failures import UnsendableError
 from ..conversation.sessions import Session
 from ..conversation.snapshot import ContextWindow, Queued
+from ..platforms.files import real_folder
 from ..told import Told
 from . import extensions, finding, process, updates, wire
 from .choosing import Choosing
@@ -118,7 +119,7 @@ class AgentClient(Choosing, Leaving, Opening):
         Raises:
             AgentError: it can't be started, ends at once, doesn't answer, or speaks another version.
         """
-        self.folder = await asyncio.to_thread(os.path.realpath, folder)
+        self.folder = await asyncio.to_thread(real_folder, folder)
         environment = {**await self._login.get(), **self.command.environment}
         name, command = self.command.name, self.command.command
         self._process = await process.start(name, command, self.folder, environment, self.command.install)

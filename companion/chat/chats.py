@@ -304,7 +304,9 @@ class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, Sessi
     def _shared(self, window: int) -> Daemons:
         if window not in self._daemons:
             self._daemons[window] = Daemons(
-                lambda message: self._editor.say(message, window), lambda: self._folders_of_daemons(window)
+                lambda message: self._editor.say(message, window),
+                lambda: self._folders_of_daemons(window),
+                self._environment,
             )
         return self._daemons[window]
 

@@ -6,10 +6,13 @@ import asyncio
 import logging
 import os
 import secrets
+import selectors
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 
+from ..platforms import processes, programs
 from .families import FAMILIES
 from .shell import usual_shell
 
@@ -19,6 +22,8 @@ LIMIT = 10.0
 """Seconds for the shell's start-up files."""
 _NOT_THEIRS = {"_", "SHLVL", "PWD", "OLDPWD"}
 """Variables of the shell itself."""
+_BETWEEN = "QWEN_COMPANION_NEXT_VARIABLE"
+"""Stands between two variables where no NUL character can."""
 
 
 class LoginEnvironment:
@@ -37,7 +42,7 @@ class LoginEnvironment:
 
         The variables by which a CLI finds an editor are left out: the chat itself shows the agent's changes.
         """
-        if self._asking is None or self._asking.cancelled():
+        if self._asking is None or (self._asking.done() and (self._asking.cancelled() or self._asking.exception())):
             self._asking = asyncio.create_task(asyncio.to_thread(_login, dict(os.environ)))
         return without_editors(await asyncio.shield(self._asking))
 
@@ -53,26 +58,46 @@ def without_editors(environment: Mapping[str, str]) -> dict[str, str]:
 def _login(environment: dict[str, str]) -> dict[str, str]:
     if sys.platform == "win32":
         return environment
-    # The shell's start-up files may print anything before the mark.
-    mark = secrets.token_hex(8)
-    line = f"printf %s {mark}; command env -0"
+    # The shell's start-up files may print anything before the first mark, and what they have left behind after the
+    # second. Where `env` has no -0, as on macOS 12, `awk` knows the variables.
+    mark, end = secrets.token_hex(8).encode(), secrets.token_hex(8).encode()
+    script = (
+        f"printf %s {mark.decode()}; env -0 2>/dev/null || "
+        'awk "BEGIN { for (name in ENVIRON) printf \\"%s=%s%s\\", name, ENVIRON[name], '
+        f'\\"{_BETWEEN}\\" }}"; printf %s {end.decode()}'
+    )
+    words = [usual_shell(environment), "-i", "-l", "-c", f"exec /bin/sh -c '{script}'"]
     try:
-        done = subprocess.run(  # noqa: S603 - it is the person's own shell
-            [usual_shell(environment), "-i", "-l", "-c", line],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=LIMIT,
-            check=False,
-            start_new_session=True,  # no shell takes the terminal that the editor was started from
-        )
-    except (OSError, subprocess.SubprocessError) as error:
+        printed = _printed_until(end, words, environment)
+    except OSError as error:
         logger.debug("The login shell doesn't tell its environment: %s", error)
         return environment
-    _, found, printed = done.stdout.partition(mark.encode())
-    pairs = [entry.partition(b"=") for entry in printed.split(b"\0") if b"=" in entry]
+    _, found, printed = printed.partition(mark)
+    separator = b"\0" if b"\0" in printed else _BETWEEN.encode()
+    pairs = [entry.partition(b"=") for entry in printed.partition(end)[0].split(separator) if b"=" in entry]
     login = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
     if not found or "PATH" not in login:
         return environment
     return {name: value for name, value in login.items() if name not in _NOT_THEIRS}
+
+
+def _printed_until(end: bytes, words: Sequence[str], environment: Mapping[str, str]) -> bytes:
+    """What a program prints until it prints `end` or ends. What it leaves behind may keep its output open."""
+    limit = time.monotonic() + LIMIT
+    devnull = subprocess.DEVNULL
+    process = programs.start(words, environment, stdin=devnull, stdout=subprocess.PIPE, stderr=devnull)
+    printed = b""
+    try:
+        with process.stdout, selectors.DefaultSelector() as ready:
+            ready.register(process.stdout, selectors.EVENT_READ)
+            while end not in printed and (left := limit - time.monotonic()) > 0:
+                if ready.select(left):
+                    data = os.read(process.stdout.fileno(), 65536)
+                    if not data:
+                        break
+                    printed += data
+        process.wait(max(limit - time.monotonic(), 0.1))
+    except subprocess.TimeoutExpired:
+        processes.kill_group(process.pid)
+        process.wait()
+    return printed

@@ -14,6 +14,7 @@ from typing import cast
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
 from ..clis.settings import approval_mode, read_json, setting, settings_folder
+from ..platforms.files import is_mine
 from ..server.endpoint import Endpoint
 from .facts import Cli, DiscoveryFile, Folder, Rival
 from .findings import is_inside
@@ -134,7 +135,7 @@ def refusal(folder: DiscoveryFolder) -> str:
             return f"{it} is a symbolic link"
         if not stat.S_ISDIR(found.st_mode):
             return f"{it} is not a folder"
-        if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        if not is_mine(found):
             return f"{it} belongs to another user"
     return "" if os.access(path, os.W_OK | os.X_OK) else "it can't be written to"
 

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from companion.chat import daemons as shared
 from companion.chat import prompt
 from companion.chat.connection import Connection
+from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import Envelope, read_envelope
 from companion.conversation.sessions import Session
@@ -106,7 +107,7 @@ class Talk:
     def __init__(self, client: Client, folder: str) -> None:
         self.client = client
         self.conversation = Conversation()
-        self.connection = Connection(self._settings, shared.Daemons(print, set), no_agent)
+        self.connection = Connection(self._settings, shared.Daemons(print, set, LoginEnvironment()), no_agent)
         self.connection.folder = folder
 
     def _settings(self) -> DaemonSettings:

@@ -17,6 +17,7 @@ from unittest.mock import create_autospec
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from companion.clis.environment import LoginEnvironment
 from companion.libraries import lazy
 
 lazy.put_off()  # as `companion.thread` does before it imports the rest
@@ -68,7 +69,10 @@ async def chat() -> None:
         daemon.capabilities("/w")
         daemon.routes["POST /session"] = 200, {"sessionId": "s", "clientId": "c"}
         settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
-        connection, conversation = Connection(lambda: settings, Daemons(print, set), no_agent), Conversation()
+        connection, conversation = (
+            Connection(lambda: settings, Daemons(print, set, LoginEnvironment()), no_agent),
+            Conversation(),
+        )
         connection.folder = "/w"
         connection.begin("")
         running = asyncio.create_task(connection.run(conversation))

@@ -10,6 +10,7 @@ import pytest
 from companion.chat.connection import Connection
 from companion.chat.daemons import Daemons
 from companion.chat.showing import snapshots
+from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ConnectionStatus, ContextWindow, Message, Snapshot
 from companion.settings import DaemonSettings
@@ -34,7 +35,7 @@ class Person:
         self.conversation = Conversation()
         self.connection = Connection(
             lambda: DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN),
-            Daemons(print, set),
+            Daemons(print, set, LoginEnvironment()),
             no_agent,
         )
         self.connection.folder = "/w"
