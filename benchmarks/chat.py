@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
-from companion.conversation.events import read_envelope
+from companion.daemon.decoder import read_envelope
 from companion.conversation.snapshot import Locality
 from tests.unit.fake_daemon import TOKEN
 

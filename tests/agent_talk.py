@@ -19,7 +19,7 @@ from companion.acp.port import EditorServer
 from companion.agents import AgentCommand
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
-from companion.conversation.sessions import Session
+from companion.backends.sessions import Session
 from companion.conversation.snapshot import Message, Notice, Permission, Tool, Turn
 from companion.review.disk import Encodings
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from ..conversation import agent, events
-from ..conversation.events import Envelope
+from ..backends import updates as agent
+from ..daemon import decoder as events
+from ..daemon.decoder import Envelope
 from .stream import OURS, Stream
 
 

@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..conversation import agent, events
+from ..backends import updates as agent
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Queued
+from ..daemon import decoder as events
 from .errors import EndedError, SilentError
 from .stream import Stream
 

@@ -7,8 +7,10 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..conversation import agent, events, parts
+from ..backends import updates as agent
+from ..backends import wire as parts
 from ..conversation.failures import AlreadyAnsweredError
+from ..daemon import decoder as events
 
 _CANCELLED = {"outcome": {"outcome": "cancelled"}}
 

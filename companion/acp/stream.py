@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 
 from ..conversation.conversation import Cursor
-from ..conversation.events import Envelope, Event
+from ..daemon.decoder import Envelope, Event
 from .errors import AgentError
 
 OURS = "editor"

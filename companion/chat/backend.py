@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
-from ..conversation.agent import CommandsUpdate
+from ..backends.sessions import FoundSession, Session, SessionPage
+from ..backends.updates import CommandsUpdate
 from ..conversation.conversation import Cursor, History, Oldest
-from ..conversation.events import Envelope
-from ..conversation.sessions import FoundSession, Session, SessionPage
 from ..conversation.snapshot import Choices, ContextWindow, Queued, Task
+from ..daemon.decoder import Envelope
 from ..daemon.past import Rewinding, RewindPoint
 from ..daemon.sign_in import SigningIn
 

@@ -16,7 +16,7 @@ from ..acp.port import EditorServer
 from ..agents import AgentCommand
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
-from ..conversation.left import plain
+from ..conversation.plain import plain
 from ..conversation.snapshot import Choices, ConnectionStatus, Snapshot, Task
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..acp.errors import SignInError
-from ..conversation import agent, events
+from ..backends import updates as agent
+from ..backends.sessions import Session
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, SessionGoneError, StreamLostError
-from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus
+from ..daemon import decoder as events
 from ..daemon.errors import UnreachableError
 from .backend import Backend, Stream
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from . import events
+from ..daemon import decoder as events
+from ..daemon.decoder import Envelope, read_envelope
+from ..daemon.history import MOST_TURNS, Raw, page_start
 from .changed import changed_files
-from .earlier import MOST_TURNS, Raw, page_start
-from .events import Envelope, read_envelope
+from .reducer import START, Taking
 from .snapshot import (
     ConnectionStatus,
     ContextWindow,
@@ -19,7 +20,6 @@ from .snapshot import (
     Task,
     Turn,
 )
-from .taking import START, Taking
 from .turns import TurnBuilder
 
 _UNFINISHED = {"running", "interrupted", "failed"}

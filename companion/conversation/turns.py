@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from . import agent
+from ..backends import updates as agent
+from ..backends.wire import MOST
 from .packing import Packer
-from .parts import MOST
 from .snapshot import (
     Attachment,
     Cost,

@@ -8,12 +8,12 @@ from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from ..conversation.agent import ModeChoice, ModelChoice, OptionValue
+from ..backends.updates import ModeChoice, ModelChoice, OptionValue
+from ..backends.wire import Object, Text, Wire
 from ..conversation.conversation import Cursor, History
-from ..conversation.earlier import Raw, kind_of, split
-from ..conversation.events import Envelope, read_envelope
-from ..conversation.parts import Object, Text, Wire
 from ..conversation.snapshot import Choice, Choices, ContextWindow, Queued
+from ..daemon.decoder import Envelope, read_envelope
+from ..daemon.history import Raw, kind_of, split
 from ..pauses import with_pauses
 from .errors import RefusedError
 

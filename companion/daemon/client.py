@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 from uuid import uuid4
 
-from ..conversation.agent import CommandsUpdate
+from ..backends.sessions import Session
+from ..backends.updates import CommandsUpdate
 from ..conversation.conversation import Cursor, History
-from ..conversation.sessions import Session
 from ..conversation.snapshot import Choices, ContextWindow, Queued
 from ..libraries.loading import loading
 from . import answers

@@ -5,9 +5,9 @@ from __future__ import annotations
 from http import HTTPStatus
 from urllib.parse import quote
 
+from ..backends.sessions import Session
 from ..conversation.conversation import Oldest
-from ..conversation.events import Envelope
-from ..conversation.sessions import Session
+from ..daemon.decoder import Envelope
 from . import answers
 from .errors import RefusedError
 from .routes import Routes, path

@@ -15,9 +15,9 @@ from typing import Any, cast
 
 import httpx2
 
-from ..conversation.events import Envelope, read_envelope
+from ..backends.sessions import Session
 from ..conversation.failures import UnsendableError
-from ..conversation.sessions import Session
+from ..daemon.decoder import Envelope, read_envelope
 from . import long
 from .address import Address
 from .errors import (

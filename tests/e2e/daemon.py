@@ -17,8 +17,8 @@ from companion.chat import daemons as shared
 from companion.chat import prompt
 from companion.chat.connection import Connection
 from companion.conversation.conversation import Conversation
-from companion.conversation.events import Envelope, read_envelope
-from companion.conversation.sessions import Session
+from companion.daemon.decoder import Envelope, read_envelope
+from companion.backends.sessions import Session
 from companion.conversation.snapshot import Message, Permission, Turn
 from companion.daemon.address import Address
 from companion.daemon.client import Client, Scope

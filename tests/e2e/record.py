@@ -16,7 +16,7 @@ from unittest.mock import patch
 import psutil
 
 from companion.chat import prompt
-from companion.conversation.events import read_envelope
+from companion.daemon.decoder import read_envelope
 from companion.daemon import transport
 from companion.daemon.address import Address
 from companion.daemon.errors import DaemonError

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from companion.conversation.conversation import Conversation
-from companion.conversation.sessions import Session
+from companion.backends.sessions import Session
 from companion.daemon.client import Client
 
 from .chatting import Chatting, Room, opened, write_settings

@@ -10,14 +10,15 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from companion.acp import updates, wire
+from companion.acp import decoder as updates
+from companion.acp import schema as wire
 from companion.acp.client import AgentClient
 from companion.acp.errors import EndedError
 from companion.acp.lines import Lines, TooLong
 from companion.agents import AgentCommand
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
-from companion.conversation.events import Envelope, TurnCompleted
+from companion.daemon.decoder import Envelope, TurnCompleted
 from companion.conversation.snapshot import Locality
 from tests.agent_talk import FixedEnvironment, MemoryFiles, said, scripted, talking
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from companion.acp import wire
+from companion.acp import schema as wire
 from companion.acp.errors import AnswerError
 from companion.acp.signing import Way, ways
 from companion.agents import AgentCommand

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion import pauses
-from companion.conversation import earlier
+from companion.daemon import history as earlier
 from companion.conversation.conversation import START, Conversation, Cursor, History
-from companion.conversation.events import read_envelope
+from companion.daemon.decoder import read_envelope
 from companion.conversation.snapshot import Message, Tool
 from companion.daemon import long, pages
 

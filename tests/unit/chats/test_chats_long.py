@@ -14,7 +14,7 @@ from companion.chat import chat as chat_module
 from companion.chat.prompt import Draft
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation, Cursor, History
-from companion.conversation.events import read_envelope
+from companion.daemon.decoder import read_envelope
 from companion.conversation.packing import Packer
 from companion.conversation.snapshot import Locality, Message, Tool
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion.conversation.conversation import START, Conversation, Cursor, History
-from companion.conversation.events import Envelope, read_envelope
+from companion.daemon.decoder import Envelope, read_envelope
 from companion.conversation.snapshot import (
     Choice,
     Choices,

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.conversation import agent, events, parts
+from companion.backends import updates as agent
+from companion.backends import wire as parts
+from companion.daemon import decoder as events
 from companion.conversation.conversation import Conversation
-from companion.conversation.events import read_envelope
+from companion.daemon.decoder import read_envelope
 from companion.daemon.sse import MAX_EVENT, Decoder, EventTooLargeError
 
 RECORDINGS = Path(__file__).parent / "recordings"

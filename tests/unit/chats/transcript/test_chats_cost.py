@@ -10,7 +10,7 @@ from companion.chat.transcript.around import amount
 from companion.chat.transcript.plain import GAP
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
-from companion.conversation.events import read_envelope
+from companion.daemon.decoder import read_envelope
 from companion.conversation.snapshot import ConnectionStatus, Locality, duration
 
 

@@ -10,9 +10,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, ClassVar
 
-from . import agent, events, parts
-from .earlier import MOST_TURNS
-from .events import Envelope
+from ..backends import updates as agent
+from ..backends import wire as parts
+from ..daemon import decoder as events
+from ..daemon.decoder import Envelope
+from ..daemon.history import MOST_TURNS
 from .snapshot import Attachment, Choices, Command, ContextWindow, Permission, Queued, Speaker, Status, Step
 from .turns import TurnBuilder
 

@@ -11,8 +11,8 @@ from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from ..conversation.agent import ModeChoice, ModelChoice, OptionValue
-from ..conversation.parts import Object, Text, Wire
+from ..backends.updates import ModeChoice, ModelChoice, OptionValue
+from ..backends.wire import Object, Text, Wire
 from ..conversation.snapshot import Choice, Choices, SessionOption
 
 M = TypeVar("M", bound=Wire)

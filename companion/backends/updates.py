@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from .parts import Count, Line, Object, Text, Unknown, Unsupported, Wire, as_object, read, shallow, shallow_object
+from .wire import Count, Line, Object, Text, Unknown, Unsupported, Wire, as_object, read, shallow, shallow_object
 
 # Content
 

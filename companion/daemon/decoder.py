@@ -10,10 +10,11 @@ from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator
 
-from . import agent, parts
-from .agent import Outcome, PermissionRequest, Update
-from .parts import Text, Unknown, Unsupported, Wire
-from .snapshot import Choices
+from ..backends import updates as agent
+from ..backends import wire as parts
+from ..backends.updates import Outcome, PermissionRequest, Update
+from ..backends.wire import Text, Unknown, Unsupported, Wire
+from ..conversation.snapshot import Choices
 
 # The turn
 

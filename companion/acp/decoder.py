@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
-from ..conversation import agent, events, parts
+from ..backends import updates as agent
+from ..backends import wire as parts
+from ..daemon import decoder as events
 
 MAX_SHOWN = 20_000
 """Characters of a terminal's output that the chat shows, from its end."""

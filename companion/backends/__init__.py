@@ -1,0 +1,1 @@
+"""What answers a chat, and what its wires share."""
