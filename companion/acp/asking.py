@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..agents import AgentCommand
-from ..daemon.decoder import Event
+from ..conversation.events import Event
 from . import schema
 from .errors import AUTHENTICATION_NEEDED, METHOD_NOT_FOUND, AnswerError, SignInError
 from .lacking import Lacking

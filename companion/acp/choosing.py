@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..backends.sessions import Session
+from ..conversation import events
 from ..conversation.snapshot import Choices
-from ..daemon import decoder as events
 from . import schema
 from .asking import Asking
 
@@ -56,4 +56,4 @@ class Choosing(Asking):
         return self._settings.choices
 
     def _choices_changed(self) -> None:
-        self._publish(events.ChoicesChanged(self._settings.choices))
+        self._publish(events.ConfigOptionUpdate(self._settings.choices))

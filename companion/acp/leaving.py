@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from ..backends.sessions import Session
-from ..daemon.decoder import Envelope
+from ..conversation.events import Envelope
 from . import process, schema
 from .asking import Asking
 from .environment import LoginEnvironment

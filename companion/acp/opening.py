@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from ..backends.sessions import Session, SessionInfo, SessionPage
-from ..conversation.conversation import History
 from ..conversation.failures import SessionGoneError
+from ..conversation.history import History
 from . import extensions, schema
 from .asking import Asking
 from .errors import AgentError, AnswerError

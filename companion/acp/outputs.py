@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..daemon import decoder as events
+from ..conversation import events
 from . import decoder
 
 QUIET = 0.1
@@ -41,10 +41,7 @@ class Outputs:
         self.close()
         fresh, self._fresh = self._fresh, set()
         for terminal in fresh:
-            call = self._shown_in[terminal]
-            # Only what it has printed is news.
-            news = {name: call[name] for name in ("toolCallId", "content") if name in call}
-            self._publish(decoder.read({"sessionUpdate": "tool_call_update", **news}, self._output))
+            self._publish(decoder.decode_printed(self._shown_in[terminal], self._output))
 
     @property
     def shown_in(self) -> dict[str, Mapping[str, Any]]:

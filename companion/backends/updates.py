@@ -1,47 +1,51 @@
-"""The agent protocol's own objects: `update`, `toolCall` and `options`, independent of the transport.
+"""Decodes the objects of the Agent Client Protocol that an agent sends, whatever carries them, into events.
 
-`qwen serve` sends them inside its events, `qwen --acp` and other agents as JSON-RPC on stdio (qwen-serve.md §5.2, §6,
-§9). What an object holds beyond these models is left out; an object that doesn't fit its model is `Unsupported`.
+An agent on stdio sends them as JSON-RPC; `qwen serve` puts them into its own envelopes (docs/protocols/qwen-serve.md).
+What an object holds beyond these models is left out. One that doesn't fit its model becomes `Unsupported`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from .wire import Count, Line, Object, Text, Unknown, Unsupported, Wire, as_object, read, shallow, shallow_object
+from ..conversation import events
+from ..conversation.snapshot import Command, ContextWindow, Diff, Location, Option, Question, Step
+from .wire import MOST, Count, Line, Object, Text, Wire, as_object, read, shallow, shallow_object
+
+logger = logging.getLogger(__name__)
+
+_SPOKEN = {"background_notification_response", "realtime_voice"}
+"""Messages of their own that somebody says."""
+_MARKERS = {"background_notification_turn_started"}
+"""Messages of their own that hold nothing but an id."""
+
 
 # Content
 
 
-class TextContent(Wire):
-    """A piece of text."""
-
+class _Text(Wire):
     text: str
 
 
-class LinkContent(Wire):
-    """A file or another resource by its name."""
-
+class _Link(Wire):
     uri: str
     name: str = ""
 
 
-class _Resource(Wire):
+class _Named(Wire):
     uri: str
 
 
-class ResourceContent(Wire):
-    """A resource with its text, for example the selection or an unsaved file."""
-
-    resource: _Resource
+class _Resource(Wire):
+    resource: _Named
 
 
-class OtherContent(Wire):
-    """A picture, a sound or something newer."""
-
+class _Other(Wire):
     type: str = "something"
 
 
@@ -50,37 +54,38 @@ def _content_kind(value: Any) -> str:
     return kind if kind in {"text", "resource_link", "resource"} else "other"
 
 
-Content = Annotated[
-    Annotated[TextContent, Tag("text")]
-    | Annotated[LinkContent, Tag("resource_link")]
-    | Annotated[ResourceContent, Tag("resource")]
-    | Annotated[OtherContent, Tag("other")],
+_Content = Annotated[
+    Annotated[_Text, Tag("text")]
+    | Annotated[_Link, Tag("resource_link")]
+    | Annotated[_Resource, Tag("resource")]
+    | Annotated[_Other, Tag("other")],
     Discriminator(_content_kind),
 ]
+
+
+def _content(content: _Content) -> events.Content:
+    match content:
+        case _Text(text=text):
+            return events.TextContent(text)
+        case _Link(uri=uri, name=name):
+            return events.ResourceLink(uri, name or uri.rpartition("/")[2])
+        case _Resource(resource=resource):
+            return events.EmbeddedResource(resource.uri)
+        case _Other(type=kind):
+            return events.OtherContent(kind)
 
 
 # Tool calls
 
 
-class ToolText(Wire):
-    """What a tool says."""
-
-    content: Content
+class _ToolText(Wire):
+    content: _Content
 
 
-class ToolDiff(Wire):
-    """A change of a file; before it is written in a permission request, afterwards in an update."""
-
+class _ToolDiff(Wire):
     path: str
     old_text: Text = ""
-    """Empty for a new file."""
     new_text: str
-
-
-class ToolOther(Wire):
-    """Something else that a tool has to show."""
-
-    type: str = "something"
 
 
 def _tool_content_kind(value: Any) -> str:
@@ -88,15 +93,13 @@ def _tool_content_kind(value: Any) -> str:
     return kind if kind in {"content", "diff"} else "other"
 
 
-ToolContent = Annotated[
-    Annotated[ToolText, Tag("content")] | Annotated[ToolDiff, Tag("diff")] | Annotated[ToolOther, Tag("other")],
+_ToolContent = Annotated[
+    Annotated[_ToolText, Tag("content")] | Annotated[_ToolDiff, Tag("diff")] | Annotated[_Other, Tag("other")],
     Discriminator(_tool_content_kind),
 ]
 
 
-class Location(Wire):
-    """A place in a file on the agent's machine."""
-
+class _Location(Wire):
     path: str
     line: Line = None
 
@@ -106,37 +109,67 @@ class _ToolMeta(Wire):
     parent_tool_call_id: str | None = None
 
 
-class ToolUpdate(Wire):
-    """A tool call, or what has changed about it: a field that is None says nothing."""
-
+class _ToolCall(Wire):
     tool_call_id: str
     title: str | None = None
     kind: str | None = None
     status: str | None = None
-    """pending, in_progress, completed or failed."""
-    content: tuple[ToolContent, ...] | None = None
-    locations: tuple[Location, ...] | None = None
+    content: tuple[_ToolContent, ...] | None = None
+    locations: tuple[_Location, ...] | None = None
     raw_input: Annotated[dict[str, Any], BeforeValidator(shallow_object)] = Field(default_factory=dict)
-    """The arguments as the model gave them."""
     raw_output: Annotated[Any, BeforeValidator(shallow)] = None
     running_terminals: tuple[str, ...] | None = None
     """Our own addition: the ids of its terminals that run."""
     meta: Annotated[_ToolMeta, BeforeValidator(as_object), Field(alias="_meta")] = _ToolMeta()
 
 
-class ToolStart(ToolUpdate):
-    """The first event of a tool call. Its arguments may still be missing."""
+def _tool_call(call: _ToolCall) -> events.ToolCallUpdate:
+    locations = call.locations
+    return events.ToolCallUpdate(
+        call.tool_call_id,
+        call.meta.tool_name,
+        call.title or "",
+        call.kind or "",
+        call.status or "",
+        None if call.content is None else _shown(call.content),
+        None if locations is None else tuple(Location(each.path, each.line) for each in locations),
+        call.raw_input,
+        call.raw_output,
+        call.meta.parent_tool_call_id,
+        call.running_terminals,
+    )
 
 
-# What an agent says
+def _shown(content: tuple[_ToolContent, ...]) -> events.ToolCallContent:
+    texts: list[str] = []
+    diffs: list[Diff] = []
+    for part in content:
+        match part:
+            case _ToolDiff(path=path, old_text=old, new_text=new):
+                diffs.append(Diff(path, old, new))
+            case _ToolText(content=said):
+                texts.append(_plain(said))
+            case _Other(type=kind):
+                texts.append(f"Unsupported: {kind}.")
+    return events.ToolCallContent("\n".join(texts), tuple(diffs))
 
 
-class ChunkMeta(Wire):
-    """What is said about a piece of a message."""
+def _plain(content: _Content) -> str:
+    match content:
+        case _Text(text=text):
+            return text
+        case _Link(uri=uri) | _Resource(resource=_Named(uri=uri)):
+            return uri
+        case _Other(type=kind):
+            return f"Unsupported: {kind}."
 
+
+# Messages
+
+
+class _ChunkMeta(Wire):
     prompt_id: str | None = None
     record_id: str | None = Field(default=None, alias="qwen.session.recordId")
-    """What the history on disk calls the message."""
     usage: Object = Field(default_factory=dict)
     parent_tool_call_id: str | None = None
     is_discrete: bool = Field(default=False, alias="qwenDiscreteMessage")
@@ -146,122 +179,137 @@ class ChunkMeta(Wire):
     background_task: Object = Field(default_factory=dict)
 
 
-class Chunk(Wire):
-    """A piece of somebody's message."""
-
-    content: Content
-    meta: Annotated[ChunkMeta, BeforeValidator(as_object), Field(alias="_meta")] = ChunkMeta()
+class _Chunk(Wire):
+    content: _Content
+    meta: Annotated[_ChunkMeta, BeforeValidator(as_object), Field(alias="_meta")] = _ChunkMeta()
 
 
-class UserChunk(Chunk):
-    """What the person has asked, in this client or in another."""
+def _message(kind: type[events.MessageChunk], chunk: _Chunk) -> events.MessageChunk:
+    meta = chunk.meta
+    content = _content(chunk.content)
+    usage = events.Usage(_number(meta.usage.get("inputTokens")), _number(meta.usage.get("outputTokens")))
+    aside = None
+    if meta.is_discrete and isinstance(content, events.TextContent):
+        aside = _aside(meta)
+        if meta.source in _MARKERS:
+            content = events.TextContent("")
+    return kind(
+        content,
+        meta.prompt_id or "",
+        meta.record_id or "",
+        meta.parent_tool_call_id,
+        usage if meta.usage else None,
+        aside,
+    )
 
 
-class AnswerChunk(Chunk):
-    """A piece of the answer. An empty one with a usage ends a call of the model."""
+def _aside(meta: _ChunkMeta) -> events.Aside:
+    about = meta.background_task
+    ids = (about.get("taskId"), about.get("toolUseId"), about.get("sourceTurnId"))
+    return events.Aside(
+        f"{meta.source} {about.get('taskId', '')} {about.get('turnId', '')}",
+        meta.source in _SPOKEN,
+        str(about["taskId"]) if "taskId" in about else None,
+        tuple(each for each in ids if isinstance(each, str) and each),
+    )
 
 
-class ThoughtChunk(Chunk):
-    """A piece of the model's thoughts."""
+def _number(value: object) -> int:
+    return value if type(value) is int and 0 < value <= MOST else 0
 
 
-class PlanEntry(Wire):
-    """A line of the agent's to-do list."""
+class _ShellOutput(Wire):
+    output: str
 
+
+# The session
+
+
+class _PlanEntry(Wire):
     content: str
     status: str = "pending"
-    """pending, in_progress or completed."""
-    priority: str = ""
 
 
-class PlanUpdate(Wire):
-    """The to-do list, whole."""
-
-    entries: tuple[PlanEntry, ...]
+class _Plan(Wire):
+    entries: tuple[_PlanEntry, ...]
 
 
 class _CommandInput(Wire):
     hint: Text = ""
 
 
-class SlashCommand(Wire):
-    """A command that a prompt may begin with, after a slash."""
-
+class _Command(Wire):
     name: str
     description: Text = ""
     input: Annotated[_CommandInput, BeforeValidator(as_object)] = _CommandInput()
 
 
-class CommandsUpdate(Wire):
-    """All slash commands."""
-
-    available_commands: tuple[SlashCommand, ...]
+class _Commands(Wire):
+    available_commands: tuple[_Command, ...]
 
 
-class UsageUpdate(Wire):
-    """How full the context window is, in tokens."""
-
+class _Usage(Wire):
     size: Count
     used: Count
 
 
-class ModeUpdate(Wire):
-    """The mode has changed."""
-
+class _Mode(Wire):
     current_mode_id: str
 
 
-class InfoUpdate(Wire):
-    """The session has got a title."""
-
+class _Info(Wire):
     title: Text = ""
 
 
-class ShellChunk(Wire):
-    """Output of a command that the person has run through the agent."""
-
-    output: str
-
-
-Update = (
-    UserChunk
-    | AnswerChunk
-    | ThoughtChunk
-    | ToolStart
-    | ToolUpdate
-    | PlanUpdate
-    | CommandsUpdate
-    | UsageUpdate
-    | ModeUpdate
-    | InfoUpdate
-    | ShellChunk
-    | Unknown
-    | Unsupported
-)
-
-_UPDATES: Mapping[str, tuple[type[Wire], str]] = {
-    "user_message_chunk": (UserChunk, "a piece of a prompt"),
-    "agent_message_chunk": (AnswerChunk, "a piece of the answer"),
-    "agent_thought_chunk": (ThoughtChunk, "a thought"),
-    "tool_call": (ToolStart, "a tool call"),
-    "tool_call_update": (ToolUpdate, "news of a tool call"),
-    "plan": (PlanUpdate, "a plan"),
-    "available_commands_update": (CommandsUpdate, "the list of commands"),
-    "usage_update": (UsageUpdate, "the use of the context window"),
-    "current_mode_update": (ModeUpdate, "a change of the mode"),
-    "session_info_update": (InfoUpdate, "a title"),
-    "shell_output": (ShellChunk, "the output of a command"),
+_UPDATES: Mapping[str, tuple[type[Wire], str, Callable[[Any], object]]] = {
+    "user_message_chunk": (_Chunk, "a piece of a prompt", partial(_message, events.UserMessageChunk)),
+    "agent_message_chunk": (_Chunk, "a piece of the answer", partial(_message, events.AgentMessageChunk)),
+    "agent_thought_chunk": (_Chunk, "a thought", partial(_message, events.AgentThoughtChunk)),
+    "tool_call": (_ToolCall, "a tool call", _tool_call),
+    "tool_call_update": (_ToolCall, "news of a tool call", _tool_call),
+    "plan": (
+        _Plan,
+        "a plan",
+        lambda plan: events.Plan(tuple(Step(entry.content, entry.status) for entry in plan.entries)),
+    ),
+    "available_commands_update": (
+        _Commands,
+        "the list of commands",
+        lambda update: events.AvailableCommandsUpdate(
+            tuple(Command(each.name, each.description, each.input.hint) for each in update.available_commands)
+        ),
+    ),
+    "usage_update": (
+        _Usage,
+        "the use of the context window",
+        lambda usage: events.UsageUpdate(ContextWindow(usage.size, usage.used)),
+    ),
+    "current_mode_update": (
+        _Mode,
+        "a change of the mode",
+        lambda update: events.CurrentModeUpdate(update.current_mode_id),
+    ),
+    "session_info_update": (_Info, "a title", lambda info: events.SessionInfoUpdate(info.title)),
+    "shell_output": (_ShellOutput, "the output of a command", lambda shell: events.ShellOutput(shell.output)),
 }
+"""By kind: its model, what it is in a notice if it doesn't fit, and how it becomes an event."""
 
 
-def read_update(value: object) -> Update:
-    """Read an `update` object."""
+def decode_update(value: object) -> events.Event:
+    """Decode an `update` object. One of an unknown kind is ignored."""
     fields = as_object(value)
     kind = fields.get("sessionUpdate")
     if not isinstance(kind, str) or kind not in _UPDATES:
-        return Unknown(kind=f"update {kind}", keys=tuple(fields))
-    model, what = _UPDATES[kind]
-    return cast("Update", read(model, fields, what))
+        return ignored(f"update {kind}", fields)
+    model, what, event = _UPDATES[kind]
+    found = read(model, fields)
+    return events.Unsupported(what) if found is None else cast("events.Event", event(found))
+
+
+def ignored(kind: str, fields: Mapping[str, Any]) -> events.Ignored:
+    """An unknown event. The log gets the names of its fields, not the values, which may be private."""
+    logger.debug("Unknown %s with %s", kind, ", ".join(map(str, fields)))
+    return events.Ignored(kind)
 
 
 # What can be chosen
@@ -294,56 +342,54 @@ class OptionValue(Wire):
 # Permissions
 
 
-class PermissionOption(Wire):
-    """One way to answer. Its kind says what it means, never its id or its name."""
-
+class _Option(Wire):
     option_id: str
     name: str
     kind: str
-    """allow_once, allow_always, reject_once, reject_always, or something newer."""
 
 
-class QuestionOption(Wire):
-    """A proposed answer to a question."""
-
+class _Answer(Wire):
     label: str
     description: Text = ""
 
 
-class Question(Wire):
-    """A question that the agent asks the person."""
-
+class _Question(Wire):
     question: str
     header: Text = ""
     multi_select: bool = False
-    options: tuple[QuestionOption, ...] = ()
+    options: tuple[_Answer, ...] = ()
 
 
-class PermissionRequest(Wire):
-    """The agent asks for a permission, or asks questions, and waits for the answer."""
-
-    request_id: str
-    tool_call: ToolUpdate
-    options: tuple[PermissionOption, ...]
-    questions: tuple[Question, ...] = ()
+class _Permission(Wire):
+    tool_call: _ToolCall
+    options: tuple[_Option, ...]
+    questions: tuple[_Question, ...] = ()
 
 
-def read_permission(request_id: str, tool_call: object, options: object) -> PermissionRequest | Unsupported:
-    """Read a permission request. `request_id` is the transport's."""
-    what = "a question that can't be read: answer it in another client"
+def decode_permission(
+    identifier: str, tool_call: object, options: object
+) -> events.PermissionRequest | events.Unsupported:
+    """Decode a permission request, which the transport has given an id."""
     call = as_object(tool_call)
-    fields: dict[str, Any] = {"requestId": request_id, "toolCall": call, "options": options}
+    fields: dict[str, Any] = {"toolCall": call, "options": options}
     for place in ("_meta", "qwenQuestions"), ("rawInput", "questions"):
         asked: object = as_object(call.get(place[0])).get(place[1])
         if asked:
             fields["questions"] = asked
             break
-    return read(PermissionRequest, fields, what)
-
-
-class Outcome(Wire):
-    """How a request for a permission ended."""
-
-    outcome: str
-    """selected or cancelled."""
-    option_id: str | None = None
+    if (request := read(_Permission, fields)) is None:
+        return events.Unsupported("a question that can't be read: answer it in another client")
+    return events.PermissionRequest(
+        identifier,
+        _tool_call(request.tool_call),
+        tuple(Option(each.option_id, each.name, each.kind) for each in request.options),
+        tuple(
+            Question(
+                each.question,
+                each.header,
+                each.multi_select,
+                tuple((answer.label, answer.description) for answer in each.options),
+            )
+            for each in request.questions
+        ),
+    )

@@ -340,7 +340,7 @@ class Chat(Reach):
 
     def _unsent_changed(self) -> None:
         # Nothing has changed in the conversation, but there is something to show.
-        self._conversation.on_change()
+        self._conversation.changed.set()
 
     def _done(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)

@@ -2,210 +2,154 @@
 
 from __future__ import annotations
 
-import logging
 import re
-import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from itertools import islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ..backends import updates as agent
-from ..backends import wire as parts
-from ..daemon import decoder as events
-from ..daemon.decoder import Envelope
-from ..daemon.history import MOST_TURNS
-from .snapshot import Attachment, Choices, Command, ContextWindow, Permission, Queued, Speaker, Status, Step
-from .turns import TurnBuilder
+from . import events
+from .events import Envelope
+from .history import MOST_TURNS
+from .snapshot import Attachment, Choices, Queued, Speaker
+from .state import State
 
-logger = logging.getLogger(__name__)
-
-MAX_OVER = 50
-"""How many prompts that are over are remembered."""
 LONGEST_NOTICE = 300
 """Characters of a message of its own that is shown as a line of the chat."""
-_SPOKEN = {"background_notification_response", "realtime_voice"}
-"""Messages of their own that somebody says."""
-_MARKERS = {"background_notification_turn_started"}
-"""Messages of their own that hold nothing but an id."""
-START = "start"
-"""The key of the turn for what comes before any prompt."""
 
 
-class Taking:
-    """The turns and the state that events change. Not thread-safe."""
+class Reducer:
+    """Applies events to the state of a conversation."""
 
-    def __init__(self) -> None:
-        self.on_change: Callable[[], object] = lambda: None
-        """Called at the first change after a snapshot, not at each one."""
-        self._revision = 0
-        self._looked = 0
-        self._turns: dict[str, TurnBuilder] = {}
-        self._dirty: dict[str, None] = {}
-        self._status = Status()
-        self._queue: dict[str, Queued] = {}
-        self._open: dict[str, Permission] = {}
+    def __init__(self, state: State) -> None:
+        self._state = state
         self._noted: set[str] = set()
-        """What couldn't be read, and was told."""
-        self._over: dict[str, None] = {}
-        """The latest prompts that are over, those without a turn included."""
-        self._hidden = 0
-        """How many of the first turns aren't shown."""
+        """What couldn't be read and the news of tasks, which are told once."""
 
-    def _take(self, envelope: Envelope) -> None:
-        key = envelope.prompt or next(reversed(self._turns), START)
-        was_over = (turn := self._turns.get(key)) is not None and turn.state != "running"
-        self._TAKES[type(envelope.event)](self, envelope, envelope.event)
-        if not was_over and (turn := self._turns.get(key)):
-            meta = envelope.event.meta if isinstance(envelope.event, agent.Chunk) else None
-            turn.account(envelope.time, meta)
+    def apply(self, envelope: Envelope) -> None:
+        """Apply an event."""
+        turns, key = self._state.turns, self._state.key_for(envelope)
+        was_over = (turn := turns.get(key)) is not None and turn.state != "running"
+        self._REDUCERS[type(envelope.event)](self, envelope, envelope.event)
+        if not was_over and (turn := turns.get(key)):
+            chunk = envelope.event if isinstance(envelope.event, events.MessageChunk) else None
+            turn.account(envelope.time, chunk)
+
+    def forget(self) -> None:
+        """The conversation begins again."""
+        self._noted.clear()
 
     # Messages
 
-    def _user_chunk(self, envelope: Envelope, chunk: agent.UserChunk) -> None:
+    def _user_chunk(self, envelope: Envelope, chunk: events.UserMessageChunk) -> None:
         self._chunk(envelope, "user", chunk)
 
-    def _answer_chunk(self, envelope: Envelope, chunk: agent.AnswerChunk) -> None:
+    def _answer_chunk(self, envelope: Envelope, chunk: events.AgentMessageChunk) -> None:
         self._chunk(envelope, "answer", chunk)
 
-    def _thought_chunk(self, envelope: Envelope, chunk: agent.ThoughtChunk) -> None:
+    def _thought_chunk(self, envelope: Envelope, chunk: events.AgentThoughtChunk) -> None:
         self._chunk(envelope, "thought", chunk)
 
-    def _chunk(self, envelope: Envelope, speaker: Speaker, chunk: agent.Chunk) -> None:
-        parent = chunk.meta.parent_tool_call_id
-        if chunk.meta.usage:
-            self._changing(envelope).has_used_model = True
-        if chunk.meta.is_discrete and isinstance(chunk.content, agent.TextContent):
-            self._aside(envelope, speaker, chunk.content.text, chunk.meta)
-            return
+    def _chunk(self, envelope: Envelope, speaker: Speaker, chunk: events.MessageChunk) -> None:
+        turn_for, parent = self._state.turn_for, chunk.parent
+        if chunk.usage:
+            turn_for(envelope).has_used_model = True
         match chunk.content:
-            case agent.TextContent(text=text):
+            case events.TextContent(text=text) if chunk.aside:
+                self._aside(envelope, speaker, text, chunk.aside, parent)
+            case events.TextContent(text=text):
                 if text:
-                    self._changing(envelope).say(speaker, text, parent)
-            case agent.LinkContent(uri=uri, name=name):
-                turn, name = self._changing(envelope), name or _name(uri)
+                    turn_for(envelope).say(speaker, text, parent)
+            case events.ResourceLink(uri=uri, name=name):
+                turn = turn_for(envelope)
                 if speaker == "user":
                     # The person has mentioned it at this point of the text.
                     turn.say(speaker, f"@{name}", parent)
                 turn.attach(speaker, Attachment(uri, name), parent)
-            case agent.ResourceContent(resource=resource):
-                self._changing(envelope).attach(speaker, Attachment(resource.uri, _name(resource.uri)), parent)
-            case agent.OtherContent(type=kind):
+            case events.EmbeddedResource(uri=uri):
+                turn_for(envelope).attach(speaker, Attachment(uri, uri.rpartition("/")[2]), parent)
+            case events.OtherContent(kind=kind):
                 if speaker == "user":
-                    self._changing(envelope).attach(speaker, Attachment("", kind), parent)
+                    turn_for(envelope).attach(speaker, Attachment("", kind), parent)
                 else:
-                    self._changing(envelope).note(f"Unsupported: {kind} in the answer.")
+                    turn_for(envelope).note(f"Unsupported: {kind} in the answer.")
 
-    def _aside(self, envelope: Envelope, speaker: Speaker, text: str, meta: agent.ChunkMeta) -> None:
+    def _aside(self, envelope: Envelope, speaker: Speaker, text: str, aside: events.Aside, parent: str | None) -> None:
         """A message of its own: a short one is a line of the chat's, without the raw ids of a task."""
-        if meta.source in _MARKERS:
+        if speaker != "answer" or aside.is_spoken or len(text) > LONGEST_NOTICE:
+            if text:
+                self._state.turn_for(envelope).say(speaker, text, parent, aside.name)
             return
-        about = meta.background_task
-        if speaker == "answer" and meta.source not in _SPOKEN and len(text) <= LONGEST_NOTICE:
-            for identifier in (about.get("taskId"), about.get("toolUseId"), about.get("sourceTurnId")):
-                if isinstance(identifier, str) and identifier:
-                    text = re.sub(rf"\s*[(\[“\"'`#]*{re.escape(identifier)}[)\]”\"'`]*", "", text)
-            # The daemon says it once when the task ends, and once more when the model is told.
-            told = f"{about.get('taskId', '')} {text.strip()}"
-            if text.strip() and not ("taskId" in about and told in self._noted):
-                self._noted.add(told)
-                self._changing(envelope).note(text.strip(), is_aside=True)
-            return
-        # The pieces of one message name the same task and turn.
-        name = f"{meta.source} {about.get('taskId', '')} {about.get('turnId', '')}"
-        if text:
-            self._changing(envelope).say(speaker, text, meta.parent_tool_call_id, name)
+        for identifier in aside.ids:
+            text = re.sub(rf"\s*[(\[“\"'`#]*{re.escape(identifier)}[)\]”\"'`]*", "", text)
+        # It is said once when the task ends, and once more when the model is told.
+        news = f"{aside.task} {text.strip()}"
+        if text.strip() and not (aside.task is not None and news in self._noted):
+            self._noted.add(news)
+            self._state.turn_for(envelope).note(text.strip(), is_aside=True)
 
     def _injected(self, envelope: Envelope, injected: events.MessagesInjected) -> None:
         for message in injected.messages:
-            self._changing(envelope).say("user", message)
+            self._state.turn_for(envelope).say("user", message)
 
-    def _shell_chunk(self, envelope: Envelope, chunk: agent.ShellChunk) -> None:
-        self._changing(envelope).say("shell", chunk.output)
+    def _shell_output(self, envelope: Envelope, output: events.ShellOutput) -> None:
+        self._state.turn_for(envelope).say("shell", output.text)
 
-    def _shell_started(self, envelope: Envelope, started: events.ShellStarted) -> None:
-        self._changing(envelope).say("shell", f"$ {started.command}\n")
+    def _announced(self, envelope: Envelope, announcement: events.Announcement) -> None:
+        self._state.turn_for(envelope).note(announcement.text)
 
-    def _shell_ended(self, envelope: Envelope, ended: events.ShellEnded) -> None:
-        if ended.exit_code:
-            self._changing(envelope).note(f"The command has ended with {ended.exit_code}.")
-
-    def _unknown(self, _frame: Envelope, unknown: parts.Unknown) -> None:
-        logger.debug("Unknown %s with %s", unknown.kind, ", ".join(unknown.keys))
-
-    def _unsupported(self, envelope: Envelope, unsupported: parts.Unsupported) -> None:
+    def _unsupported(self, envelope: Envelope, unsupported: events.Unsupported) -> None:
         # One notice of a kind is enough, however many events can't be read.
         if unsupported.what not in self._noted:
             self._noted.add(unsupported.what)
-            self._changing(envelope).note(f"Unsupported: {unsupported.what}.")
-
-    def _recording_degraded(self, envelope: Envelope, _event: events.RecordingDegraded) -> None:
-        self._changing(envelope).note("The agent can't write this conversation to disk: it can't be resumed later.")
-
-    def _history_truncated(self, envelope: Envelope, _event: events.HistoryTruncated) -> None:
-        self._changing(envelope).note("What came before is left out here; an export has it.")
+            self._state.turn_for(envelope).note(f"Unsupported: {unsupported.what}.")
 
     # Tools and permissions
 
-    def _tool(self, envelope: Envelope, update: agent.ToolUpdate) -> None:
-        self._changing(envelope).tool(update)
+    def _tool(self, envelope: Envelope, update: events.ToolCallUpdate) -> None:
+        self._state.turn_for(envelope).tool(update)
 
-    def _asked(self, envelope: Envelope, request: agent.PermissionRequest) -> None:
-        permission = self._changing(envelope).ask(request)
-        self._open[permission.id] = permission
+    def _asked(self, envelope: Envelope, request: events.PermissionRequest) -> None:
+        permission = self._state.turn_for(envelope).ask(request)
+        self._state.permissions[permission.id] = permission
 
-    def _resolved(self, _frame: Envelope, resolved: events.PermissionResolved) -> None:
-        if permission := self._open.pop(resolved.request_id, None):
-            self._answer(permission, resolved.outcome, resolved.voter_client_id)
-
-    def _answer(self, permission: Permission, outcome: agent.Outcome, voter: str | None) -> None:
-        turn = self._turns[permission.turn]
-        turn.answer(permission, outcome, voter)
-        self._touch(turn)
+    def _resolved(self, _: Envelope, resolved: events.PermissionResolved) -> None:
+        self._state.answer(resolved.id, is_selected=resolved.is_selected, option=resolved.option, voter=resolved.voter)
 
     # The turn's course
 
     def _completed(self, envelope: Envelope, completed: events.TurnCompleted) -> None:
-        self._is_over(prompt := envelope.prompt or "")
+        self._state.mark_over(prompt := envelope.prompt or "")
         # A prompt that is removed before its turn has no turn.
-        if turn := self._turns.get(prompt):
+        if turn := self._state.turns.get(prompt):
             reason = completed.stop_reason
-            self._end(turn, "cancelled" if reason == "cancelled" else "done", reason)
+            self._state.end(turn, "cancelled" if reason == "cancelled" else "done", reason)
 
     def _failed(self, envelope: Envelope, failed: events.TurnFailed) -> None:
-        self._end(self._changing(envelope), "failed", "", failed.message or "The turn has failed.")
+        turn = self._state.turn_for(envelope)
+        self._state.end(turn, "failed", "", failed.message or "The turn has failed.")
 
-    def _end(self, turn: TurnBuilder, *end: Any) -> None:
-        turn.end(*end)
-        for permission in [each for each in self._open.values() if each.turn == turn.key]:
-            del self._open[permission.id]
-            self._answer(permission, agent.Outcome(outcome="cancelled"), None)
-        self._touch(turn)
-
-    def _cancel_requested(self, envelope: Envelope, cancel: events.CancelRequested) -> None:
-        turn = self._turns.get(envelope.prompt or "")
-        # With a reason, no person has asked for it: an error follows.
-        if turn and turn.state == "running" and not cancel.reason:
+    def _cancel_requested(self, envelope: Envelope, _: events.CancelRequested) -> None:
+        turn = self._state.turns.get(envelope.prompt or "")
+        if turn and turn.state == "running":
             turn.cancelling = True
-            self._touch(turn)
+            self._state.touch(turn)
 
     def _queued(self, envelope: Envelope, queued: events.PromptQueued) -> None:
-        self._queue[queued.prompt_id] = Queued(queued.prompt_id, queued.text, envelope.client)
-        self._changed()
+        self._state.queue[queued.prompt] = Queued(queued.prompt, queued.text, envelope.client)
+        self._state.mark_changed()
 
-    def _dequeued(self, _frame: Envelope, event: events.PromptStarted | events.PromptDequeued) -> None:
-        self._is_over(event.prompt_id)
-        if self._queue.pop(event.prompt_id, None):
-            self._changed()
+    def _dequeued(self, _: Envelope, event: events.PromptDequeued) -> None:
+        self._state.mark_over(event.prompt)
+        if self._state.queue.pop(event.prompt, None):
+            self._state.mark_changed()
 
     # The session
 
     def set_choices(self, choices: Choices) -> None:
         """Set the models and modes of the session, and the current ones."""
-        model, mode = choices.model or self._status.model, choices.mode or self._status.mode
-        self._set(
-            model=model,
-            mode=mode,
+        status = self._state.status
+        self._state.set(
+            model=choices.model or status.model,
+            mode=choices.mode or status.mode,
             models=choices.models,
             modes=choices.modes,
             effort=choices.effort,
@@ -213,152 +157,73 @@ class Taking:
             options=choices.options,
         )
 
-    def set_commands(self, update: agent.CommandsUpdate) -> None:
-        """Set the slash commands."""
-        commands = update.available_commands
-        self._set(commands=tuple(Command(each.name, each.description, each.input.hint) for each in commands))
+    def _config_options(self, _: Envelope, update: events.ConfigOptionUpdate) -> None:
+        self.set_choices(update.choices)
 
-    def _planned(self, _frame: Envelope, plan: agent.PlanUpdate) -> None:
-        self._set(plan=tuple(Step(entry.content, entry.status) for entry in plan.entries))
+    def _current(self, _: Envelope, update: events.CurrentModeUpdate) -> None:
+        status = self._state.status
+        self._state.set(
+            mode=status.mode if update.mode is None else update.mode,
+            model=status.model if update.model is None else update.model,
+        )
 
-    def _commands(self, _frame: Envelope, update: agent.CommandsUpdate) -> None:
-        self.set_commands(update)
+    def _planned(self, _: Envelope, plan: events.Plan) -> None:
+        self._state.set(plan=plan.steps)
 
-    def _used(self, envelope: Envelope, usage: agent.UsageUpdate) -> None:
-        if turn := self._turns.get(envelope.prompt or ""):
+    def _commands(self, _: Envelope, update: events.AvailableCommandsUpdate) -> None:
+        self._state.set(commands=update.commands)
+
+    def _used(self, envelope: Envelope, usage: events.UsageUpdate) -> None:
+        if turn := self._state.turns.get(envelope.prompt or ""):
             turn.has_used_model = True
-        self._set(window=ContextWindow(usage.size, usage.used))
+        self._state.set(window=usage.window)
 
-    def _mode(self, _frame: Envelope, update: agent.ModeUpdate) -> None:
-        self._set(mode=update.current_mode_id)
+    def _titled(self, _: Envelope, update: events.SessionInfoUpdate) -> None:
+        self._state.set(title=update.title or self._state.status.title)
 
-    def _approval_mode(self, _frame: Envelope, changed: events.ApprovalModeChanged) -> None:
-        self._set(mode=changed.next)
-
-    def _titled(self, _frame: Envelope, update: agent.InfoUpdate) -> None:
-        self._set(title=update.title or self._status.title)
-
-    def _renamed(self, _frame: Envelope, renamed: events.SessionRenamed) -> None:
-        self._set(title=renamed.display_name or self._status.title)
-
-    def _model(self, _frame: Envelope, switched: events.ModelSwitched) -> None:
-        self._set(model=switched.model_id)
-
-    def _model_stays(self, envelope: Envelope, failed: events.ModelSwitchFailed) -> None:
-        model = failed.requested_model_id or "another model"
-        self._changing(envelope).note(f"The model could not be switched to {model}: {failed.error}".rstrip(": ") + ".")
-
-    def _snapshot(self, _frame: Envelope, snapshot: events.SessionSnapshot) -> None:
-        model, mode = snapshot.current_model_id, snapshot.current_approval_mode
-        self._set(model=model or self._status.model, mode=mode or self._status.mode)
-
-    def _chosen(self, _frame: Envelope, changed: events.ChoicesChanged) -> None:
-        self.set_choices(changed.choices)
-
-    def _rewound(self, _frame: Envelope, rewound: events.Rewound) -> None:
+    def _rewound(self, _: Envelope, rewound: events.Rewound) -> None:
         """Drop the prompt that the conversation was rewound to, and what comes after it."""
-        asked = [turn.key for turn in self._turns.values() if turn.asks_model]
+        state = self._state
+        asked = [turn.key for turn in state.turns.values() if turn.asks_model]
         if not asked:
             return
-        keys = list(self._turns)
-        first = keys.index(asked[min(rewound.target_turn_index, len(asked) - 1)])
-        for key in keys[first:]:
-            self._end(self._turns[key], "cancelled")
-            del self._turns[key]
-            self._is_over(key)
-        hidden, self._hidden = self._hidden, min(self._hidden, max(0, len(self._turns) - MOST_TURNS))
-        self._dirty.update(dict.fromkeys(islice(self._turns, self._hidden, hidden)))
-        self._set(plan=(), suggestion="")
+        state.drop_from(asked[min(rewound.index, len(asked) - 1)])
+        state.show(min(state.hidden, max(0, len(state.turns) - MOST_TURNS)))
+        state.set(plan=(), suggestion="")
 
-    def _suggested(self, _frame: Envelope, suggestion: events.Suggestion) -> None:
-        self._set(suggestion=suggestion.suggestion)
+    def _suggested(self, _: Envelope, suggestion: events.Suggestion) -> None:
+        self._state.set(suggestion=suggestion.text)
 
-    def _passed(self, _frame: Envelope, _event: object) -> None:
-        """Ignore an event that is for the connection, or of no interest."""
+    def _pass(self, _envelope: Envelope, _event: object) -> None:
+        """The event is for the connection, or of no interest."""
 
-    # Keeping
-
-    def _changing(self, envelope: Envelope) -> TurnBuilder:
-        """The turn that an event changes: its prompt's, or the last one for an event that names no prompt."""
-        key = envelope.prompt or next(reversed(self._turns), START)
-        turn = self._turns.get(key)
-        if turn is None:
-            # What comes without a prompt never ends.
-            state = "running" if envelope.prompt else "done"
-            client = envelope.client and sys.intern(envelope.client)
-            turn = self._turns[key] = TurnBuilder(key, client, state, began=envelope.time)
-            self._set(suggestion="")
-        self._touch(turn)
-        return turn
-
-    def _is_over(self, prompt: str) -> None:
-        self._over[prompt] = None
-        for old in list(self._over)[:-MAX_OVER]:
-            del self._over[old]
-        self._changed()
-
-    def _touch(self, turn: TurnBuilder) -> None:
-        self._dirty[turn.key] = None
-        self._changed()
-
-    def _set(self, **changes: Any) -> None:
-        status = replace(self._status, **changes)
-        if status != self._status:
-            self._status = status
-            self._changed()
-
-    def _changed(self) -> None:
-        first = self._revision == self._looked
-        self._revision += 1
-        if first:
-            self.on_change()
-
-    _TAKES: ClassVar[Mapping[type[object], Callable[..., None]]] = {
-        agent.UserChunk: _user_chunk,
-        agent.AnswerChunk: _answer_chunk,
-        agent.ThoughtChunk: _thought_chunk,
-        agent.ToolStart: _tool,
-        agent.ToolUpdate: _tool,
-        agent.PlanUpdate: _planned,
-        agent.CommandsUpdate: _commands,
-        agent.UsageUpdate: _used,
-        agent.ModeUpdate: _mode,
-        agent.InfoUpdate: _titled,
-        agent.ShellChunk: _shell_chunk,
-        parts.Unknown: _unknown,
-        parts.Unsupported: _unsupported,
-        agent.PermissionRequest: _asked,
+    _REDUCERS: ClassVar[Mapping[type[object], Callable[..., None]]] = {
+        events.UserMessageChunk: _user_chunk,
+        events.AgentMessageChunk: _answer_chunk,
+        events.AgentThoughtChunk: _thought_chunk,
+        events.ShellOutput: _shell_output,
+        events.MessagesInjected: _injected,
+        events.Announcement: _announced,
+        events.Unsupported: _unsupported,
+        events.Ignored: _pass,
+        events.ToolCallUpdate: _tool,
+        events.PermissionRequest: _asked,
         events.PermissionResolved: _resolved,
         events.TurnCompleted: _completed,
         events.TurnFailed: _failed,
         events.CancelRequested: _cancel_requested,
         events.PromptQueued: _queued,
-        events.PromptStarted: _dequeued,
         events.PromptDequeued: _dequeued,
-        events.MessagesInjected: _injected,
-        events.ModelSwitched: _model,
-        events.ModelSwitchFailed: _model_stays,
-        events.ApprovalModeChanged: _approval_mode,
-        events.SessionSnapshot: _snapshot,
-        events.ChoicesChanged: _chosen,
-        events.SessionRenamed: _renamed,
-        events.SessionDied: _passed,
-        events.SessionClosed: _passed,
-        events.SettingChanged: _passed,
-        events.RecordingDegraded: _recording_degraded,
+        events.Plan: _planned,
+        events.AvailableCommandsUpdate: _commands,
+        events.UsageUpdate: _used,
+        events.CurrentModeUpdate: _current,
+        events.ConfigOptionUpdate: _config_options,
+        events.SessionInfoUpdate: _titled,
         events.Rewound: _rewound,
-        events.ShellStarted: _shell_started,
-        events.ShellEnded: _shell_ended,
         events.Suggestion: _suggested,
-        events.ResyncRequired: _passed,
-        events.ReplayComplete: _passed,
-        events.HistoryTruncated: _history_truncated,
-        events.SlowClientWarning: _passed,
-        events.ClientEvicted: _passed,
-        events.StreamFailed: _passed,
-        events.Aside: _passed,
+        events.SessionDied: _pass,
+        events.SessionClosed: _pass,
+        events.ResyncRequired: _pass,
+        events.StreamEnded: _pass,
     }
-
-
-def _name(uri: str) -> str:
-    return uri.rpartition("/")[2]

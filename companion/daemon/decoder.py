@@ -1,281 +1,163 @@
-"""The daemon's events (qwen-serve.md §5): an envelope around the agent's own objects."""
+"""Decodes the events of `qwen serve`: an envelope around the agent's own objects (docs/protocols/qwen-serve.md)."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator
 
-from ..backends import updates as agent
-from ..backends import wire as parts
-from ..backends.updates import Outcome, PermissionRequest, Update
-from ..backends.wire import Text, Unknown, Unsupported, Wire
-from ..conversation.snapshot import Choices
-
-# The turn
+from ..backends.updates import decode_permission, decode_update, ignored
+from ..backends.wire import Text, Wire, read
+from ..conversation import events
+from ..conversation.events import Envelope
 
 
-class TurnCompleted(Wire):
-    """A turn is over."""
-
-    stop_reason: Text = ""
-    """end_turn, cancelled, max_tokens and others."""
-
-
-class TurnFailed(Wire):
-    """A turn has ended with an error."""
-
-    message: Text = ""
-
-
-class CancelRequested(Wire):
-    """Somebody has asked the turn to end; it hasn't ended yet."""
-
-    reason: Text = ""
-
-
-class PromptQueued(Wire):
-    """A prompt waits for the running turn to end."""
-
+class _Prompt(Wire):
     prompt_id: str
     text: Text = ""
-
-
-class PromptStarted(Wire):
-    """A queued prompt has started."""
-
-    prompt_id: str
-
-
-class PromptDequeued(Wire):
-    """A queued prompt is done, or has been removed."""
-
-    prompt_id: str
-    state: Text = ""
 
 
 def _texts(value: object) -> object:
     return [item for item in cast("list[object]", value) if isinstance(item, str)] if isinstance(value, list) else []
 
 
-class MessagesInjected(Wire):
-    """Messages that were sent into the turn have reached the model."""
-
+class _Injected(Wire):
     messages: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
 
 
-# Permissions
+class _Outcome(Wire):
+    outcome: str
+    option_id: str | None = None
 
 
-class PermissionResolved(Wire):
-    """A permission request is answered, here or elsewhere."""
-
+class _Resolved(Wire):
     request_id: str
-    outcome: Outcome
+    outcome: _Outcome
     voter_client_id: str | None = None
 
 
-# The session
+class _Ended(Wire):
+    """Why something has ended."""
+
+    stop_reason: Text = ""
+    message: Text = ""
+    reason: Text = ""
+    error: Text = ""
 
 
-class ModelSwitched(Wire):
-    """The model has changed."""
+class _Closed(Wire):
+    closed_by: str | None = None
 
+
+class _Model(Wire):
     model_id: str
 
 
-class ModelSwitchFailed(Wire):
-    """The model stays."""
-
+class _ModelStays(Wire):
     requested_model_id: Text = ""
     error: Text = ""
 
 
-class ApprovalModeChanged(Wire):
-    """The approval mode has changed."""
-
+class _Mode(Wire):
     next: str
 
 
-class SessionSnapshot(Wire):
-    """Model and mode as they are."""
-
+class _Snapshot(Wire):
     current_model_id: str | None = None
     current_approval_mode: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChoicesChanged:
-    """What the session can switch, as it is now."""
-
-    choices: Choices
-
-
-class SessionRenamed(Wire):
-    """The session's data have changed."""
-
+class _Renamed(Wire):
     display_name: Text = ""
 
 
-class SessionDied(Wire):
-    """The agent's process has ended."""
-
-    reason: Text = ""
-    signal_code: Text = ""
-
-
-class SessionClosed(Wire):
-    """A client has closed the session."""
-
-    reason: Text = ""
-    closed_by: str | None = None
-
-
-class SettingChanged(Wire):
-    """A setting of the user has changed on the daemon's machine; a switch of the model does that."""
-
-    key: str
-
-
-class RecordingDegraded(Wire):
-    """The session can no longer be written to disk."""
-
-
-class Rewound(Wire):
-    """The conversation was rewound to an earlier prompt, as if that and the later ones had never been asked."""
-
+class _Rewound(Wire):
     target_turn_index: int
-    """Which of the prompts that the model was asked it is, from 0."""
 
 
-class ShellStarted(Wire):
-    """A client runs a shell command in the session."""
-
+class _Command(Wire):
     command: str
 
 
-class ShellEnded(Wire):
-    """It has ended."""
-
+class _CommandEnded(Wire):
     exit_code: int | None = None
-    output: Text = ""
 
 
-class Suggestion(Wire):
-    """A suggestion for the next prompt."""
-
+class _Suggestion(Wire):
     suggestion: str
 
 
-# The stream
+def _resolved(resolved: _Resolved) -> events.Event:
+    outcome = resolved.outcome
+    is_selected = outcome.outcome == "selected"
+    return events.PermissionResolved(resolved.request_id, is_selected, outcome.option_id, resolved.voter_client_id)
 
 
-class ResyncRequired(Wire):
-    """Events are missing: the conversation must be rebuilt."""
-
-    reason: Text = ""
-
-
-class ReplayComplete(Wire):
-    """From now on events are live."""
+def _cancelled(cancelled: _Ended) -> events.Event:
+    # With a reason, no person has asked for it: an error follows.
+    return events.Ignored("prompt_cancelled") if cancelled.reason else events.CancelRequested()
 
 
-class HistoryTruncated(Wire):
-    """The beginning is left out."""
+def _model_stays(failed: _ModelStays) -> events.Event:
+    model = failed.requested_model_id or "another model"
+    return events.Announcement(f"The model could not be switched to {model}: {failed.error}".rstrip(": ") + ".")
 
 
-class SlowClientWarning(Wire):
-    """The daemon's queue for this client is nearly full."""
+def _command_ended(ended: _CommandEnded) -> events.Event:
+    if ended.exit_code:
+        return events.Announcement(f"The command has ended with {ended.exit_code}.")
+    return events.Ignored("user_shell_result")
 
 
-class ClientEvicted(Wire):
-    """The daemon ends the stream, not the session."""
-
-    reason: Text = ""
-
-
-class StreamFailed(Wire):
-    """The daemon ends the stream because of an error."""
-
-    error: Text = ""
-
-
-class Aside(Wire):
-    """A known event of no interest to the conversation, for example that a skill has changed."""
-
-    type: str
-
-
-Event = (
-    Update
-    | PermissionRequest
-    | PermissionResolved
-    | TurnCompleted
-    | TurnFailed
-    | CancelRequested
-    | PromptQueued
-    | PromptStarted
-    | PromptDequeued
-    | MessagesInjected
-    | ModelSwitched
-    | ModelSwitchFailed
-    | ApprovalModeChanged
-    | SessionSnapshot
-    | ChoicesChanged
-    | SessionRenamed
-    | SessionDied
-    | SessionClosed
-    | SettingChanged
-    | RecordingDegraded
-    | Rewound
-    | ShellStarted
-    | ShellEnded
-    | Suggestion
-    | ResyncRequired
-    | ReplayComplete
-    | HistoryTruncated
-    | SlowClientWarning
-    | ClientEvicted
-    | StreamFailed
-    | Aside
-)
-
-_MODELS: Mapping[str, type[Wire]] = {
-    "permission_resolved": PermissionResolved,
-    "permission_already_resolved": PermissionResolved,
-    "turn_complete": TurnCompleted,
-    "turn_error": TurnFailed,
-    "prompt_cancelled": CancelRequested,
-    "pending_prompt_added": PromptQueued,
-    "pending_prompt_started": PromptStarted,
-    "pending_prompt_completed": PromptDequeued,
-    "mid_turn_message_injected": MessagesInjected,
-    "model_switched": ModelSwitched,
-    "model_switch_failed": ModelSwitchFailed,
-    "approval_mode_changed": ApprovalModeChanged,
-    "session_snapshot": SessionSnapshot,
-    "session_metadata_updated": SessionRenamed,
-    "session_died": SessionDied,
-    "session_closed": SessionClosed,
-    "settings_changed": SettingChanged,
-    "session_recording_degraded": RecordingDegraded,
-    "session_rewound": Rewound,
-    "user_shell_command": ShellStarted,
-    "user_shell_result": ShellEnded,
-    "followup_suggestion": Suggestion,
-    "state_resync_required": ResyncRequired,
-    "replay_complete": ReplayComplete,
-    "history_truncated": HistoryTruncated,
-    "slow_client_warning": SlowClientWarning,
-    "client_evicted": ClientEvicted,
-    "stream_error": StreamFailed,
+_EVENTS: Mapping[str, tuple[type[Wire], Callable[[Any], events.Event]]] = {
+    "permission_resolved": (_Resolved, _resolved),
+    "permission_already_resolved": (_Resolved, _resolved),
+    "turn_complete": (_Ended, lambda ended: events.TurnCompleted(ended.stop_reason)),
+    "turn_error": (_Ended, lambda ended: events.TurnFailed(ended.message)),
+    "prompt_cancelled": (_Ended, _cancelled),
+    "pending_prompt_added": (_Prompt, lambda prompt: events.PromptQueued(prompt.prompt_id, prompt.text)),
+    "pending_prompt_started": (_Prompt, lambda prompt: events.PromptDequeued(prompt.prompt_id)),
+    "pending_prompt_completed": (_Prompt, lambda prompt: events.PromptDequeued(prompt.prompt_id)),
+    "mid_turn_message_injected": (_Injected, lambda injected: events.MessagesInjected(injected.messages)),
+    "model_switched": (_Model, lambda switched: events.CurrentModeUpdate(model=switched.model_id)),
+    "model_switch_failed": (_ModelStays, _model_stays),
+    "approval_mode_changed": (_Mode, lambda changed: events.CurrentModeUpdate(changed.next)),
+    "session_snapshot": (
+        _Snapshot,
+        lambda now: events.CurrentModeUpdate(now.current_approval_mode or None, now.current_model_id or None),
+    ),
+    "session_metadata_updated": (_Renamed, lambda renamed: events.SessionInfoUpdate(renamed.display_name)),
+    "session_died": (_Ended, lambda _: events.SessionDied()),
+    "session_closed": (_Closed, lambda closed: events.SessionClosed(closed.closed_by)),
+    "session_recording_degraded": (
+        Wire,
+        lambda _: events.Announcement("The agent can't write this conversation to disk: it can't be resumed later."),
+    ),
+    "session_rewound": (_Rewound, lambda rewound: events.Rewound(rewound.target_turn_index)),
+    "user_shell_command": (_Command, lambda shell: events.ShellOutput(f"$ {shell.command}\n")),
+    "user_shell_result": (_CommandEnded, _command_ended),
+    "followup_suggestion": (_Suggestion, lambda suggested: events.Suggestion(suggested.suggestion)),
+    "state_resync_required": (_Ended, lambda _: events.ResyncRequired()),
+    "history_truncated": (
+        Wire,
+        lambda _: events.Announcement("What came before is left out here; an export has it."),
+    ),
+    "client_evicted": (
+        _Ended,
+        lambda _: events.StreamEnded("The daemon has dropped this client because it was too slow."),
+    ),
+    "stream_error": (
+        _Ended,
+        lambda ended: events.StreamEnded(f"The daemon has ended the stream: {ended.error or 'it does not say why'}."),
+    ),
 }
+"""By kind: its model, and how it becomes an event."""
 
 _ASIDE = frozenset({
+    "settings_changed", "replay_complete", "slow_client_warning",
     "permission_partial_vote", "session_branched", "session_cwd_changed", "artifact_changed", "source_changed",
     "settings_reloaded", "trust_change_requested", "workspace_initialized", "github_setup_completed", "tool_toggled",
     "extensions_changed", "memory_changed", "agent_changed", "mcp_budget_warning", "mcp_child_refused_batch",
@@ -289,37 +171,20 @@ _ASIDE = frozenset({
 _UNSUPPORTED: Mapping[str, str] = {
     "permission_forbidden": "a vote: the daemon's policy doesn't let this client answer",
 }
-
-
 _ID = re.compile(r'"id":\s*(\d{1,15})\s*[,}]')
 _HEAD = 200
 """Characters of an event that can't be read in which its id is looked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
-    """One event with what the daemon says about it."""
-
-    event: Event
-    id: int | None = None
-    """Counts from 1 in each session, without a gap; None for what is about the stream."""
-    prompt: str | None = None
-    """The prompt whose turn it belongs to."""
-    client: str | None = None
-    """The client that caused it."""
-    time: float | None = None
-    """When it was sent, in seconds since 1970 by the daemon's clock."""
-
-
-def read_envelope(data: str | Mapping[str, Any]) -> Envelope:
-    """Read the data of a server-sent event, or one entry of a session's history. Never raises."""
+def decode(data: str | Mapping[str, Any]) -> Envelope:
+    """Decode the data of a server-sent event, or one entry of a session's history. Never raises."""
     try:
         fields: object = json.loads(data) if isinstance(data, str) else data
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, Mapping):
         found = _ID.search(data, 0, _HEAD) if isinstance(data, str) else None
-        return Envelope(Unsupported(what="an event that can't be read"), int(found[1]) if found else None)
+        return Envelope(events.Unsupported("an event that can't be read"), int(found[1]) if found else None)
     envelope = cast("Mapping[str, Any]", fields)
     inner = envelope.get("data")
     about = cast("Mapping[str, Any]", inner if isinstance(inner, dict) else {})
@@ -328,8 +193,8 @@ def read_envelope(data: str | Mapping[str, Any]) -> Envelope:
     event = _event(envelope.get("type"), about)
     if not isinstance(prompt, str):
         # A history from disk has it on the prompt itself; that of 0.21.2 has only the prompt's record id.
-        if isinstance(event, agent.UserChunk):
-            prompt = event.meta.prompt_id or event.meta.record_id
+        if isinstance(event, events.UserMessageChunk):
+            prompt = event.prompt or event.record or None
         else:
             prompt = about.get("promptId")
     return Envelope(
@@ -353,15 +218,17 @@ def _time(envelope: Mapping[str, Any], about: Mapping[str, Any]) -> float | None
     return None
 
 
-def _event(kind: object, data: Mapping[str, Any]) -> Event:
+def _event(kind: object, data: Mapping[str, Any]) -> events.Event:
     if kind == "session_update":
         # The daemon's pages of history have the update itself for data.
-        return agent.read_update(data.get("update", data))
+        return decode_update(data.get("update", data))
     if kind == "permission_request":
-        return agent.read_permission(str(data.get("requestId")), data.get("toolCall"), data.get("options"))
+        return decode_permission(str(data.get("requestId")), data.get("toolCall"), data.get("options"))
     name = str(kind)
-    if model := _MODELS.get(name):
-        return cast("Event", parts.read(model, data, f"an event “{name}” that can't be read"))
+    if name in _EVENTS:
+        model, event = _EVENTS[name]
+        found = read(model, data)
+        return events.Unsupported(f"an event “{name}” that can't be read") if found is None else event(found)
     if what := _UNSUPPORTED.get(name):
-        return Unsupported(what=what)
-    return Aside(type=name) if name in _ASIDE else Unknown(kind=f"event {name}", keys=tuple(data))
+        return events.Unsupported(what)
+    return events.Ignored(name) if name in _ASIDE else ignored(f"event {name}", data)

@@ -6,8 +6,8 @@ from http import HTTPStatus
 from urllib.parse import quote
 
 from ..backends.sessions import Session
-from ..conversation.conversation import Oldest
-from ..daemon.decoder import Envelope
+from ..conversation.events import Envelope
+from ..conversation.history import Oldest
 from . import answers
 from .errors import RefusedError
 from .routes import Routes, path

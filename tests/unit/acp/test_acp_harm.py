@@ -23,7 +23,7 @@ from companion.acp.errors import (
     VersionError,
 )
 from companion.acp.stream import MAX_WAITING, Stream
-from companion.daemon.decoder import TurnCompleted
+from companion.conversation.events import TurnCompleted
 from companion.conversation.failures import AlreadyAnsweredError
 from tests.agent_talk import is_alive, notices, run, said, scripted, talking, until
 

@@ -1,0 +1,365 @@
+"""What an agent says, as events that name no transport. Decoders make them; the reducer applies them.
+
+The names are those of the Agent Client Protocol where it has one. Standard library alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .snapshot import Choices, Command, ContextWindow, Diff, Location, Option, Question, Step
+
+# Messages
+
+
+@dataclass(frozen=True, slots=True)
+class TextContent:
+    """A piece of text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceLink:
+    """A file or another resource by its name."""
+
+    uri: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedResource:
+    """A resource with its text, for example the selection or an unsaved file."""
+
+    uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class OtherContent:
+    """A picture, a sound or something newer."""
+
+    kind: str
+
+
+Content = TextContent | ResourceLink | EmbeddedResource | OtherContent
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The tokens that one call of the model has used."""
+
+    read: int = 0
+    written: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What marks a message of its own, in the middle of what streams."""
+
+    name: str
+    """Pieces with the same name belong to one message."""
+    is_spoken: bool = False
+    """Whether somebody says it; otherwise it is news of a task."""
+    task: str | None = None
+    """The task that it is about."""
+    ids: tuple[str, ...] = ()
+    """Raw ids that its text may hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageChunk:
+    """A piece of somebody's message."""
+
+    content: Content
+    prompt: str = ""
+    """The prompt that it belongs to, if the message itself says that."""
+    record: str = ""
+    """What the history on disk calls the message."""
+    parent: str | None = None
+    """The tool call of the sub-agent that says it."""
+    usage: Usage | None = None
+    """It ends a call of the model that has used this."""
+    aside: Aside | None = None
+
+
+class UserMessageChunk(MessageChunk):
+    """What the person has asked, in this client or in another."""
+
+    __slots__ = ()
+
+
+class AgentMessageChunk(MessageChunk):
+    """A piece of the answer."""
+
+    __slots__ = ()
+
+
+class AgentThoughtChunk(MessageChunk):
+    """A piece of the model's thoughts."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShellOutput:
+    """A command that the person has run through the agent, or what it prints."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesInjected:
+    """Messages that were sent into the turn have reached the model."""
+
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """Something that the chat says in a line of its own."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """Something that should be shown but can't be: a notice says so, once."""
+
+    what: str
+    """What it was, in words that end a sentence: "a permission request that can't be read"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """An event of no interest to a conversation, or an unknown one. It counts when events are numbered."""
+
+    kind: str
+
+
+# Tool calls and permissions
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallContent:
+    """What a tool call shows."""
+
+    text: str
+    diffs: tuple[Diff, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallUpdate:
+    """A tool call, or what has changed about it. A field that is empty or None says nothing; see `snapshot.Tool`."""
+
+    id: str
+    name: str = ""
+    title: str = ""
+    kind: str = ""
+    status: str = ""
+    content: ToolCallContent | None = None
+    locations: tuple[Location, ...] | None = None
+    input: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The arguments as the model gave them."""
+    output: Any = None
+    parent: str | None = None
+    terminals: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionRequest:
+    """The agent asks for a permission, or asks questions, and waits for the answer."""
+
+    id: str
+    tool_call: ToolCallUpdate
+    options: tuple[Option, ...]
+    questions: tuple[Question, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionResolved:
+    """A permission request is answered, here or elsewhere."""
+
+    id: str
+    is_selected: bool
+    """False if it was cancelled."""
+    option: str | None = None
+    """The id of the chosen option."""
+    voter: str | None = None
+    """The client that has answered, if a client has."""
+
+
+# The turn
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCompleted:
+    """A turn is over."""
+
+    stop_reason: str = ""
+    """end_turn, cancelled, max_tokens and others."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """A turn has ended with an error."""
+
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequested:
+    """A person has asked the turn to end; it hasn't ended yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptQueued:
+    """A prompt waits for the running turn to end."""
+
+    prompt: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptDequeued:
+    """A queued prompt has started, is done, or has been removed."""
+
+    prompt: str
+
+
+# The session
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The agent's plan, whole."""
+
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AvailableCommandsUpdate:
+    """All slash commands."""
+
+    commands: tuple[Command, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageUpdate:
+    """How full the context window is."""
+
+    window: ContextWindow
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentModeUpdate:
+    """The mode has changed, the model, or both."""
+
+    mode: str | None = None
+    """None if nothing is said of it."""
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigOptionUpdate:
+    """What the session can switch, as it is now."""
+
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfoUpdate:
+    """The session has got a title."""
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewound:
+    """The conversation was rewound to an earlier prompt, as if that and the later ones had never been asked."""
+
+    index: int
+    """Which of the prompts that the model was asked it is, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A suggestion for the next prompt."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDied:
+    """The agent's process has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClosed:
+    """A client has closed the session."""
+
+    client: str | None = None
+
+
+# The stream of events
+
+
+@dataclass(frozen=True, slots=True)
+class ResyncRequired:
+    """Events are missing: the conversation must be rebuilt."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEnded:
+    """No more events come, although the session goes on."""
+
+    why: str
+    """A sentence."""
+
+
+Event = (
+    UserMessageChunk
+    | AgentMessageChunk
+    | AgentThoughtChunk
+    | ShellOutput
+    | MessagesInjected
+    | Announcement
+    | Unsupported
+    | Ignored
+    | ToolCallUpdate
+    | PermissionRequest
+    | PermissionResolved
+    | TurnCompleted
+    | TurnFailed
+    | CancelRequested
+    | PromptQueued
+    | PromptDequeued
+    | Plan
+    | AvailableCommandsUpdate
+    | UsageUpdate
+    | CurrentModeUpdate
+    | ConfigOptionUpdate
+    | SessionInfoUpdate
+    | Rewound
+    | Suggestion
+    | SessionDied
+    | SessionClosed
+    | ResyncRequired
+    | StreamEnded
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """An event, and where it belongs."""
+
+    event: Event
+    id: int | None = None
+    """Counts from 1 in each session, without a gap; None for what is about the stream."""
+    prompt: str | None = None
+    """The prompt whose turn it belongs to."""
+    client: str | None = None
+    """The client that caused it."""
+    time: float | None = None
+    """When it was sent, in seconds since 1970 by the agent's clock."""
