@@ -1,6 +1,6 @@
 """Decodes the objects of the Agent Client Protocol that an agent sends, whatever carries them, into events.
 
-An agent on stdio sends them as JSON-RPC; `qwen serve` puts them into its own envelopes (docs/protocols/qwen-serve.md).
+An agent on stdio sends them as JSON-RPC; `qwen serve` puts them into its own envelopes (docs/protocols/qwen-serve.md#events).
 What an object holds beyond these models is left out. One that doesn't fit its model becomes `Unsupported`.
 """
 
