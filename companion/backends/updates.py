@@ -1,7 +1,7 @@
 """Decodes the objects of the Agent Client Protocol that an agent sends, whatever carries them, into events.
 
-An agent on stdio sends them as JSON-RPC; `qwen serve` puts them into its own envelopes (docs/protocols/qwen-serve.md#events).
-What an object holds beyond these models is left out. One that doesn't fit its model becomes `Unsupported`.
+An agent on stdio sends them as JSON-RPC (docs/protocols/acp.md#updates), and `qwen serve` in its own envelopes. What an
+object holds beyond these models is left out. One that doesn't fit its model becomes `Unsupported`.
 """
 
 from __future__ import annotations

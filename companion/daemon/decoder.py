@@ -1,4 +1,4 @@
-"""Decodes the events of `qwen serve`: an envelope around the agent's own objects (docs/protocols/qwen-serve.md#events)."""
+"""Decodes the events of `qwen serve`: envelopes around the agent's objects (docs/protocols/qwen-serve.md#events)."""
 
 from __future__ import annotations
 
