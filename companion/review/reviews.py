@@ -285,7 +285,7 @@ class Reviews:
         limits = self.settings_of(review.owner.window)
         # The limits apply to the file. Its proposal may be longer.
         return review.disk.is_text and all(
-            len(side) <= times * limits.max_marked_bytes and side.count("\n") <= times * limits.max_marked_lines
+            len(side) <= times * limits.max_marked_characters and side.count("\n") <= times * limits.max_marked_lines
             for side, times in ((review.original, 1), (text, 2))
         )
 

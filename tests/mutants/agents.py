@@ -60,9 +60,9 @@ MUTANTS = [
     ),
     Mutant(
         "the agent's echo of a prompt is shown again",
-        "acp/client.py",
-        'if kind == "user_message_chunk" and (is_echo or',
-        'if kind == "user_message_chunk" and (',
+        "acp/news.py",
+        "            if isinstance(event, events.UserMessageChunk):\n",
+        "            if False:\n",
         HARM,
     ),
     Mutant(

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from companion.acp import wire
+from companion.acp import schema
 from companion.acp.errors import AnswerError
 from companion.acp.signing import Way, ways
 from companion.agents import AgentCommand
+from companion.backends import wire
 from companion.conversation.failures import NotConnectedError
 from tests.agent_talk import scripted, until
 
@@ -49,7 +50,7 @@ def session_prompt(params):
 
 
 def read(*methods: Mapping[str, Any]) -> tuple[Way, ...]:
-    agent = wire.read(wire.Agent, {"authMethods": list(methods)})
+    agent = wire.read(schema.Agent, {"authMethods": list(methods)})
     assert agent
     return ways(OWN, agent.auth_methods)
 

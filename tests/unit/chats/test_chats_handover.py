@@ -24,7 +24,7 @@ from companion.chat.chats import Chats
 from companion.chat.prompt import Draft
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
-from companion.conversation.left import plain, restored
+from companion.conversation.plain import plain, restored
 from tests.agent_talk import scripted, until
 
 from .test_chats_agents import Room, _own_environment, run
