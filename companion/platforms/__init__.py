@@ -1,7 +1,6 @@
 """What differs between Linux, macOS and Windows: programs, processes and files.
 
-No other room calls what a platform lacks or does otherwise (`tests/package/test_platforms.py` has the list). It uses
-the standard library alone and imports nothing of the package. `programs` finds and starts programs, never by a name
-that the current folder could supply; `shims` reads npm's batch files; `files` replaces a file's content; `processes`
-ends groups and tells who owns what. docs/platforms.md says how each was proved.
+No other room calls what a platform lacks or does otherwise. This room may import nothing of the package, and uses the
+standard library alone. Start with `programs`, which finds and starts programs, never by a name that the current folder
+could supply; `shims` reads npm's batch files, `files` replaces a file's content, and `processes` knows users and groups.
 """
