@@ -12,9 +12,9 @@ from ..conversation.failures import ChatError
 from ..conversation.snapshot import Turn
 from ..review.changes import changes, lines_of, tally
 from ..review.compare import Change
-from .past import Earlier, earlier
+from .history import Earlier, earlier
+from .registry import Windows
 from .transcript.plain import clean, flat, relative
-from .windows import Windows
 
 CONTEXT = 3
 """Lines that are shown before and after a change."""

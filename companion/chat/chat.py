@@ -1,6 +1,6 @@
 """One chat: reads and shows its conversation, and sends what the person writes.
 
-Two tasks run while it is open: `connection` reads, and `showing` shows. What the person does comes from `chats`.
+Two tasks run while it is open: `connection` reads, and `renderer` shows. What the person does comes from `chats`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .permissions import Approvals
 from .port import ChatScreen
 from .prompt import Draft
 from .reach import Reach
-from .showing import Showing
+from .renderer import Showing
 
 logger = logging.getLogger(__name__)
 

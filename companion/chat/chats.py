@@ -25,18 +25,18 @@ from ..daemon.process import launch
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from ..told import Told
-from .agents import AgentsOfChats
-from .background import BackgroundOfChats
 from .changes import ChangesOfChats
 from .chat import QUICK_STOP_LIMIT, Chat
 from .daemons import Daemons, end_inherited
+from .history import PastOfChats
 from .mentions import pattern
-from .past import PastOfChats
+from .options import AgentsOfChats
 from .port import ChatScreen
 from .prompt import Draft
+from .registry import REACH_LIMIT
 from .sessions import SessionsOfChats
 from .sign_in import SignInOfChats
-from .windows import REACH_LIMIT
+from .tasks import BackgroundOfChats
 
 logger = logging.getLogger(__name__)
 

@@ -22,9 +22,9 @@ from ..conversation.snapshot import ConnectionStatus, Snapshot
 from ..daemon.client import Client
 from ..settings import DaemonSettings
 from .backend import Backend
+from .connector import Reaching
 from .daemons import Daemons
-from .reaching import Reaching
-from .reading import Attachment, Backoff, SessionEndedError, StaleError, after, read, tell
+from .reader import Attachment, Backoff, SessionEndedError, StaleError, after, read, tell
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from ..conversation.failures import SessionGoneError
 from ..conversation.sessions import FoundSession, Session, SessionInfo, SessionPage
-from .windows import REACH_LIMIT, Windows
+from .registry import REACH_LIMIT, Windows
 
 
 class SessionsOfChats(Windows):

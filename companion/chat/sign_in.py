@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..daemon.sign_in import SigningIn
-from .windows import REACH_LIMIT, Windows
+from .registry import REACH_LIMIT, Windows
 
 
 class SignInOfChats(Windows):

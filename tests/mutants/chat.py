@@ -21,7 +21,7 @@ STREAM = ("tests/unit/test_daemon_events.py", "tests/unit/test_daemon_client.py"
 
 OUTBOX = "chat/outbox.py"
 CONNECTION = "chat/connection.py"
-READING = "chat/reading.py"
+READING = "chat/reader.py"
 CHAT = "chat/chat.py"
 APPROVALS = "chat/permissions.py"
 STATE = "conversation/conversation.py"

@@ -60,7 +60,7 @@ class ChatCase(CompanionCase):
         self.transcript = loaded("chat.transcript.transcript").Transcript()
         self.adapter = loaded("sublime_text.package").adapter()
         self.now = 1000.0
-        clock = patch.object(loaded("sublime_text.chat.asks"), "monotonic", lambda: self.now)
+        clock = patch.object(loaded("sublime_text.chat.permissions"), "monotonic", lambda: self.now)
         clock.start()
         self.addCleanup(clock.stop)
         yield from self.open_chat()

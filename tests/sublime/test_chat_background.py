@@ -88,7 +88,7 @@ class TestBackground(ChatCase):
         self.assertEqual(self.chats.of("stop_task"), [(self.chat.id, task)])
 
     def test_a_task_is_followed_in_a_tab_until_it_ends(self) -> Steps:
-        steps = patch.object(loaded("sublime_text.chat.background"), "STEP", 10)
+        steps = patch.object(loaded("sublime_text.chat.tasks"), "STEP", 10)
         steps.start()
         self.addCleanup(steps.stop)
         self.chats.answers["task"] = "one\n", True
@@ -113,7 +113,7 @@ class TestBackground(ChatCase):
         yield lambda: self.page() and "doesn't know" in text_of(self.page())
 
     def test_a_tab_that_was_closed_is_not_kept_up_to_date(self) -> Steps:
-        steps = patch.object(loaded("sublime_text.chat.background"), "STEP", 10)
+        steps = patch.object(loaded("sublime_text.chat.tasks"), "STEP", 10)
         steps.start()
         self.addCleanup(steps.stop)
         self.chats.answers["task"] = "one\n", True

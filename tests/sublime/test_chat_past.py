@@ -10,7 +10,7 @@ from .chat_case import ChatCase, Steps, loaded
 class TestRewinding(ChatCase):
     def list_prompts(self, **more: Any) -> Steps:
         """Show the list of two prompts, of which the latest has changed files."""
-        past = loaded("chat.past")
+        past = loaded("chat.history")
         names = tuple(f"f{number}.py" for number in range(1, 4))
         late = past.Earlier("p2", "t2", "Make it\nbetter", names, **{"count": 4, "inserted": 5, "deleted": 1, **more})
         self.chats.answers["earlier"] = [late, past.Earlier("p1", "t1", "Hello")]
@@ -74,7 +74,7 @@ class TestRewinding(ChatCase):
         self.assertEqual(self.screen.panels, [])
 
     def test_it_is_for_a_chat_in_which_something_was_said_and_no_turn_runs(self) -> Steps:
-        command = loaded("sublime_text.chat.past").QwenCompanionChatRewindCommand(self.window)
+        command = loaded("sublime_text.chat.history").QwenCompanionChatRewindCommand(self.window)
         self.assertFalse(command.is_enabled())
         self.show(self.message("Yes"), running="turn", last="running")
         self.assertFalse(command.is_enabled())

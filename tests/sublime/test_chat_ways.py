@@ -18,7 +18,7 @@ class TestWays(ChatCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.terminus = Terminus(self)
-        self.ways = loaded("sublime_text.chat.ways")
+        self.ways = loaded("sublime_text.chat.auth_methods")
         looks = patch.object(self.ways, "LOOK", 10)
         looks.start()
         self.addCleanup(looks.stop)

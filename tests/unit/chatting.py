@@ -109,7 +109,7 @@ async def chatting(daemon: FakeDaemon, folder: str, *, is_here: bool = True, **s
     room.configure(**settings)
     before = asyncio.all_tasks()
     try:
-        with patch("companion.chat.reaching.is_here", AsyncMock(return_value=is_here)):
+        with patch("companion.chat.connector.is_here", AsyncMock(return_value=is_here)):
             yield room
     finally:
         await room.chats.stop(hand_over=False)

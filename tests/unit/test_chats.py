@@ -16,7 +16,7 @@ import pytest
 
 from companion.chat import chat as chat_module
 from companion.chat import chats as chats_module
-from companion.chat import mentions, outbox, showing
+from companion.chat import mentions, outbox, renderer
 from companion.chat.prompt import Draft, Excerpt
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
@@ -435,15 +435,15 @@ def test_arguments_that_are_nested_deeply_harm_nothing(project: Path, depth: int
 
 def test_the_text_of_a_long_conversation_is_made_beside_the_loop(project: Path, monkeypatch: pytest.MonkeyPatch):
     """Issue 12: 3,000 turns held the loop up for 2.2 s."""
-    monkeypatch.setattr(showing, "MANY", 2)
+    monkeypatch.setattr(renderer, "MANY", 2)
     threads: list[bool] = []
-    update = showing.Transcript.update
+    update = renderer.Transcript.update
 
     def watched(*arguments: Any) -> Any:
         threads.append(threading.current_thread() is threading.main_thread())
         return update(*arguments)
 
-    monkeypatch.setattr(showing.Transcript, "update", watched)
+    monkeypatch.setattr(renderer.Transcript, "update", watched)
 
     async def test(room: Room) -> None:
         room.chats.open(1, 1, room.folder)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from companion.chat import reading
+from companion.chat import reader
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Task
 
@@ -53,8 +53,8 @@ def attached(
 def test_the_list_is_looked_at_when_events_concern_it_and_while_something_runs(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(reading, "TASKS_STEP", 0.01)
-    monkeypatch.setattr(reading, "TASKS_PAUSE", 0.01)
+    monkeypatch.setattr(reader, "TASKS_STEP", 0.01)
+    monkeypatch.setattr(reader, "TASKS_PAUSE", 0.01)
     answers: list[list[Any]] = [[]]
 
     async def test(room: Room, stream: Stream) -> None:
@@ -93,7 +93,7 @@ def test_the_list_is_looked_at_when_events_concern_it_and_while_something_runs(
 def test_a_tool_and_a_notice_of_a_task_are_looked_after(
     project: Path, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any]
 ):
-    monkeypatch.setattr(reading, "TASKS_PAUSE", 0.01)
+    monkeypatch.setattr(reader, "TASKS_PAUSE", 0.01)
 
     async def test(room: Room, stream: Stream) -> None:
         await room.asked(TASKS)
@@ -114,7 +114,7 @@ def test_a_daemon_without_tasks_is_not_asked_for_them(project: Path):
 
 
 def test_a_failure_of_the_list_leaves_the_chat_alone(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(reading, "TASKS_PAUSE", 0.01)
+    monkeypatch.setattr(reader, "TASKS_PAUSE", 0.01)
 
     async def test(room: Room, stream: Stream) -> None:
         for number, answer in enumerate([(500, {"error": "no"}), (200, {"tasks": [{"id": 1}]}), (200, {})], 1):

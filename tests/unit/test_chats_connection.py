@@ -8,7 +8,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from companion.chat import connection, reaching
+from companion.chat import connection, connector
 from companion.chat.prompt import Draft
 from companion.daemon.client import Client
 from companion.daemon.errors import UnreachableError
@@ -58,7 +58,7 @@ def test_a_daemon_that_may_be_another_one_is_looked_at_anew(project: Path, monke
         room.chats.send(1, Draft("mine"))
         await room.asked("POST /session/s/prompt")
         assert room.render.locality.is_local
-        is_here = cast("AsyncMock", reaching.is_here)
+        is_here = cast("AsyncMock", connector.is_here)
         is_here.return_value = False
         asked = is_here.await_count
         stream.cut()

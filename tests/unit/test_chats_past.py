@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from companion.chat import past
-from companion.chat.past import Earlier, earlier
+from companion.chat import history
+from companion.chat.history import Earlier, earlier
 from companion.chat.prompt import Draft
 from companion.conversation.changed import FileChange, changed_files
 from companion.conversation.failures import ChatError
@@ -178,7 +178,7 @@ def test_there_is_no_rewind_while_a_turn_runs_before_any_prompt_or_without_the_f
 
 
 def test_the_daemon_gets_a_moment_to_end_a_turn_but_no_more(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(past, "IDLE_STEP", 0.001)
+    monkeypatch.setattr(history, "IDLE_STEP", 0.001)
     busy = 409, {"error": "Cannot rewind while a prompt is running", "code": "session_busy"}
     answers = [busy, busy, (200, {"rewound": True})]
 
@@ -189,7 +189,7 @@ def test_the_daemon_gets_a_moment_to_end_a_turn_but_no_more(project: Path, monke
         ] == "The conversation was rewound."
         assert len(room.daemon.asked("POST /session/s/rewind")) == 3
         answers[:] = [busy]
-        monkeypatch.setattr(past, "IDLE_LIMIT", 0.0)
+        monkeypatch.setattr(history, "IDLE_LIMIT", 0.0)
         with pytest.raises(ChatError, match="Cannot rewind while a prompt is running"):
             await room.chats.rewind(1, Earlier("x", "p", "Look"), undo_files=True)
 

@@ -9,7 +9,7 @@ import pytest
 
 from companion.chat.connection import Connection
 from companion.chat.daemons import Daemons
-from companion.chat.showing import snapshots
+from companion.chat.renderer import snapshots
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ConnectionStatus, ContextWindow, Message, Snapshot
 from companion.settings import DaemonSettings

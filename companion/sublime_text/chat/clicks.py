@@ -13,7 +13,7 @@ import sublime
 from ..panels import say
 from ..windows import Focus
 from . import html
-from .asks import QuestionForm, pick_option
+from .permissions import QuestionForm, pick_option
 
 if TYPE_CHECKING:
     from ...chat.chats import Chats

@@ -12,8 +12,8 @@ import sublime
 from ..page import Page
 from ..panels import PanelItem, choose, say
 from . import html
+from .auth_methods import ask_way
 from .commands import _ChatCommand
-from .ways import ask_way
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

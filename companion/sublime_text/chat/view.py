@@ -13,8 +13,8 @@ from ...conversation.snapshot import DAEMON_AGENT
 from ...status.facts import ShownChat
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING
 from . import html
-from .asks import Attention
 from .marks import ChatMarks
+from .permissions import Attention
 from .prompt import ATTACHED_SETTING, RECALL_SETTING, SESSION_SETTING, Recall, attached
 from .scroll import Scroll, ScrollWatch
 from .text import ChatText, Undo

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Task
+from .registry import REACH_LIMIT, Windows
 from .transcript.plain import clean
-from .windows import REACH_LIMIT, Windows
 
 MOST_OUTPUT = 64 * 1024
 """Bytes of the end of a task's output that are shown."""

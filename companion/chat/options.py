@@ -7,7 +7,7 @@ import asyncio
 from ..acp.environment import LoginEnvironment
 from ..acp.signing import Way
 from .chat import Chat
-from .windows import Windows
+from .registry import Windows
 
 
 class AgentsOfChats(Windows):

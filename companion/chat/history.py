@@ -17,8 +17,8 @@ from ..daemon.past import Rewinding, RewindPoint
 from .chat import Chat
 from .mentions import mention
 from .prompt import Draft
+from .registry import REACH_LIMIT, Windows
 from .transcript.plain import relative
-from .windows import REACH_LIMIT, Windows
 
 T = TypeVar("T")
 
