@@ -1,48 +1,57 @@
-"""What only some agents offer: options of their own, ways to sign in, and terminals of the editor."""
+"""What a conversation can be switched to: a model, an approval mode, how long the model thinks, an agent's options."""
 
 from __future__ import annotations
 
-import asyncio
-
-from ..acp.environment import LoginEnvironment
-from ..acp.signing import Way
+from ..conversation.snapshot import DAEMON_AGENT
+from ..daemon.client import Client
+from ..ids import ChatId
 from .chat import Chat
-from .registry import Windows
+from .registry import Registry
 
 
-class AgentsOfChats(Windows):
-    """Does what an agent offers besides what every chat has."""
+class ChatOptions:
+    """Switches the options of conversations."""
 
-    _environment: LoginEnvironment
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
 
-    async def sign_in_ways(self, number: int) -> tuple[Way, ...]:
-        """The ways to sign in that the chat's agent offers."""
-        ways = self._chat(number).agent_client.ways
-        # The person may be about to set a variable.
-        self._environment.forget()
-        return ways
+    def switch_model(self, chat_id: ChatId, model: str) -> None:
+        """Switch the model."""
 
-    async def sign_in_by(self, number: int, way: str) -> None:
-        """Have the agent sign the person in, which may take as long as they need in their browser."""
-        chat = self._chat(number)
-        await chat.agent_client.authenticate(way)
-        chat.signed_in()
+        async def switch(chat: Chat) -> None:
+            client, session = chat.connection.connected
+            await client.switch_model(session, model)
+            if isinstance(client, Client):
+                name = next((choice.name for choice in chat.status.models if choice.id == model), model)
+                told = f"{name} is now your default model in {DAEMON_AGENT}, too."
+                self._registry.editor.mention(told, chat.window)
 
-    def stop_terminals(self, number: int, terminals: str) -> None:
-        """End what runs in terminals of the chat, given as words; the turn goes on."""
+        self._registry.do(chat_id, switch)
 
-        async def stop(chat: Chat) -> None:
-            client = chat.agent_client
-            if not any(await asyncio.gather(*map(client.stop_terminal, terminals.split()))):
-                self._editor.mention("It has ended already.", chat.window)
+    def switch_mode(self, chat_id: ChatId, mode: str) -> None:
+        """Switch the approval mode."""
 
-        self._do(number, stop)
+        async def switch(chat: Chat) -> None:
+            client, session = chat.connection.connected
+            await client.switch_mode(session, mode)
 
-    def set_option(self, number: int, option: str, value: str | bool) -> None:
-        """Set an option of the session, to the id of a value or to true or false."""
+        self._registry.do(chat_id, switch)
 
-        async def set_it(chat: Chat) -> None:
-            client, session = chat.connected
+    def switch_effort(self, chat_id: ChatId, effort: str) -> None:
+        """Switch how long the model thinks."""
+
+        async def switch(chat: Chat) -> None:
+            client, session = chat.connection.connected
+            await client.switch_effort(session, effort)
+            chat.connection.conversation.set_choices(await client.choices(session))
+
+        self._registry.do(chat_id, switch)
+
+    def set(self, chat_id: ChatId, option: str, value: str | bool) -> None:
+        """Set another option of the session, to the id of a value or to true or false."""
+
+        async def switch(chat: Chat) -> None:
+            client, session = chat.connection.connected
             await client.set_option(session, option, value)
 
-        self._do(number, set_it)
+        self._registry.do(chat_id, switch)
