@@ -115,7 +115,7 @@ class TestWithoutChat(CompanionCase):
         self.set_setting("daemon.enabled", True)
         adapter = loaded("sublime_text.package").adapter()
         for command, expected in (
-            ("qwen_companion_chat_sessions", "sessions"),
+            ("qwen_companion_chat_sessions", "sessions.page"),
             ("qwen_companion_daemon", "locality"),
             ("qwen_companion_chat_new", "begin"),
         ):

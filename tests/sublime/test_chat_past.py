@@ -10,10 +10,10 @@ from .chat_case import ChatCase, Steps, loaded
 class TestRewinding(ChatCase):
     def list_prompts(self, **more: Any) -> Steps:
         """Show the list of two prompts, of which the latest has changed files."""
-        past = loaded("chat.history")
+        history = loaded("chat.history")
         names = tuple(f"f{number}.py" for number in range(1, 4))
-        late = past.Earlier("p2", "t2", "Make it\nbetter", names, **{"count": 4, "inserted": 5, "deleted": 1, **more})
-        self.chats.answers["history.targets"] = [late, past.Earlier("p1", "t1", "Hello")]
+        late = history.RewindTarget("p2", "t2", "Make it\nbetter", names, **{"count": 4, "inserted": 5, "deleted": 1, **more})
+        self.chats.answers["history.targets"] = [late, history.RewindTarget("p1", "t1", "Hello")]
         self.chats.answers["history.rewind"] = "The conversation was rewound.", self.prompts.Draft("Make it\nbetter")
         self.show(self.message("Yes"), state="done", last="done")
         self.window.run_command("qwen_companion_chat_rewind")
