@@ -16,7 +16,7 @@ from ..acp.port import EditorServer
 from ..agents import AgentCommand
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
-from ..conversation.left import plain
+from ..conversation.plain import plain
 from ..conversation.snapshot import ConnectionStatus, Snapshot, Status, Turn
 from ..ids import ChatId, WindowId
 from ..review.reviews import Reviews
@@ -350,7 +350,7 @@ class Chat:
 
     def _unsent_changed(self) -> None:
         # Nothing has changed in the conversation, but there is something to show.
-        self.connection.conversation.on_change()
+        self.connection.conversation.changed.set()
 
     def _done(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)

@@ -231,7 +231,7 @@ class Chats:
         return sorted((path for path in allowed if path != "."), key=lambda path: (len(path), path))
 
     async def locality(self, chat_id: ChatId) -> str:
-        """The page on the daemon (F6): where it runs, with which files, servers, skills, providers, variables."""
+        """The page on the daemon: where it runs, with which files, servers, skills, providers, variables."""
         chat = self._registry[chat_id]
         client, _, _ = await chat.connection.reached(REACH_LIMIT)
         return (

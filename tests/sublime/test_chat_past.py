@@ -1,4 +1,4 @@
-"""Going back in a chat: rewind, edit an earlier prompt, fork, take the suggestion, the effort (issue 9, point 11)."""
+"""Going back in a chat: rewind, edit an earlier prompt, fork, take the suggestion, the effort."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ class TestRewinding(ChatCase):
         """Show the list of two prompts, of which the latest has changed files."""
         history = loaded("chat.history")
         names = tuple(f"f{number}.py" for number in range(1, 4))
-        late = history.RewindTarget("p2", "t2", "Make it\nbetter", names, **{"count": 4, "inserted": 5, "deleted": 1, **more})
+        late = history.RewindTarget(
+            "p2", "t2", "Make it\nbetter", names, **{"count": 4, "inserted": 5, "deleted": 1, **more}
+        )
         self.chats.answers["history.targets"] = [late, history.RewindTarget("p1", "t1", "Hello")]
         self.chats.answers["history.rewind"] = "The conversation was rewound.", self.prompts.Draft("Make it\nbetter")
         self.show(self.message("Yes"), state="done", last="done")
