@@ -16,7 +16,7 @@ from ..acp.port import EditorServer
 from ..agents import AgentCommand
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
-from ..conversation.left import plain
+from ..conversation.plain import plain
 from ..conversation.snapshot import Choices, ConnectionStatus, Snapshot, Task
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
@@ -340,7 +340,7 @@ class Chat(Reach):
 
     def _unsent_changed(self) -> None:
         # Nothing has changed in the conversation, but there is something to show.
-        self._conversation.on_change()
+        self._conversation.changed.set()
 
     def _done(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)

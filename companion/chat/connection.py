@@ -15,9 +15,9 @@ from typing import Any
 from ..acp.client import AgentClient
 from ..acp.errors import SignInError
 from ..agents import AgentCommand
+from ..backends.sessions import Session
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
-from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus, Snapshot
 from ..daemon.client import Client
 from ..settings import DaemonSettings

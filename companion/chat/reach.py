@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 
 from ..acp.client import AgentClient
+from ..backends.sessions import Session
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
-from ..conversation.sessions import Session
 from ..conversation.snapshot import Locality, Status, Turn
 from ..daemon.process import launch
 from ..told import Told

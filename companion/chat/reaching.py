@@ -11,8 +11,8 @@ from typing import Any
 from ..acp.client import AgentClient
 from ..acp.process import end_left
 from ..agents import AgentCommand
+from ..backends.sessions import Session
 from ..conversation.conversation import Conversation
-from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus, Locality
 from ..daemon.address import Address, resolve, starts_own
 from ..daemon.client import Client, load

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ..backends.sessions import FoundSession, Session, SessionInfo, SessionPage
 from ..conversation.failures import SessionGoneError
-from ..conversation.sessions import FoundSession, Session, SessionInfo, SessionPage
 from .windows import REACH_LIMIT, Windows
 
 

@@ -108,11 +108,8 @@ async def snapshots(conversation: Conversation, per_second: float = FRAMES_PER_S
 
     The next snapshot is taken when it is asked for, so a slow screen gets fewer. A conversation has one such reader.
     """
-    changed = asyncio.Event()
-    conversation.on_change = changed.set
     yield conversation.look_at_all()
     while True:
-        await changed.wait()
-        changed.clear()
+        await conversation.changed.wait()
         yield conversation.look()
         await asyncio.sleep(1 / per_second)

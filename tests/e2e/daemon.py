@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
+from companion.backends.sessions import Session
 from companion.chat import daemons as shared
 from companion.chat import prompt
 from companion.chat.connection import Connection
 from companion.conversation.conversation import Conversation
-from companion.conversation.events import Envelope, read_envelope
-from companion.conversation.sessions import Session
+from companion.conversation.events import Envelope
 from companion.conversation.snapshot import Message, Permission, Turn
 from companion.daemon.address import Address
 from companion.daemon.client import Client, Scope
+from companion.daemon.decoder import decode
 from companion.daemon.process import launch
 from companion.settings import DaemonSettings
 
@@ -175,7 +176,7 @@ async def transcript(client: Client, session: Session) -> list[Envelope]:
     while True:
         from_there = f"&cursor={quote(cursor, safe='')}" if cursor else ""
         answer = await client.page(f"/session/{session.id}/transcript?limit=500{from_there}")
-        found += map(read_envelope, answer["events"])
+        found += map(decode, answer["events"])
         if answer.get("nextCursor") in {None, "", cursor}:
             return found
         cursor = answer["nextCursor"]

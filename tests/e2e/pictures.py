@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.agents import scripted
+from tests.agent_talk import scripted
 
 from .chatting import Room, opened, write_settings
 from .clis import NEWEST_QWEN

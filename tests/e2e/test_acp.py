@@ -16,7 +16,7 @@ import pytest
 
 from companion.acp.errors import EndedError
 from companion.conversation.snapshot import Diff, Permission
-from tests.agents import AgentTalk, MemoryFiles, said, talking, tools, until
+from tests.agent_talk import AgentTalk, MemoryFiles, said, talking, tools, until
 
 from . import gemini
 from .cli import STEP

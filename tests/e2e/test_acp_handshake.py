@@ -1,4 +1,4 @@
-"""The handshake of published agents without an account: what each says, and that a sign-in is asked for (issue 15)."""
+"""The handshake of published agents without an account: what each says, and that a sign-in is asked for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from companion.acp.errors import AgentError, SignInError
-from tests.agents import talking
+from tests.agent_talk import talking
 
 from . import gemini
 from .clis import NEWEST_QWEN, pinned

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from mutant import Mutant
 
-ACP = ("tests/unit/test_acp.py",)
-HARM = ("tests/unit/test_acp_harm.py",)
-FUZZED = ("tests/unit/test_acp_fuzzed.py",)
-FILES = ("tests/unit/test_acp_files.py",)
-TERMINALS = ("tests/unit/test_acp_terminals.py",)
-PROCESS = ("tests/unit/test_acp_process.py",)
-OPTIONS = ("tests/unit/test_acp_options.py",)
-SIGNING_IN = ("tests/unit/test_acp_sign_in.py",)
-CHATS = ("tests/unit/test_chats_agents.py",)
-HANDOVER = ("tests/unit/test_chats_handover.py",)
+ACP = ("tests/unit/acp/test_acp.py",)
+HARM = ("tests/unit/acp/test_acp_harm.py",)
+FUZZED = ("tests/unit/acp/test_acp_fuzzed.py",)
+FILES = ("tests/unit/acp/test_acp_files.py",)
+TERMINALS = ("tests/unit/acp/test_acp_terminals.py",)
+PROCESS = ("tests/unit/acp/test_acp_process.py",)
+OPTIONS = ("tests/unit/acp/test_acp_options.py",)
+SIGNING_IN = ("tests/unit/acp/test_acp_sign_in.py",)
+CHATS = ("tests/unit/chats/test_chats_agents.py",)
+HANDOVER = ("tests/unit/chats/test_chats_handover.py",)
 TABS = ("tests/sublime/test_chat_tabs.py",)
 PICKING = ("tests/sublime/test_chat_agents.py",)
 WAYS = ("tests/sublime/test_chat_ways.py",)
@@ -60,9 +60,9 @@ MUTANTS = [
     ),
     Mutant(
         "the agent's echo of a prompt is shown again",
-        "acp/client.py",
-        'if kind == "user_message_chunk" and (is_echo or',
-        'if kind == "user_message_chunk" and (',
+        "acp/news.py",
+        "            if isinstance(event, events.UserMessageChunk):\n",
+        "            if False:\n",
         HARM,
     ),
     Mutant(

@@ -11,12 +11,12 @@ from chat import (
     OUTBOX,
     PIECES,
     READING,
+    REDUCER,
     REFUSALS,
     REQUESTS,
     STALE,
     STATE,
     STREAM,
-    TAKING,
     TEXT,
     TRANSPORT,
     TURNS,
@@ -25,18 +25,20 @@ from chat import (
 from mutant import Mutant
 
 HERE = "daemon/here.py"
+DECODER = "daemon/decoder.py"
+UPDATES = "backends/updates.py"
 FRAMES = "daemon/sse.py"
 SLASH = "chat/slash.py"
 TABLES = "chat/transcript/tables.py"
-PLACE = ("tests/unit/test_daemon_locality.py",)
-TABLE = ("tests/unit/test_chat_tables.py",)
-SENT = "tests/unit/test_chats.py::test_a_prompt_"
+PLACE = ("tests/unit/daemon/test_daemon_locality.py",)
+TABLE = ("tests/unit/chats/transcript/test_chat_tables.py",)
+SENT = "tests/unit/chats/test_chats.py::test_a_prompt_"
 LOST = (
     f"{SENT}whose_answer_is_lost_is_looked_for_and_never_sent_twice",
     f"{SENT}of_another_client_is_not_taken_for_the_one_that_is_lost",
 )
-INTO = ("tests/unit/test_chats.py::test_a_message_goes_into_the_turn_that_runs_else_it_is_a_prompt",)
-REFUSED = ("tests/unit/test_chats.py::test_what_the_daemon_refuses_comes_back",)
+INTO = ("tests/unit/chats/test_chats.py::test_a_message_goes_into_the_turn_that_runs_else_it_is_a_prompt",)
+REFUSED = ("tests/unit/chats/test_chats.py::test_what_the_daemon_refuses_comes_back",)
 COMMANDS = ("tests/sublime/test_chat_prompt.py::TestSlashCommands",)
 
 MUTANTS = [
@@ -56,7 +58,7 @@ MUTANTS = [
         OUTBOX,
         "        if drafts:\n            conversation.forget_queue()\n",
         "",
-        ("tests/unit/test_chats_agents.py",),
+        ("tests/unit/chats/test_chats_agents.py",),
     ),
     Mutant(
         "a prompt without an id counts as sent",
@@ -153,31 +155,31 @@ MUTANTS = [
     Mutant(
         "an end of the session ends what was done",
         STATE,
-        '        for turn in self._turns.values():\n            if turn.state == "running":\n',
-        "        for turn in self._turns.values():\n            if True:\n",
+        '        for turn in self._state.turns.values():\n            if turn.state == "running":\n',
+        "        for turn in self._state.turns.values():\n            if True:\n",
         TURNS,
     ),
     Mutant(
         "more turns are hidden than are kept",
         STATE,
-        "        self._hidden = min(self._hidden, len(kept))\n",
+        "        self._state.hidden = min(self._state.hidden, len(kept))\n",
         "",
-        ("tests/unit/test_chats_long.py", "tests/unit/test_chats_earlier.py"),
+        ("tests/unit/chats/test_chats_long.py", "tests/unit/chats/test_chats_earlier.py"),
     ),
-    Mutant("a failure looks like a cancel", TAKING, "and not cancel.reason:", "and True:", TURNS),
+    Mutant("a failure looks like a cancel", DECODER, "if cancelled.reason else", "if False else", TURNS),
     Mutant(
         "the end of a task is said twice",
-        TAKING,
-        'if text.strip() and not ("taskId" in about and told in self._noted):',
+        REDUCER,
+        "if text.strip() and not (aside.task is not None and news in self._noted):",
         "if text.strip():",
         TURNS,
     ),
-    Mutant("a marker is a message", TAKING, "        if meta.source in _MARKERS:\n            return\n", "", TURNS),
+    Mutant("a marker is a message", UPDATES, "if meta.source in _MARKERS:", "if False:", TURNS),
     Mutant(
         "a rewound prompt isn't over",
-        TAKING,
-        "            del self._turns[key]\n            self._is_over(key)\n",
-        "            del self._turns[key]\n",
+        "conversation/state.py",
+        "            self.mark_over(each)\n",
+        "",
         (*TURNS, *UNSENT),
     ),
     Mutant("a turn that was seen in part is what is kept", BUILDER, "if seen.size > self.size:", "if True:", TURNS),
@@ -186,14 +188,14 @@ MUTANTS = [
         BUILDER,
         "max(self.cost.seconds, at - self.began)",
         "at - self.began",
-        ("tests/unit/test_chats_cost.py",),
+        ("tests/unit/chats/transcript/test_chats_cost.py",),
     ),
     Mutant(
         "the cost is lost when a turn is packed",
         BUILDER,
         "return self._items, self._tools, self.cost, self.began",
         "return self._items, self._tools, Cost(), self.began",
-        ("tests/unit/test_chats_cost.py",),
+        ("tests/unit/chats/transcript/test_chats_cost.py",),
     ),
     # The daemon
     Mutant("what runs counts as waiting", REQUESTS, ' if state == "queued"', "", CLIENT),

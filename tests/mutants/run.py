@@ -36,7 +36,7 @@ NEEDED = (
     "headless",
     "tests/unit",
     "tests/sublime",
-    "tests/agents.py",
+    "tests/agent_talk.py",
     "tests/conftest.py",
     "tests/listening.py",
     "tests/scripted_agent.py",

@@ -1,4 +1,4 @@
-"""The list of conversations (issue 5; issue 9, point 15)."""
+"""The list of conversations."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .companion_case import text_of
 class TestSessions(ChatCase):
     def sessions(self, cursor: str = "", **more: Any) -> Steps:
         """Show the list, whose second conversation is picked by a test."""
-        info = loaded("conversation.sessions").SessionInfo.model_validate
+        info = loaded("backends.sessions").SessionInfo.model_validate
         first = {"sessionId": "session-1", "displayName": "About cats", "updatedAt": "2026-11-20T10:00:00Z"}
         second = {"sessionId": "s2", "isWaitingForPermission": True, "clientCount": 2}
-        page = loaded("conversation.sessions").SessionPage
+        page = loaded("backends.sessions").SessionPage
         self.chats.answers["sessions"] = page((info(first | more), info(second)), cursor)
         self.window.run_command("qwen_companion_chat_sessions")
         yield lambda: self.screen.panels
@@ -90,10 +90,10 @@ class TestSessions(ChatCase):
         selected: list[int] = []
         show = lambda *_, selected_index=-1, **__: selected.append(selected_index)  # noqa: E731
         with patch.object(sublime.Window, "show_quick_panel", show):
-            info = loaded("conversation.sessions").SessionInfo.model_validate
+            info = loaded("backends.sessions").SessionInfo.model_validate
             sessions = (info({"sessionId": "other"}), info({"sessionId": "session-1"}))
             self.show(self.message("Yes"))
-            self.chats.answers["sessions"] = loaded("conversation.sessions").SessionPage(sessions)
+            self.chats.answers["sessions"] = loaded("backends.sessions").SessionPage(sessions)
             self.window.run_command("qwen_companion_chat_sessions")
             yield lambda: selected
         self.assertEqual(selected, [3])
@@ -108,9 +108,9 @@ class TestSessions(ChatCase):
 
     def test_the_archive(self) -> Steps:
         yield from self.sessions()
-        info = loaded("conversation.sessions").SessionInfo.model_validate
+        info = loaded("backends.sessions").SessionInfo.model_validate
         away = info({"sessionId": "away", "displayName": "Old", "isArchived": True})
-        self.chats.answers["sessions"] = loaded("conversation.sessions").SessionPage((away,))
+        self.chats.answers["sessions"] = loaded("backends.sessions").SessionPage((away,))
         self.screen.pick("Archive …")
         yield lambda: len(self.screen.panels) == 2
         self.assertEqual(self.chats.of("sessions")[-1], (self.chat.id, "", {"is_archived": True}))
@@ -127,7 +127,7 @@ class TestSessions(ChatCase):
 
     def test_an_empty_archive_is_said(self) -> Steps:
         yield from self.sessions()
-        self.chats.answers["sessions"] = loaded("conversation.sessions").SessionPage(())
+        self.chats.answers["sessions"] = loaded("backends.sessions").SessionPage(())
         self.screen.pick("Archive …")
         yield lambda: self.screen.said("The archive is empty.")
 
@@ -145,7 +145,7 @@ class TestSessions(ChatCase):
         yield lambda: self.screen.said("No longer pinned.")
 
     def test_a_search(self) -> Steps:
-        listing, info = loaded("conversation.sessions"), loaded("conversation.sessions").SessionInfo.model_validate
+        listing, info = loaded("backends.sessions"), loaded("backends.sessions").SessionInfo.model_validate
         found = listing.FoundSession(info({"sessionId": "x", "displayName": "Cats"}), "about <cats>")
         self.chats.answers["search"] = [found]
         yield from self.sessions()

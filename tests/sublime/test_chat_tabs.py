@@ -1,4 +1,4 @@
-"""Several chats in one window, a tab each (issue 15, point 6): which one a command, a key or an answer is for."""
+"""Several chats in one window, a tab each: which one a command, a key or an answer is for."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class TestRouting(TabsCase):
         self.assertEqual(self.chats.of("changes"), [(self.first.id,)])
 
     def test_a_session_that_another_tab_shows_is_gone_to_there(self) -> Steps:
-        sessions = loaded("conversation.sessions")
+        sessions = loaded("backends.sessions")
         self.about(self.first)
         self.show(session="s1")
         third = yield from self.open_with("Qwen Code, by its daemon")
@@ -178,7 +178,7 @@ class TestRouting(TabsCase):
         self.assertEqual(self.chats.of("resume"), [])
 
     def test_a_session_of_another_agent_with_the_same_id_is_another_one(self) -> Steps:
-        sessions = loaded("conversation.sessions")
+        sessions = loaded("backends.sessions")
         for chat, name in ((self.first, "s1"), (self.second, "s2")):
             self.about(chat)
             self.show(session=name)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
+    from ...backends.sessions import FoundSession, SessionInfo, SessionPage
     from ...chat.chats import Chats
-    from ...conversation.sessions import FoundSession, SessionInfo, SessionPage
     from ..adapter import Adapter
     from .view import ChatView
 

@@ -1,0 +1,213 @@
+"""Agents on their standard input and output in a test: an editor's files in memory, and a conversation that follows."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+
+from companion.acp.client import AgentClient
+from companion.acp.environment import LoginEnvironment, without_editors
+from companion.acp.port import EditorServer
+from companion.agents import AgentCommand
+from companion.backends.sessions import Session
+from companion.conversation.conversation import Conversation
+from companion.conversation.failures import ChatError
+from companion.conversation.snapshot import Message, Notice, Permission, Tool, Turn
+from companion.review.disk import Encodings
+
+T = TypeVar("T")
+SCRIPTED = Path(__file__).with_name("scripted_agent.py")
+#: Seconds for whatever a test waits for. Only a failure takes that long.
+LIMIT = 60.0
+
+
+def run(test: Coroutine[Any, Any, T]) -> T:
+    """Run a test on a loop of its own."""
+
+    async def limited() -> T:
+        async with asyncio.timeout(3 * LIMIT):
+            return await test
+
+    return asyncio.run(limited())
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+async def until(condition: Callable[[], T], limit: float = LIMIT) -> T:
+    """Wait until a condition gives something true, and return it."""
+    async with asyncio.timeout(limit):
+        while not (found := condition()):  # noqa: ASYNC110 - the condition can be anything
+            await asyncio.sleep(0.002)
+        return found
+
+
+@dataclass
+class MemoryFiles:
+    """The files that an editor has open, and what the person answers."""
+
+    open: dict[str, str] = field(default_factory=dict[str, str])
+    """The unsaved texts by path."""
+    allows: bool = False
+    asked: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
+    said: list[str] = field(default_factory=list[str])
+    kept: list[str] = field(default_factory=list[str])
+
+    async def buffer(self, path: str) -> str | None:
+        return self.open.get(path)
+
+    async def replace_buffer(self, path: str, text: str) -> bool:
+        if path not in self.open:
+            return False
+        self.open[path] = text
+        return True
+
+    async def encodings(self, path: str) -> Encodings:
+        return Encodings()
+
+    async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
+        self.asked.append((path, writes))
+        return self.allows
+
+    def say(self, message: str, window: int | None = None) -> None:
+        self.said.append(message)
+
+    def keep_text(self, window: int, title: str, text: str, why: str) -> None:
+        self.kept.append(text)
+
+
+class FixedEnvironment(LoginEnvironment):
+    """An environment that no shell is asked for."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        super().__init__()
+        self._fixed = without_editors(environment)
+
+    async def get(self) -> dict[str, str]:
+        return dict(self._fixed)
+
+
+class AgentTalk:
+    """A connected client, its conversation, and what a person does."""
+
+    def __init__(self, client: AgentClient, editor: MemoryFiles, folder: str) -> None:
+        self.client = client
+        self.editor = editor
+        self.folder = folder
+        self.conversation = Conversation()
+        self.session = Session.known("", folder)
+        self.error: ChatError | None = None
+        self._following: asyncio.Task[None] | None = None
+
+    async def open(self, session: str = "") -> None:
+        """Open a session, or load one, and follow it."""
+        if session:
+            self.session, history = await self.client.load(Session.known(session, self.folder))
+            self.conversation.rebuild(history)
+        else:
+            self.session = await self.client.create(self.folder)
+        self.conversation.set_choices(await self.client.choices(self.session))
+        self._following = asyncio.create_task(self._follow())
+
+    async def _follow(self) -> None:
+        try:
+            async with self.client.events(self.session, self.conversation.cursor) as stream:
+                assert self.conversation.begin(stream.epoch)
+                async for envelope in stream.envelopes:
+                    assert self.conversation.apply(envelope)
+        except ChatError as error:
+            self.error = error
+
+    async def ask(self, words: str) -> str:
+        """Send a prompt, and return its id."""
+        return await self.client.prompt(self.session, [{"type": "text", "text": words}])
+
+    def turn(self, key: str) -> Turn | None:
+        return next((turn for turn in self.conversation.turns if turn.key == key), None)
+
+    async def done(self, key: str) -> Turn:
+        """Wait until a turn is over, and return it."""
+        await until(lambda: (turn := self.turn(key)) and turn.state != "running")
+        turn = self.turn(key)
+        assert turn
+        return turn
+
+    async def asked(self) -> Permission:
+        """Wait until the agent asks for a permission, and return it."""
+        return (await until(lambda: self.conversation.status.permissions))[0]
+
+    async def vote(self, permission: Permission, kind: str) -> None:
+        option = next(option for option in permission.options if option.kind == kind)
+        await self.client.vote(self.session, permission.id, option.id)
+
+    async def ended(self) -> ChatError:
+        """Wait until the agent has ended, and return what is told."""
+        await until(lambda: self.error)
+        assert self.error
+        return self.error
+
+    async def close(self) -> None:
+        if self._following:
+            self._following.cancel()
+            await asyncio.wait([self._following])
+            if not self._following.cancelled():
+                self._following.result()
+        await self.client.close()
+
+
+@contextlib.asynccontextmanager
+async def talking(
+    command: Sequence[str],
+    folder: str,
+    environment: Mapping[str, str] | None = None,
+    *,
+    name: str = "The agent",
+    session: str | None = "",
+    editor: MemoryFiles | None = None,
+    server: EditorServer | None = None,
+) -> AsyncGenerator[AgentTalk]:
+    """A talk with an agent, with a new session or the one that is named; None opens none."""
+    editor = editor or MemoryFiles()
+    described = AgentCommand(name, tuple(command), install="npm install -g the-agent")
+    known = FixedEnvironment(os.environ if environment is None else environment)
+    client = AgentClient(described, editor, 1, known, server=server)
+    talk = AgentTalk(client, editor, folder)
+    try:
+        talk.folder = await client.connect(folder)
+        if session is not None:
+            await talk.open(session)
+        yield talk
+    finally:
+        await talk.close()
+
+
+def scripted(script: str, folder: Path) -> list[str]:
+    """The command of a scripted agent."""
+    path = folder / "script.py"
+    path.write_text(script, encoding="utf-8")
+    return [sys.executable, "-u", str(SCRIPTED), str(path)]
+
+
+def said(turn: Turn, speaker: str = "answer") -> str:
+    """Everything that a speaker has said in a turn."""
+    return "".join(item.text for item in turn.items if isinstance(item, Message) and item.speaker == speaker)
+
+
+def notices(turn: Turn) -> list[str]:
+    return [item.text for item in turn.items if isinstance(item, Notice)]
+
+
+def tools(turn: Turn) -> list[Tool]:
+    return [item for item in turn.items if isinstance(item, Tool)]

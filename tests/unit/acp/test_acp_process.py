@@ -1,0 +1,123 @@
+"""The process of an agent: its environment, and that nothing of it is left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from companion.acp import child as child_module
+from companion.acp import environment as environment_module
+from companion.acp import process as process_module
+from companion.acp.environment import LoginEnvironment
+from tests.agent_talk import is_alive, run, said, scripted, talking
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no login shells")
+def test_the_environment_is_that_of_the_login_shell_without_the_variables_of_editors(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (home / ".bash_profile").write_text("echo Welcome; export OWN='a\nb'; export PATH=/own/bin:$PATH\n")
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    monkeypatch.setenv("QWEN_CODE_IDE_SERVER_PORT", "1")
+    found = run(LoginEnvironment().get())
+    assert found["PATH"].startswith("/own/bin:")
+    assert found["OWN"] == "a\nb"
+    assert "QWEN_CODE_IDE_SERVER_PORT" not in found
+
+
+def test_without_an_answer_of_the_login_shell_the_editors_environment_does(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(environment_module, "usual_shell", lambda _: "/there/is/no/shell")
+    monkeypatch.setenv("OWN", "a")
+    assert run(LoginEnvironment().get())["OWN"] == "a"
+
+
+def test_a_start_that_is_given_up_leaves_no_process(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pids: list[int] = []
+
+    def write(pid: int, started: float, kind: str) -> None:
+        pids.append(pid)
+        raise OSError
+
+    monkeypatch.setattr(process_module.records, "write", write)
+
+    async def test():
+        with pytest.raises(OSError):
+            async with talking(scripted("", tmp_path), str(project)):
+                pass
+        assert not any(map(is_alive, pids))
+
+    run(test())
+    assert pids
+
+
+def test_all_that_a_process_has_printed_is_read_though_it_has_ended(project: Path):
+    code = f"import sys; sys.stdout.write('x' * {child_module.MAX_UNREAD + 64 * 1024})"
+
+    async def test():
+        child = await child_module.start([sys.executable, "-c", code], str(project), os.environ)
+        await child.wait()
+        settled = asyncio.create_task(child.output.settled())
+        await asyncio.sleep(0)
+        size = 0
+        while size < child_module.MAX_UNREAD + 64 * 1024:
+            assert not settled.done()
+            size += len(await child.output.read())
+        await settled
+        child.close()
+
+    run(test())
+
+
+def test_an_agent_and_what_it_has_started_end_with_its_client(project: Path, tmp_path: Path):
+    script = """
+import subprocess, signal
+if os.name != "nt": signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+os._exit = lambda code: time.sleep(600)
+def session_prompt(params):
+    say(f"{os.getpid()} {child.pid}")
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            pids = [int(pid) for pid in said(await talk.done(await talk.ask("x"))).split()]
+            assert all(map(is_alive, pids))
+        assert not any(map(is_alive, pids))
+
+    run(test())
+
+
+def test_the_agent_of_a_killed_editor_is_ended_at_the_next_start(project: Path, tmp_path: Path):
+    async def test():
+        async with talking(scripted("os._exit = lambda code: time.sleep(600)", tmp_path), str(project)) as talk:
+            process = talk.client._process
+            assert process
+            assert process_module.end_leftovers() == []
+            folder = next((tmp_path / "tmp").glob("qwen-companion*"))
+            record = folder / f"agent-{process.pid}.json"
+            assert set(json.loads(record.read_text())) == {"agent", "editor"}
+            record.write_text(json.dumps(json.loads(record.read_text()) | {"editor": [os.getpid(), 1.0]}))
+            assert await asyncio.to_thread(process_module.end_leftovers) == [process.pid]
+            assert not record.exists()
+            await talk.ended()
+
+    run(test())
+
+
+def test_nothing_but_an_agent_is_ended_whatever_a_record_says(tmp_path: Path):
+    from companion.daemon.process import records  # noqa: PLC0415 - for this test alone
+
+    own = psutil.Process()
+    records.write(own.pid, own.create_time(), "agent")
+    folder = next((tmp_path / "tmp").glob("qwen-companion*"))
+    record = folder / f"agent-{own.pid}.json"
+    record.write_text(json.dumps({"agent": [own.pid, own.create_time()], "editor": [own.pid, 1.0]}))
+    assert process_module.end_leftovers() == []
+    assert not record.exists()

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from companion.backends import updates
+from companion.conversation import events
+from companion.conversation.reducer import Reducer
+from companion.daemon import decoder
+from companion.daemon.decoder import decode
+from companion.daemon.sse import MAX_EVENT, Decoder, EventTooLargeError
+
+RECORDINGS = Path(__file__).parent / "recordings"
+SESSION = (RECORDINGS / "session.jsonl").read_text(encoding="utf-8").splitlines()
+DIED = (RECORDINGS / "died.jsonl").read_text(encoding="utf-8").splitlines()
+HISTORIES = [
+    json.loads((RECORDINGS / name).read_text(encoding="utf-8")) for name in ("history-live.json", "history-disk.json")
+]
+HISTORY = [event for history in HISTORIES for event in (*history["compactedReplay"], *history["liveJournal"])]
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def event(kind: str, /, **data: Any) -> events.Event:
+    return decode({"type": kind, "data": data}).event
+
+
+def update(kind: str, /, **fields: Any) -> events.Event:
+    return event("session_update", update={"sessionUpdate": kind, **fields})
+
+
+@pytest.mark.parametrize("line", [*SESSION, *DIED, *HISTORY])
+def test_every_recorded_event_is_understood(line: str | dict[str, Any]):
+    envelope = decode(line)
+    assert not isinstance(envelope.event, events.Unsupported), envelope
+    wire = json.loads(line) if isinstance(line, str) else line
+    assert envelope.id == wire.get("id")
+    if "promptId" in wire:
+        assert envelope.prompt == wire["promptId"]
+
+
+def test_the_recordings_hold_what_a_chat_is_made_of():
+    seen = {type(decode(line).event) for line in [*SESSION, *DIED]}
+    assert seen >= {
+        events.UserMessageChunk, events.AgentMessageChunk, events.AgentThoughtChunk, events.ToolCallUpdate,
+        events.UsageUpdate, events.AvailableCommandsUpdate, events.PermissionRequest, events.PermissionResolved,
+        events.TurnCompleted, events.TurnFailed, events.CancelRequested, events.PromptQueued, events.PromptDequeued,
+        events.CurrentModeUpdate, events.Announcement, events.SessionInfoUpdate, events.SessionClosed,
+        events.SessionDied,
+    }  # fmt: skip
+
+
+def test_every_event_has_its_place_in_the_conversation():
+    assert set(Reducer._REDUCERS) == set(get_args(events.Event))
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "model"),
+    [
+        ("plan", {"entries": [{"content": "Do", "status": "pending", "priority": "medium"}]}, events.Plan),
+        ("current_mode_update", {"currentModeId": "plan"}, events.CurrentModeUpdate),
+        ("session_info_update", {"title": None}, events.SessionInfoUpdate),
+        ("shell_output", {"output": "x"}, events.ShellOutput),
+        ("agent_message_chunk", {"content": {"type": "image", "data": ""}}, events.AgentMessageChunk),
+        ("tool_call_update", {"toolCallId": "1", "content": [{"type": "terminal"}]}, events.ToolCallUpdate),
+        ("tool_call_update", {}, events.Unsupported),
+        ("agent_message_chunk", {}, events.Unsupported),
+        ("something_new", {"a": 1}, events.Ignored),
+    ],
+)
+def test_updates(kind: str, fields: dict[str, Any], model: type):
+    assert type(update(kind, **fields)) is model
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "model"),
+    [
+        ("state_resync_required", {"reason": "epoch_reset"}, events.ResyncRequired),
+        ("client_evicted", {"reason": "queue_overflow"}, events.StreamEnded),
+        ("stream_error", {"error": None}, events.StreamEnded),
+        ("history_truncated", {}, events.Announcement),
+        ("slow_client_warning", {}, events.Ignored),
+        ("session_rewound", {"targetTurnIndex": 1}, events.Rewound),
+        ("session_recording_degraded", {}, events.Announcement),
+        ("mid_turn_message_injected", {"messages": ["a", 1]}, events.MessagesInjected),
+        ("user_shell_command", {"command": "ls"}, events.ShellOutput),
+        ("user_shell_result", {"exitCode": 1}, events.Announcement),
+        ("followup_suggestion", {"suggestion": "Go on"}, events.Suggestion),
+        ("mcp_server_added", {}, events.Ignored),
+        ("auth_device_flow_started", {}, events.Ignored),
+        ("pending_prompt_added", {}, events.Unsupported),
+        ("permission_request", {"requestId": "1"}, events.Unsupported),
+        ("something_new", {"a": 1}, events.Ignored),
+    ],
+)
+def test_events(kind: str, data: dict[str, Any], model: type):
+    assert type(event(kind, **data)) is model
+
+
+def test_what_is_unknown_tells_its_names_and_not_its_values(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("DEBUG")
+    assert event("something_new", secret="hidden") == events.Ignored("event something_new")
+    assert "event something_new with secret" in caplog.text
+    assert "hidden" not in caplog.text
+
+
+def test_the_questions_of_a_request():
+    question = {"question": "Which?", "header": None, "options": [{"label": "A", "description": None}]}
+    options = [{"optionId": "proceed_once", "name": "Submit", "kind": "allow_once"}]
+    for call in ({"_meta": {"qwenQuestions": [question]}}, {"rawInput": {"questions": [question]}}):
+        request = updates.decode_permission("1", {"toolCallId": "t", **call}, options)
+        assert isinstance(request, events.PermissionRequest)
+        [asked] = request.questions
+        assert (asked.text, asked.answers[0][0]) == ("Which?", "A")
+    assert isinstance(
+        updates.decode_permission("1", {"toolCallId": "t", "rawInput": {"questions": [1]}}, options), events.Unsupported
+    )
+    assert isinstance(updates.decode_permission("1", None, options), events.Unsupported)
+
+
+@pytest.mark.parametrize("data", ["", "{", "[]", "null", "[" * 100_000])
+def test_what_is_no_event_is_said(data: str):
+    assert isinstance(decode(data).event, events.Unsupported)
+
+
+@given(JSON)
+def test_no_event_makes_the_reader_fail(value: Any):
+    decode(json.dumps(value))
+    for kind in (*decoder._EVENTS, "permission_request", "session_update"):
+        decode({"type": kind, "data": value, "id": value, "promptId": value})
+    for kind in updates._UPDATES:
+        fields = value if isinstance(value, dict) else {"content": value}
+        decode({"type": "session_update", "data": {"update": {**fields, "sessionUpdate": kind}}})
+
+
+def encoded(lines: list[str], end: str) -> bytes:
+    envelopes = [f"id: {number}{end}event: x{end}data: {line}{end}{end}" for number, line in enumerate(lines)]
+    return f"retry: 3000{end}{end}: heartbeat{end}{end}{''.join(envelopes)}".encode()
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), min_size=1)), st.data())
+def test_any_cut_of_the_bytes_gives_the_same_events(lines: list[str], data: st.DataObject):
+    lines = [f"x{line}" for line in lines]
+    received = encoded(lines, data.draw(st.sampled_from(["\n", "\r\n"])))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(received)))))
+    decoder = Decoder()
+    parts = [received[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(received)], strict=True)]
+    assert [found for part in parts for found in decoder.feed(part)] == lines
+
+
+def test_data_of_several_lines_are_one_event():
+    assert Decoder().feed(b"data: a\ndata:b\n\ndata\n\n") == ["a\nb"]
+
+
+def test_an_event_without_an_end_is_given_up():
+    decoder = Decoder()
+    piece = b"x" * (MAX_EVENT // 4)
+    for _ in range(4):
+        decoder.feed(piece)
+    with pytest.raises(EventTooLargeError):
+        decoder.feed(piece)
