@@ -347,7 +347,11 @@ class Adapter:
 
     async def review_text(self, review: Review) -> str | None:
         """See Editor."""
-        return await self._bridge.call(lambda: self.diffs.text(review), LIMIT)
+        return await self._bridge.call(lambda: self.diffs.text(review))
+
+    def refuse_answer(self, review: Review) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.diffs.answer_refused(review))
 
     def dismiss_review(self, review: Review) -> None:
         """See Editor."""
