@@ -15,6 +15,7 @@ READ_LIMIT = 64 * 1024 * 1024
 """Bytes. A larger file is not read."""
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _TOO_LARGE = "is larger than 64 MB"
+_SEPARATORS = os.sep + (os.altsep or "")
 
 Stamp = tuple[int, int, int] | None
 """What changes when a file is written: its inode, its size and its time in nanoseconds. None: there is no file."""
@@ -54,6 +55,9 @@ class UnreadableError(OSError):
 
 def refusal(path: str) -> str | None:
     """Why a diff of this path can't be shown, such as "is a folder"; None if it can."""
+    tidy = path.rstrip(_SEPARATORS)
+    if tidy != path and os.path.isfile(tidy):
+        return "ends like a folder, but is a file"  # the CLIs would write it, unseen: the system finds nothing there
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -97,6 +101,20 @@ def read_bytes(path: str, at: Place | None = None) -> tuple[bytes, os.stat_resul
     if len(data) > READ_LIMIT:
         raise UnreadableError(f"{path} {_TOO_LARGE}")
     return data, found
+
+
+def holds(path: str, text: str, encodings: Encodings) -> bool:
+    """Whether a file can be read and has this text, whatever its line endings, byte order mark and encoding are.
+
+    A CLI may write another encoding than the one in which the editor has read the file.
+    """
+    shown = SourceText(text).shown
+    for each in (encodings, Encodings()):
+        with contextlib.suppress(OSError):
+            found = read_file(path, each)
+            if found.exists and found.source.shown == shown:
+                return True
+    return False
 
 
 def codec_of(encoding: str) -> str | None:
