@@ -25,7 +25,7 @@ from .tools import Tools
 logger = logging.getLogger(__name__)
 
 QUIET = 0.05
-"""Seconds without a change before the context is sent (C1)."""
+"""Seconds without a change before the context is sent."""
 
 
 class WindowServer:
