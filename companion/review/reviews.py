@@ -298,12 +298,12 @@ class Reviews:
 
     def _accept(self, review: Review, content: str) -> None:
         """Tell the owner of a review that is settled."""
-        before = stamp(review.file_path)
         review.owner.notify(_accepted(review, content))
-        self._background(self._await_write(review, content, before))
+        self._background(self._await_write(review, content))
 
-    async def _await_write(self, review: Review, content: str, before: object) -> None:
+    async def _await_write(self, review: Review, content: str) -> None:
         """If the CLI has stopped meanwhile, the person would have neither the file nor the text."""
+        before = await asyncio.to_thread(stamp, review.file_path)
         for _ in range(int(WRITE_LIMIT / WRITE_LOOK)):
             if await asyncio.to_thread(stamp, review.file_path) not in (None, before):
                 break
