@@ -21,7 +21,6 @@ from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryNa
 from ..handover import Inheritance, OpenConnection
 from .port import ServedWindow
 
-
 PATIENCE = 1.0
 """Seconds that the removal of the discovery files waits for a write that has begun."""
 
