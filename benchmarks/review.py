@@ -18,7 +18,7 @@ import sublime
 from companion.review.changes import changes
 from companion.settings import Settings
 from tests.sublime.cli import Cli
-from tests.unit.git import hunks, marked, real_pairs
+from tests.unit.review.git import hunks, marked, real_pairs
 
 from .editor import ROOT, Editor, views
 

@@ -27,7 +27,7 @@ from typing import Any
 
 import psutil
 
-from tests.unit.long_day import EVERY, day
+from tests.unit.chats.long_day import EVERY, day
 
 from .chat import Chat, piece
 from .editor import ROOT, Editor, sublime, views

@@ -1,4 +1,4 @@
-"""The messages between a CLI and the companion (companion-spec.md C and D, qwen-ide.md §5 and §6).
+"""The messages between a CLI and the companion (docs/protocols/qwen-ide.md#context).
 
 Field names are camelCase on the wire. A field without a value is left out, never null: a CLI disconnects at a null.
 """

@@ -44,7 +44,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class DaemonSettings:
-    """The settings of the chat, as in the file. The environment supplies what they leave empty (F1)."""
+    """The settings of the chat, as in the file. The environment supplies what they leave empty."""
 
     enabled: bool = False
     managed: bool = True

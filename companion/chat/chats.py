@@ -239,7 +239,7 @@ class Chats(AgentsOfChats, BackgroundOfChats, ChangesOfChats, PastOfChats, Sessi
         return sorted((path for path in allowed if path != "."), key=lambda path: (len(path), path))
 
     async def locality(self, number: int) -> str:
-        """The page on the daemon (F6): where it runs, with which files, servers, skills, providers, variables."""
+        """The page on the daemon: where it runs, with which files, servers, skills, providers, variables."""
         chat = self._chat(number)
         client, _, _ = await chat.reached(REACH_LIMIT)
         return await page(client, chat.locality) if isinstance(client, Client) else agent_page(chat.locality)

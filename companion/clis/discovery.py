@@ -1,7 +1,7 @@
 """Discovery files: how a CLI learns the port, the folders and the token of a window's server.
 
-Facts: contract/qwen-ide.md §1, companion-spec.md B1–B5. Standard library only: the files are written before the
-libraries are imported.
+Facts: docs/protocols/qwen-ide.md#discovery and docs/protocols/gemini-ide.md#discovery. Standard library only: the
+files are written before the libraries are imported.
 """
 
 from __future__ import annotations
@@ -217,7 +217,10 @@ def _is_file(path: Path) -> bool:
 
 
 class EnvironmentVariables:
-    """Our variables in this process's environment. Terminals that are opened later inherit them (sublime.md C)."""
+    """Our variables in this process's environment.
+
+    Terminals that are opened later inherit them (docs/protocols/sublime.md#terminus).
+    """
 
     def __init__(self) -> None:
         self._set: dict[str, str] = {}

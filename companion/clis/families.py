@@ -1,7 +1,7 @@
 """The CLI families that look for an editor: their discovery files, their variables and their differences.
 
-Each family is one `CliFamily` in `FAMILIES`; no other module names it. Facts: contract/qwen-ide.md §1 and §2,
-gemini-ide.md §1, §2 and §10, companion-spec.md B2, B3, B5.
+Each family is one `CliFamily` in `FAMILIES`; no other module names it. Facts: docs/protocols/qwen-ide.md and
+docs/protocols/gemini-ide.md.
 """
 
 from __future__ import annotations
@@ -178,7 +178,8 @@ QWEN_CODE = CliFamily(
         DiscoveryName(temporary_folder, (), "qwen-code-ide-server-{pid}.json", legacy=True),
         DiscoveryName(temporary_folder, ("gemini", "ide"), "qwen-code-ide-server-{pid}-{port}.json", legacy=True),
     ),
-    # Since 0.21 it changes files without asking by default, and no diff opens (qwen-ide.md §3).
+    # Since 0.21 it changes files without asking by default, and no diff opens:
+    # docs/protocols/qwen-ide.md#approval-mode.
     launch=Launch(
         key="qwen",
         npm_package="@qwen-code/qwen-code",
@@ -207,7 +208,8 @@ GEMINI_CLI = CliFamily(
     workspace_variable="GEMINI_CLI_IDE_WORKSPACE_PATH",
     token_variable="GEMINI_CLI_IDE_AUTH_TOKEN",  # noqa: S106 - a name
     pid_variable="GEMINI_CLI_IDE_PID",
-    # Never the one without a port: it would win over every other file, whatever the folder (gemini-ide.md §1.1).
+    # Never the one without a port: it would win over every other file, whatever the folder
+    # (docs/protocols/gemini-ide.md#discovery).
     files=(DiscoveryName(temporary_folder, ("gemini", "ide"), "gemini-ide-server-{pid}-{port}.json"),),
     # If there is no conversation, it says so and begins a new one.
     launch=Launch(key="gemini", npm_package="@google/gemini-cli", resume=("--resume", "latest"), quotes_paths=True),

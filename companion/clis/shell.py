@@ -83,8 +83,9 @@ def login_command(
 ) -> list[str]:
     """The arguments that run a CLI in a login shell, so that the PATH from the shell's start-up files is used.
 
-    The shell stays the CLI's parent, since the CLI looks for the editor among its parents (qwen-ide.md §2). Without
-    the `exit` the shell would be replaced by the CLI. If the program is missing, one sentence says so.
+    The shell stays the CLI's parent, since the CLI looks for the editor among its parents
+    (docs/protocols/qwen-ide.md#process-id). Without the `exit` the shell would be replaced by the CLI. If the program
+    is missing, one sentence says so.
     """
     kind: Shell = "fish" if os.path.basename(shell) == "fish" else "sh"
     words = words_of(command) or [launch.key]

@@ -1,7 +1,8 @@
 """The agent protocol's own objects: `update`, `toolCall` and `options`, independent of the transport.
 
-`qwen serve` sends them inside its events, `qwen --acp` and other agents as JSON-RPC on stdio (qwen-serve.md §5.2, §6,
-§9). What an object holds beyond these models is left out; an object that doesn't fit its model is `Unsupported`.
+`qwen serve` sends them inside its events, `qwen --acp` and other agents as JSON-RPC on stdio
+(docs/protocols/acp.md#updates). What an object holds beyond these models is left out; an object that doesn't fit its
+model is `Unsupported`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The daemon's events (qwen-serve.md §5): an envelope around the agent's own objects."""
+"""The daemon's events (docs/protocols/qwen-serve.md#events): an envelope around the agent's own objects."""
 
 from __future__ import annotations
 

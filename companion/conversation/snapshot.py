@@ -374,7 +374,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Locality:
-    """Where a chat's files, commands and keys are (F6): on the daemon's machine."""
+    """Where a chat's files, commands and keys are: on the daemon's machine."""
 
     host: str = ""
     """In words for the person: “this computer”, or a host's name."""

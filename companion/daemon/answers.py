@@ -1,4 +1,4 @@
-"""What the daemon's routes answer (qwen-serve.md §4, §7), as values."""
+"""What the daemon's routes answer (docs/protocols/qwen-serve.md#routes), as values."""
 
 from __future__ import annotations
 

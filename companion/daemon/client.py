@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .transport import EventStream
 
 NEEDED = ("session_create", "session_events", "session_prompt", "session_cancel", "non_blocking_prompt")
-"""The features without which there is no chat; all versions that were measured have them (qwen-serve.md §1)."""
+"""The features without which there is no chat. All known versions have them (docs/protocols/qwen-serve.md#versions)."""
 SOURCE = "sublime"
 """What the sessions of this client are tagged with."""
 SESSION_LIMIT = 90.0
@@ -118,7 +118,7 @@ class Client(Background, Listing, Pages, Past, SignIn):
         return found
 
     async def page(self, route: str) -> Mapping[str, Any]:
-        """What a route of the workspace says, for example `/workspace/env`: for the page on locality (F6).
+        """What a route of the workspace says, for example `/workspace/env`: for the page on locality.
 
         Raises:
             DaemonError: the daemon refuses, or has the route for its primary folder alone.

@@ -17,7 +17,7 @@ COSTLY_LINES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A chat asks before it changes a file (companion-spec.md F3). Only the person answers."""
+    """A chat asks before it changes a file. Only the person answers."""
 
     old: str
     """The current content of the file, according to the daemon."""

@@ -1,4 +1,4 @@
-"""Reviews: one proposed change each, from openDiff to its single outcome (design.md, "A review").
+"""Reviews: one proposed change each, from openDiff to its single outcome.
 
 All of this happens on the companion thread, which decides alone: the first answer is the outcome, and later answers
 find no open review.
@@ -105,7 +105,10 @@ class Reviews:
                 self._reject(review)
 
     def reject_all(self) -> None:
-        """The companion stops. A CLI that is left waiting would never show a diff again (qwen-ide.md §6)."""
+        """The companion stops.
+
+        A CLI that is left waiting would never show a diff again (docs/protocols/qwen-ide.md#diffs).
+        """
         for review in self:
             self._reject(review)
 
@@ -114,7 +117,7 @@ class Reviews:
 
         Returns the final text, or None if no such diff is open. No notification is sent. Edited text is kept in a tab,
         unless the CLI uses it as the answer (`is_answered`): Qwen Code 0.15 and later write their own proposal after a
-        "yes" in the terminal (qwen-ide.md §6).
+        "yes" in the terminal (docs/protocols/qwen-ide.md#diffs).
         """
         review = self._open.pop((owner, file_path), None)
         logger.debug("%s closes its diff of %s", owner.cli, file_path)
@@ -158,7 +161,7 @@ class Reviews:
         """Check whether the files of open reviews have changed on disk.
 
         A file that already matches the proposal needs no answer: a CLI that applies changes without asking may open
-        diffs nevertheless, and wait for them (peers.md §4).
+        diffs nevertheless, and wait for them (google-gemini/gemini-cli#11823).
         """
         watched = [review for review in self if review.is_shown and review.is_here and review not in self._looking]
         await asyncio.gather(*map(self._look_at, watched))

@@ -1,4 +1,4 @@
-"""The MCP server's two tools, openDiff and closeDiff (companion-spec.md D1 and D2)."""
+"""The MCP server's two tools, openDiff and closeDiff (docs/protocols/qwen-ide.md#diffs)."""
 
 from __future__ import annotations
 

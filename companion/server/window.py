@@ -34,7 +34,7 @@ from .tools import Tools
 logger = logging.getLogger(__name__)
 
 QUIET = 0.05
-"""Seconds without a change before the context is sent (C1)."""
+"""Seconds without a change before the context is sent."""
 DISK = 1.0
 """Seconds that the end waits until the discovery files are removed, which a disk that hangs never does."""
 UNSENT = "{cli} was not told something that holds half of a character, which no message can carry."

@@ -1,4 +1,4 @@
-"""Regenerates tests/unit/recordings: what the pinned `qwen serve` sends in a session with every kind of event.
+"""Regenerates tests/unit/daemon/recordings: what the pinned `qwen serve` sends in a session with every kind of event.
 
 Run it with `python -m tests.e2e.record` after `. scripts/env.sh`. Paths are made neutral and the list of slash commands
 is cut to three; nothing else is changed.
@@ -25,7 +25,7 @@ from companion.daemon.process import launch
 from .daemon import Daemons, Talk, run, said, talk, until
 from .model import Call
 
-RECORDINGS = Path(__file__).resolve().parents[1] / "unit" / "recordings"
+RECORDINGS = Path(__file__).resolve().parents[1] / "unit" / "daemon" / "recordings"
 
 
 class Recorder:

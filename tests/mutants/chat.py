@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from mutant import Mutant
 
-CHATS = ("tests/unit/test_chats.py",)
-STALE = ("tests/unit/test_daemon_chat.py",)
-UNSENT = ("tests/unit/test_chats_unsent.py",)
-LIFE = ("tests/unit/test_chats_connection.py",)
-RELOAD = ("tests/unit/test_chats_reload.py",)
-VOTES = ("tests/unit/test_chats_approvals.py",)
-EARLIER = ("tests/unit/test_chats_earlier.py",)
-LONG = ("tests/unit/test_chats_long.py",)
-COST = ("tests/unit/test_chats_cost.py",)
-DAY = ("tests/unit/test_chats_day.py",)
-TURNS = ("tests/unit/test_daemon_conversation.py",)
-TEXT = ("tests/unit/test_daemon_transcript.py",)
-CLIENT = ("tests/unit/test_daemon_client.py",)
-STREAM = ("tests/unit/test_daemon_events.py", "tests/unit/test_daemon_client.py")
+CHATS = ("tests/unit/chats/test_chats.py",)
+STALE = ("tests/unit/chats/test_daemon_chat.py",)
+UNSENT = ("tests/unit/chats/test_chats_unsent.py",)
+LIFE = ("tests/unit/chats/test_chats_connection.py",)
+RELOAD = ("tests/unit/chats/test_chats_reload.py",)
+VOTES = ("tests/unit/chats/test_chats_approvals.py",)
+EARLIER = ("tests/unit/chats/test_chats_earlier.py",)
+LONG = ("tests/unit/chats/test_chats_long.py",)
+COST = ("tests/unit/chats/transcript/test_chats_cost.py",)
+DAY = ("tests/unit/chats/test_chats_day.py",)
+TURNS = ("tests/unit/conversation/test_conversation.py",)
+TEXT = ("tests/unit/chats/transcript/test_transcript.py",)
+CLIENT = ("tests/unit/daemon/test_daemon_client.py",)
+STREAM = ("tests/unit/daemon/test_daemon_events.py", "tests/unit/daemon/test_daemon_client.py")
 
 OUTBOX = "chat/outbox.py"
 CONNECTION = "chat/connection.py"
@@ -123,7 +123,7 @@ MUTANTS = [
         OUTBOX,
         "        raise UnsendableError(why)\n",
         "        pass\n",
-        ("tests/unit/test_chats_told.py",),
+        ("tests/unit/chats/test_chats_told.py",),
     ),
     # Reading
     Mutant("an attached session isn't loaded", CONNECTION, "session.attached or not session.client_id", "False", CHATS),

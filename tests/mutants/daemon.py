@@ -28,15 +28,15 @@ HERE = "daemon/here.py"
 FRAMES = "daemon/sse.py"
 SLASH = "chat/slash.py"
 TABLES = "chat/transcript/tables.py"
-PLACE = ("tests/unit/test_daemon_locality.py",)
-TABLE = ("tests/unit/test_chat_tables.py",)
-SENT = "tests/unit/test_chats.py::test_a_prompt_"
+PLACE = ("tests/unit/daemon/test_daemon_locality.py",)
+TABLE = ("tests/unit/chats/transcript/test_chat_tables.py",)
+SENT = "tests/unit/chats/test_chats.py::test_a_prompt_"
 LOST = (
     f"{SENT}whose_answer_is_lost_is_looked_for_and_never_sent_twice",
     f"{SENT}of_another_client_is_not_taken_for_the_one_that_is_lost",
 )
-INTO = ("tests/unit/test_chats.py::test_a_message_goes_into_the_turn_that_runs_else_it_is_a_prompt",)
-REFUSED = ("tests/unit/test_chats.py::test_what_the_daemon_refuses_comes_back",)
+INTO = ("tests/unit/chats/test_chats.py::test_a_message_goes_into_the_turn_that_runs_else_it_is_a_prompt",)
+REFUSED = ("tests/unit/chats/test_chats.py::test_what_the_daemon_refuses_comes_back",)
 COMMANDS = ("tests/sublime/test_chat_prompt.py::TestSlashCommands",)
 
 MUTANTS = [
@@ -56,7 +56,7 @@ MUTANTS = [
         OUTBOX,
         "        if drafts:\n            conversation.forget_queue()\n",
         "",
-        ("tests/unit/test_chats_agents.py",),
+        ("tests/unit/chats/test_chats_agents.py",),
     ),
     Mutant(
         "a prompt without an id counts as sent",
@@ -162,7 +162,7 @@ MUTANTS = [
         STATE,
         "        self._hidden = min(self._hidden, len(kept))\n",
         "",
-        ("tests/unit/test_chats_long.py", "tests/unit/test_chats_earlier.py"),
+        ("tests/unit/chats/test_chats_long.py", "tests/unit/chats/test_chats_earlier.py"),
     ),
     Mutant("a failure looks like a cancel", TAKING, "and not cancel.reason:", "and True:", TURNS),
     Mutant(
@@ -186,14 +186,14 @@ MUTANTS = [
         BUILDER,
         "max(self.cost.seconds, at - self.began)",
         "at - self.began",
-        ("tests/unit/test_chats_cost.py",),
+        ("tests/unit/chats/transcript/test_chats_cost.py",),
     ),
     Mutant(
         "the cost is lost when a turn is packed",
         BUILDER,
         "return self._items, self._tools, self.cost, self.began",
         "return self._items, self._tools, Cost(), self.began",
-        ("tests/unit/test_chats_cost.py",),
+        ("tests/unit/chats/transcript/test_chats_cost.py",),
     ),
     # The daemon
     Mutant("what runs counts as waiting", REQUESTS, ' if state == "queued"', "", CLIENT),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from mutant import Mutant
 
-QUICK_TESTS = ("tests/unit/test_quick.py",)
-FUZZED = ("tests/unit/test_quick_fuzzed.py",)
-CONNECTIONS = ("tests/unit/test_connections.py",)
+QUICK_TESTS = ("tests/unit/server/test_quick.py",)
+FUZZED = ("tests/unit/server/test_quick_fuzzed.py",)
+CONNECTIONS = ("tests/unit/server/test_connections.py",)
 HANDOVER = ("tests/unit/test_handover.py",)
-SESSIONS = ("tests/unit/test_sessions.py",)
+SESSIONS = ("tests/unit/server/test_sessions.py",)
 THREAD = ("tests/unit/test_thread.py",)
-GUESTS = ("tests/unit/test_guests.py",)
+GUESTS = ("tests/unit/server/test_guests.py",)
 
 STARTING = ("tests/sublime/test_start.py",)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from mutant import Mutant
 
-CHANGES = ("tests/unit/test_changes.py",)
-PROPERTIES = ("tests/unit/test_changes_properties.py",)
-HUNKS = ("tests/unit/test_hunks.py",)
-MARKS = ("tests/unit/test_marks.py",)
-TARGETS = ("tests/unit/test_targets.py",)
-TEXT = ("tests/unit/test_text.py",)
-REVIEWS = ("tests/unit/test_reviews.py",)
-DIFFS = "tests/unit/test_diffs.py"
+CHANGES = ("tests/unit/review/test_changes.py",)
+PROPERTIES = ("tests/unit/review/test_changes_properties.py",)
+HUNKS = ("tests/unit/review/test_hunks.py",)
+MARKS = ("tests/unit/review/test_marks.py",)
+TARGETS = ("tests/unit/review/test_targets.py",)
+TEXT = ("tests/unit/review/test_text.py",)
+REVIEWS = ("tests/unit/review/test_reviews.py",)
+DIFFS = "tests/unit/review/test_diffs.py"
 ON_SCREEN = "tests/sublime/test_review_changes.py"
 UNSEEN = "tests/sublime/test_review_unseen.py"
 KEPT = "tests/sublime/test_review_kept.py"

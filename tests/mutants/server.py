@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from mutant import Mutant
 
-GUARD = ("tests/unit/test_guard.py",)
-SESSIONS = ("tests/unit/test_sessions.py",)
+GUARD = ("tests/unit/server/test_guard.py",)
+SESSIONS = ("tests/unit/server/test_sessions.py",)
 HANDOVER = ("tests/unit/test_handover.py",)
-DISCOVERY = ("tests/unit/test_discovery.py",)
-HEALING = ("tests/unit/test_healing.py",)
-CONTEXT = ("tests/unit/test_context.py",)
+DISCOVERY = ("tests/unit/clis/test_discovery.py",)
+HEALING = ("tests/unit/clis/test_healing.py",)
+CONTEXT = ("tests/unit/server/test_context.py",)
 WINDOWS = ("tests/unit/test_windows.py",)
-FAMILIES = ("tests/unit/test_families.py",)
+FAMILIES = ("tests/unit/clis/test_families.py",)
 THREAD = ("tests/unit/test_thread.py",)
-DIFFS = ("tests/unit/test_diffs.py",)
-CONNECTIONS = ("tests/unit/test_connections.py",)
+DIFFS = ("tests/unit/review/test_diffs.py",)
+CONNECTIONS = ("tests/unit/server/test_connections.py",)
 
 APP = "server/app.py"
 SESSION = "server/sessions.py"
@@ -27,9 +27,9 @@ TOOLS = "server/tools.py"
 RESUMED = "server/resumed.py"
 SOCKETS = "server/connections.py"
 
-CALLS_TESTS = ("tests/unit/test_calls.py",)
+CALLS_TESTS = ("tests/unit/server/test_calls.py",)
 CALLS = "server/calls.py"
-QUICK_TESTS = ("tests/unit/test_quick.py",)
+QUICK_TESTS = ("tests/unit/server/test_quick.py",)
 QUICK = "server/quick.py"
 BODIES = "server/bodies.py"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from mutant import Mutant
 
 TOLD = ("tests/unit/test_told.py",)
-CONTEXT = ("tests/unit/test_context.py",)
+CONTEXT = ("tests/unit/server/test_context.py",)
 WINDOWS = ("tests/unit/test_windows.py",)
-CHATS = ("tests/unit/test_chats_told.py",)
+CHATS = ("tests/unit/chats/test_chats_told.py",)
 
 
 RULE = "told.py"

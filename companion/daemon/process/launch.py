@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 LISTEN_LIMIT = 30.0
 """Seconds until it must listen; 0.4 to 0.6 on an idle machine."""
 STOP_LIMIT = 6.0
-"""Seconds that it has to end by itself: 5 with listeners, 0.1 without (qwen-serve.md §2)."""
+"""Seconds that it has to end by itself: 5 with listeners, 0.1 without (docs/protocols/qwen-serve.md#process)."""
 VERSION_LIMIT = 10.0
 """Seconds for `node --version` and `qwen --version`."""
 SHORT_VERSION_LIMIT = 3.0

@@ -1,4 +1,4 @@
-"""One review on the screen (design.md, "What it looks like")."""
+"""One review on the screen."""
 
 from __future__ import annotations
 

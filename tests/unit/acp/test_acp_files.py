@@ -1,0 +1,378 @@
+"""The files of an agent: what it reads, what is written, and the proposals that the person has edited."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.conversation.failures import (
+    AlreadyAnsweredError,
+)
+from tests.agent_talk import MemoryFiles, run, said, scripted, talking, tools
+
+EDIT = """
+OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
+OPTIONS += [{"optionId": "no", "name": "No", "kind": "reject_once"}]
+def session_prompt(params):
+    path, old, new = json.loads(params["prompt"][-1]["text"])
+    call = {"toolCallId": "t", "title": "Edit", "kind": "edit", "status": "pending"}
+    call["content"] = [{"type": "diff", "path": path, "oldText": old, "newText": new}]
+    answer = ask("session/request_permission", toolCall=call, options=OPTIONS)
+    if answer["outcome"].get("optionId") == "yes":
+        WRITE
+    update(sessionUpdate="tool_call_update", toolCallId="t", status="completed")
+    say(json.dumps(answer))
+    return {"stopReason": "cancelled" if answer["outcome"]["outcome"] == "cancelled" else "end_turn"}
+"""
+WRITES = EDIT.replace("WRITE", 'ask("fs/write_text_file", path=path, content=new)')
+
+
+def edit(path: Path, old: str, new: str) -> str:
+    return json.dumps([str(path), old, new])
+
+
+def test_an_accepted_edit_is_written_with_the_endings_the_mark_and_the_encoding_of_the_file(
+    project: Path, tmp_path: Path
+):
+    path = project / "a.txt"
+    path.write_bytes("one\r\ntwo é\r\n".encode("cp1252"))
+
+    async def test():
+        async with talking(scripted(WRITES, tmp_path), str(project)) as talk:
+            key = await talk.ask(edit(path, "one\ntwo é\n", "one\n2 é\nthree\n"))
+            permission = await talk.asked()
+            assert (permission.diffs[0].path, permission.diffs[0].new) == (str(path), "one\n2 é\nthree\n")
+            await talk.vote(permission, "allow_once")
+            turn = await talk.done(key)
+            assert path.read_bytes() == "one\r\n2 é\r\nthree\r\n".encode("cp1252")
+            assert tools(turn)[0].permissions[0].state == "selected"
+            with pytest.raises(AlreadyAnsweredError):
+                await talk.vote(permission, "allow_once")
+
+    run(test())
+
+
+def test_a_rejected_edit_is_not_written_and_a_cancel_cancels_the_question(project: Path, tmp_path: Path):
+    path = project / "a.txt"
+    path.write_text("one\n")
+
+    async def test():
+        async with talking(scripted(WRITES, tmp_path), str(project)) as talk:
+            key = await talk.ask(edit(path, "one\n", "two\n"))
+            await talk.vote(await talk.asked(), "reject_once")
+            assert '"no"' in said(await talk.done(key))
+            key = await talk.ask(edit(path, "one\n", "two\n"))
+            await talk.asked()
+            await talk.client.cancel(talk.session)
+            turn = await talk.done(key)
+            assert turn.state == "cancelled"
+            assert not talk.conversation.status.permissions
+            assert path.read_text() == "one\n"
+
+    run(test())
+
+
+@pytest.mark.parametrize("writes", [True, False], ids=["through the editor", "by itself"])
+def test_an_edited_proposal_is_what_is_written_and_the_agent_is_told(project: Path, tmp_path: Path, writes: bool):
+    path = project / "a.txt"
+    path.write_text("one\n")
+    own = 'Path = __import__("pathlib").Path; Path(path).write_text(new)'
+
+    async def test():
+        script = WRITES if writes else EDIT.replace("WRITE", own)
+        script += """
+first = session_prompt
+def session_prompt(params):
+    if params["prompt"][-1]["text"] != "Next":
+        return first(params)
+    say(params["prompt"][0]["text"])
+    return {"stopReason": "end_turn"}
+"""
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask(edit(path, "one\n", "two\n"))
+            permission = await talk.asked()
+            await talk.client.edited(str(path), "two\n", "mine\n")
+            await talk.vote(permission, "allow_once")
+            await talk.done(key)
+            assert path.read_text() == "mine\n"
+            turn = await talk.done(await talk.ask("Next"))
+            assert "edited your change" in said(turn)
+            assert str(path) in said(turn)
+            assert said(turn, "user") == "Next"
+            assert not talk.editor.kept
+
+    run(test())
+
+
+def test_an_edited_proposal_that_the_agent_writes_otherwise_is_kept(project: Path, tmp_path: Path):
+    path = project / "a.txt"
+    path.write_text("one\n")
+    other = 'ask("fs/write_text_file", path=path, content="other\\n")'
+
+    async def test():
+        async with talking(scripted(EDIT.replace("WRITE", other), tmp_path), str(project)) as talk:
+            key = await talk.ask(edit(path, "one\n", "two\n"))
+            permission = await talk.asked()
+            await talk.client.edited(str(path), "two\n", "mine\n")
+            await talk.vote(permission, "allow_once")
+            await talk.done(key)
+            assert path.read_text() == "other\n"
+            assert talk.editor.kept == ["mine\n"]
+
+    run(test())
+
+
+ANY = """
+def session_prompt(params):
+    method, fields = json.loads(params["prompt"][-1]["text"])
+    say(json.dumps(ask(method, **fields)))
+    return {"stopReason": "end_turn"}
+"""
+
+
+def test_an_unsaved_text_is_read_and_an_open_file_is_written_in_the_editor(project: Path, tmp_path: Path):
+    path = project / "a.txt"
+    path.write_text("old\n")
+    real = os.path.realpath(path)
+
+    async def test():
+        editor = MemoryFiles({real: "one\ntwo\nthree\n"})
+        async with talking(scripted(ANY, tmp_path), str(project), editor=editor) as talk:
+
+            async def ask(method: str, **fields: Any) -> Any:
+                return json.loads(said(await talk.done(await talk.ask(json.dumps([method, fields])))))
+
+            assert await ask("fs/read_text_file", path=str(path)) == {"content": "one\ntwo\nthree\n"}
+            assert await ask("fs/read_text_file", path=str(path), line=2, limit=1) == {"content": "two"}
+            await ask("fs/write_text_file", path=str(path), content="new\r\n")
+            assert editor.open == {real: "new\n"}
+            assert path.read_text() == "old\n"
+            missing = await ask("fs/read_text_file", path=str(project / "none"))
+            assert missing["code"] == -32002
+            made = project / "new" / "b.txt"
+            await ask("fs/write_text_file", path=str(made), content="b\n", _meta={"bom": True, "lineEnding": "crlf"})
+            assert made.read_bytes() == b"\xef\xbb\xbfb\r\n"
+            made.write_bytes(b"a\0b")
+            assert "no text" in (await ask("fs/read_text_file", path=str(made)))["message"]
+            assert "absolute" in (await ask("fs/read_text_file", path="a.txt"))["message"]
+            assert (await ask("fs/write_text_file", path=str(made)))["code"] == -32602
+            assert (await ask("_vendor/anything"))["code"] == -32601
+            assert not editor.asked
+
+    run(test())
+
+
+def test_an_excluded_file_is_not_read_for_an_agent(project: Path, tmp_path: Path):
+    (project / ".env").write_text("KEY=secret\n")
+
+    async def test():
+        async with talking(scripted(ANY, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask(json.dumps(["fs/read_text_file", {"path": str(project / ".env")}])))
+            assert "context_exclude" in said(turn)
+            assert "secret" not in said(turn)
+
+    run(test())
+
+
+def test_a_character_that_the_encoding_lacks_is_refused_and_the_file_stays(project: Path, tmp_path: Path):
+    path = project / "a.txt"
+    path.write_bytes("é\n".encode("cp1252"))
+
+    async def test():
+        async with talking(scripted(ANY, tmp_path), str(project)) as talk:
+            fields = {"path": str(path), "content": "→\n"}
+            turn = await talk.done(await talk.ask(json.dumps(["fs/write_text_file", fields])))
+            assert "has no" in json.loads(said(turn))["message"]
+            assert path.read_bytes() == "é\n".encode("cp1252")
+
+    run(test())
+
+
+def test_files_outside_the_folder_are_touched_only_after_a_question_asked_once(project: Path, tmp_path: Path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    secret = outside / "secret.txt"
+    secret.write_text("s")
+    real = os.path.realpath(secret)
+    link = project / "link"
+    if sys.platform != "win32":
+        link.symlink_to(secret)
+    script = """
+def session_prompt(params):
+    for path in json.loads(params["prompt"][-1]["text"]):
+        say(json.dumps(ask("fs/read_text_file", path=path)) + "\\n")
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            paths = [str(secret), str(project / ".." / "outside" / "secret.txt"), str(link)]
+            for number in range(5):
+                (tmp_path / str(number)).mkdir()
+                paths.append(str(tmp_path / str(number) / "file"))
+            key = await talk.ask(json.dumps(paths if sys.platform != "win32" else paths[:2] + paths[3:]))
+            answers = [json.loads(line) for line in said(await talk.done(key)).splitlines()]
+            assert all("content" not in answer for answer in answers)
+            # One question for the folder, and no more than three in all.
+            assert len(talk.editor.asked) == 3
+            assert talk.editor.asked[0] == (real, False)
+        async with talking(scripted(script, tmp_path), str(project), editor=MemoryFiles(allows=True)) as talk:
+            key = await talk.ask(json.dumps([str(secret)]))
+            assert json.loads(said(await talk.done(key))) == {"content": "s"}
+
+    run(test())
+
+
+READS = """
+def session_prompt(params):
+    for name, more in json.loads(params["prompt"][-1]["text"]):
+        say(json.dumps(ask("fs/read_text_file", path=name, **more)) + "\\n")
+    return {"stopReason": "end_turn"}
+"""
+PARTS = [
+    ({"line": 2, "limit": 1}, "b\fB\u2028\x85"),
+    ({"line": 2.0, "limit": 2.0}, "b\fB\u2028\x85{end}c"),
+    ({"line": 3}, "c{end}"),
+    ({"line": 4}, ""),
+    ({"line": 5}, ""),
+    ({"line": 10**30, "limit": 10**30}, ""),
+    ({"line": 0, "limit": 1}, "a"),
+    ({"line": -1, "limit": 1}, "a"),
+    ({"limit": 0}, ""),
+    ({"limit": 4}, "a{end}b\fB\u2028\x85{end}c{end}"),
+    ({"limit": 99}, "a{end}b\fB\u2028\x85{end}c{end}"),
+    ({"line": None, "limit": -1}, "a{end}b\fB\u2028\x85{end}c{end}"),
+    ({"line": "2", "limit": [1]}, "a{end}b\fB\u2028\x85{end}c{end}"),
+]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
+def test_lines_are_those_of_the_editor_whatever_their_ending(project: Path, tmp_path: Path, end: str):
+    """A form feed, U+2028 or U+0085 in a line begins no other line."""
+    path = project / "a.txt"
+    path.write_bytes(f"a{end}b\fB\u2028\x85{end}c{end}".encode())
+
+    async def test():
+        async with talking(scripted(READS, tmp_path), str(project)) as talk:
+            key = await talk.ask(json.dumps([(str(path), part) for part, _ in PARTS]))
+            answers = [json.loads(line)["content"] for line in said(await talk.done(key)).split("\n")[:-1]]
+            assert answers == [expected.format(end=end) for _, expected in PARTS]
+
+    run(test())
+
+
+def test_what_is_no_readable_file_is_refused_in_a_sentence(project: Path, tmp_path: Path):
+    (project / "binary").write_bytes(b"a\0b")
+    (project / "file").write_text("a")
+    with (project / "large").open("wb") as file:
+        file.truncate(1 << 30)
+    wanted = {
+        "binary": "is no text",
+        "large": "is larger than 64 MB",
+        "": "is a folder",
+        "file/x": "there is no file",
+        "none": "there is no file",
+        "\ud800": "must be a name",
+        "a\0b": "must be a name",
+        "x" * 5000: "too long",
+    }
+    if sys.platform != "win32":
+        os.mkfifo(project / "fifo")
+        (project / "loop").symlink_to("loop")
+        wanted |= {"fifo": "is not a regular file", "loop": "symbolic links"}
+
+    async def test():
+        async with talking(scripted(READS, tmp_path), str(project)) as talk:
+            key = await talk.ask(json.dumps([(f"{project}{os.sep}{name}", {}) for name in wanted]))
+            answers = [json.loads(line) for line in said(await talk.done(key)).splitlines()]
+            for answer, why in zip(answers, wanted.values(), strict=True):
+                assert why in answer["message"]
+
+    run(test())
+
+
+def test_a_file_is_written_as_it_is_or_not_at_all(project: Path, tmp_path: Path):
+    """Endings, mark and encoding are the file's own; what is no file for that stays as it is."""
+    before = {
+        "mixed": b"a\r\nb\nc\r\n",
+        "old mac": b"a\rb\r",
+        "marked": b"\xef\xbb\xbfa\n",
+        "utf-16": "a\r\nb\r\n".encode("utf-16"),
+        "no end": b"a\r\nb",
+        "one line": b"a",
+        "empty": b"",
+        "read-only": b"a\n",
+        "binary": b"a\0b",
+        "surrogate": b"a\n",
+    }
+    for name, data in before.items():
+        (project / name).write_bytes(data)
+    (project / "read-only").chmod(0o444)
+    writes = {
+        "mixed": ("a\nb\nx\nc\n", b"a\r\nb\nx\r\nc\r\n"),
+        "old mac": ("a\nx\n", b"a\rx\r"),
+        "marked": ("x\r\n", b"\xef\xbb\xbfx\n"),
+        "utf-16": ("é\nb", "é\r\nb".encode("utf-16")),
+        "no end": ("a\nb\nc", b"a\r\nb\r\nc"),
+        "one line": ("a\r\nb\n", b"a\r\nb\n"),
+        "empty": ("x\n", b"x\n"),
+        "new/folder/file": ("x\r\n", b"x\r\n"),
+        "read-only": ("x\n", "is read-only"),
+        "binary": ("x\n", "is no text"),
+        "surrogate": ("\ud800", "has no"),
+        "empty/x": ("x", "x: "),
+        "": ("x", "is a folder"),
+    }
+    script = """
+def session_prompt(params):
+    for name, content in json.loads(params["prompt"][-1]["text"]):
+        say(json.dumps(ask("fs/write_text_file", path=name, content=content)) + "\\n")
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask(json.dumps([(f"{project}{os.sep}{name}", text) for name, (text, _) in writes.items()]))
+            answers = [json.loads(line) for line in said(await talk.done(key)).splitlines()]
+            for (name, (_, after)), answer in zip(writes.items(), answers, strict=True):
+                if isinstance(after, bytes):
+                    assert answer == {}
+                    assert (project / name).read_bytes() == after
+                else:
+                    assert after in answer["message"]
+                    assert name not in before or (project / name).read_bytes() == before[name] or name == "empty"
+
+    run(test())
+    assert {each.name for each in project.iterdir()} == {*before, "new"}
+
+
+def test_a_folder_whose_name_only_begins_like_the_chats_is_outside_and_a_yes_to_reading_is_none_to_writing(
+    project: Path, tmp_path: Path
+):
+    other = tmp_path / f"{project.name}2"
+    other.mkdir()
+    path = other / "a"
+    path.write_text("a")
+    script = """
+def session_prompt(params):
+    path = params["prompt"][-1]["text"]
+    for _ in range(2):
+        say(json.dumps(ask("fs/read_text_file", path=path)))
+        say(json.dumps(ask("fs/write_text_file", path=path, content="b")))
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        editor = MemoryFiles(allows=True)
+        async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
+            turn = await talk.done(await talk.ask(str(path)))
+            assert said(turn) == '{"content": "a"}{}{"content": "b"}{}'
+            real = os.path.realpath(path)  # noqa: ASYNC240 - it is there
+            assert editor.asked == [(real, False), (real, True)]
+
+    run(test())

@@ -1,0 +1,611 @@
+"""No agent can harm anything else, whatever it prints or leaves undone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from companion.acp import client as client_module
+from companion.acp import process as process_module
+from companion.acp.errors import (
+    AnswerError,
+    EndedError,
+    NoProgramError,
+    SignInError,
+    SilentError,
+    StartFailedError,
+    VersionError,
+)
+from companion.acp.stream import MAX_WAITING, Stream
+from companion.conversation.events import TurnCompleted
+from companion.conversation.failures import AlreadyAnsweredError
+from tests.agent_talk import is_alive, notices, run, said, scripted, talking, until
+
+
+def test_junk_is_told_once_and_what_follows_is_read(project: Path, tmp_path: Path):
+    script = r"""
+def session_prompt(params):
+    for junk in (b"Hello!\n", b"[1, 2]\n", b"\xff\xfe\n", b"{}\n", b"null\n", b"[" * 100000 + b"\n", b"\n"):
+        raw(junk)
+    send(id=999, result={})
+    send(method="session/update", params=[1])
+    send(method="session/update", params={"sessionId": "other", "update": {"sessionUpdate": "plan"}})
+    send(method="nobody/knows", params={})
+    update(sessionUpdate="from_the_future", x=1)
+    update(sessionUpdate="_vendor", x=1)
+    update(sessionUpdate="tool_call", title=5)
+    update(sessionUpdate="plan_update", plan={"type": "markdown", "content": "x"})
+    say("Still here.")
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("x"))
+            assert said(turn) == "Still here."
+            told = " ".join(notices(turn))
+            assert told.count("not of the protocol") == 1
+            for what in ("no object", "no known form", "not asked", "from_the_future", "tool call", "plan"):
+                assert what in told
+            assert "_vendor" not in told
+
+    run(test())
+
+
+def test_an_answer_that_comes_twice_harms_nothing(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    number = [each["id"] for each in seen if each.get("method") == "session/prompt"][-1]
+    for reason in ("end_turn", "refusal"):
+        send(id=number, result={"stopReason": reason})
+    return "silence"
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("x"))
+            assert turn.stop_reason == "end_turn"
+            assert (await talk.done(await talk.ask("y"))).stop_reason == "end_turn"
+            await until(lambda: any("not asked" in each for turn in talk.conversation.turns for each in notices(turn)))
+
+    run(test())
+
+
+def test_a_line_that_is_too_long_is_left_out_and_told(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    number = [each["id"] for each in seen if each.get("method") == "session/prompt"][-1]
+    if params["prompt"][0]["text"] == "answer":
+        raw(b'{"jsonrpc": "2.0", "id": %d, "result": "' % number)
+        for _ in range(100):
+            raw(b"x" * 1024 * 1024)
+        raw(b'"}\\n')
+        return "silence"
+    raw(b'{"jsonrpc": "2.0", "id": 77, "method": "fs/write_text_file", "params": "')
+    for _ in range(100):
+        raw(b"x" * 1024 * 1024)
+    answers[77] = queue.Queue()
+    raw(b'"}\\n')
+    say(json.dumps(answers[77].get()))
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("request"))
+            assert "too long" in said(turn)
+            assert "too long" in notices(turn)[0]
+            turn = await talk.done(await talk.ask("answer"))
+            assert turn.state == "failed"
+            assert "too long" in turn.error
+
+    run(test())
+
+
+@pytest.mark.parametrize("half", [b"", b'{"jsonrpc": "2.0", "meth'], ids=["between lines", "in the middle of a line"])
+def test_an_agent_that_dies_in_mid_turn_is_told_and_the_conversation_stays(project: Path, tmp_path: Path, half: bytes):
+    script = f"""
+def session_prompt(params):
+    say("Half of")
+    call = {{"sessionId": "s", "toolCall": {{"toolCallId": "t"}}, "options": []}}
+    request("session/request_permission", call)
+    raw({half!r})
+    print("out of memory, key sk-123456789", file=sys.stderr, flush=True)
+    os._exit(7)
+"""
+
+    async def test():
+        environment = {**os.environ, "SOME_API_KEY": "sk-123456789"}
+        async with talking(scripted(script, tmp_path), str(project), environment) as talk:
+            key = await talk.ask("x")
+            error = await talk.ended()
+            assert isinstance(error, EndedError)
+            assert str(error) == (
+                "Scripted Agent has ended unexpectedly: out of memory, key …. Reconnect to start it again."
+            )
+            turn = await talk.done(key)
+            assert (turn.state, said(turn)) == ("failed", "Half of")
+            assert not talk.conversation.status.permissions
+            with pytest.raises(EndedError):
+                await talk.client.switch_mode(talk.session, "x")
+
+    run(test())
+
+
+def test_an_agent_that_ends_at_once_is_told_with_its_last_words(project: Path, tmp_path: Path):
+    script = 'print("\\x1b[31mNode.js is too old.\\x1b[0m", file=sys.stderr, flush=True); os._exit(1)'
+
+    async def test():
+        with pytest.raises(StartFailedError, match=r"ended at its start: Node\.js is too old\."):
+            async with talking(scripted(script, tmp_path), str(project)):
+                pass
+        with pytest.raises(StartFailedError, match="it has returned 3"):
+            async with talking(scripted("os._exit(3)", tmp_path), str(project)):
+                pass
+
+    run(test())
+
+
+def test_a_missing_program_names_its_install_command(project: Path, tmp_path: Path):
+    async def test():
+        with pytest.raises(NoProgramError, match="npm install -g the-agent"):
+            async with talking(["there-is-no-such-program"], str(project)):
+                pass
+        with pytest.raises(StartFailedError, match="there is no folder"):
+            async with talking([sys.executable], str(tmp_path / "none")):
+                pass
+
+    run(test())
+
+
+def test_an_agent_that_never_answers_is_told(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(client_module, "START_LIMIT", 0.5)
+
+    async def test():
+        script = 'def initialize(params): return "silence"'
+        with pytest.raises(SilentError, match="didn't answer within"):
+            async with talking(scripted(script, tmp_path), str(project)):
+                pass
+
+    run(test())
+
+
+def test_a_turn_that_no_cancel_ends_is_given_up(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(client_module, "CANCEL_LIMIT", 0.1)
+
+    async def test():
+        script = 'def session_prompt(params): say("Working"); return "silence"'
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("x")
+            await until(lambda: (turn := talk.turn(key)) and said(turn))
+            await talk.client.cancel(talk.session)
+            process = talk.client._process
+            assert process
+            assert isinstance(await talk.ended(), SilentError)
+            assert (await talk.done(key)).state == "failed"
+            # It does nothing more behind the person's back.
+            await until(lambda: not is_alive(process.pid))
+
+    run(test())
+
+
+def test_an_agent_that_wants_a_sign_in_names_its_ways_and_goes_on_after_one(project: Path, tmp_path: Path):
+    script = """
+is_in = False
+def initialize(params):
+    return {"protocolVersion": 1, "authMethods": [{"id": "g", "name": "Log in with Google"}, {"broken": 1}]}
+def authenticate(params):
+    global is_in
+    is_in = params["methodId"] == "g"
+    return {}
+def session_new(params):
+    if not is_in: raise Failure(-32000, "Authentication required")
+    return {"sessionId": "s"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project), session=None) as talk:
+            with pytest.raises(SignInError, match="Log in with Google"):
+                await talk.open()
+            await talk.client.authenticate("g")
+            await talk.open()
+            assert (await talk.done(await talk.ask("x"))).state == "done"
+
+    run(test())
+
+
+def test_a_turn_that_the_agent_refuses_has_its_words(project: Path, tmp_path: Path):
+    script = 'def session_prompt(params): raise Failure(-32603, "No credits are left")'
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("x"))
+            assert (turn.state, turn.error) == ("failed", "Scripted Agent refuses: No credits are left.")
+
+    run(test())
+
+
+def test_an_agent_that_opens_no_session_is_told(project: Path, tmp_path: Path):
+    async def test():
+        script = scripted("def session_new(params): return None", tmp_path)
+        async with talking(script, str(project), session=None) as talk:
+            with pytest.raises(AnswerError, match="no session"):
+                await talk.open()
+
+    run(test())
+
+
+def test_a_flood_waits_in_the_pipe_and_the_loop_goes_on(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    for number in range(20000):
+        say("x" * 100)
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            most = 0
+            key = await talk.ask("x")
+            while (turn := talk.turn(key)) is None or turn.state == "running":
+                most = max(most, len(talk.client._stream._waiting))
+                await asyncio.sleep(0)
+            assert len(said(turn)) == 20000 * 100
+            assert most <= 600
+
+    run(test())
+
+
+def test_too_many_requests_at_once_are_refused(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    options = [{"optionId": "y", "name": "Y", "kind": "allow_once"}]
+    call = {"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": options}
+    numbers = [request("session/request_permission", call) for _ in range(100)]
+    refused = sum("code" in answers[number].get() for number in numbers[64:])
+    say(str(refused))
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            assert said(await talk.done(await talk.ask("x"))) == "36"
+
+    run(test())
+
+
+@pytest.mark.parametrize("shut", ["output", "input"])
+def test_an_agent_that_lives_on_without_its_pipes_is_ended(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shut: str
+):
+    """It closes one end and never answers again; nobody waits for it for ever."""
+    monkeypatch.setattr(process_module, "SHUT_LIMIT", 0.1)
+    scripts = {
+        "output": """
+def session_prompt(params):
+    say("Half of")
+    os.close(1)
+    time.sleep(600)
+""",
+        "input": """
+def main():
+    # No thread reads on when it is closed.
+    for _ in range(3):
+        answer(json.loads(os.read(0, 65536)), globals())
+    os.close(0)
+    say("Half of")
+    time.sleep(600)
+session_prompt = lambda params: "silence"
+main()
+""",
+    }
+
+    async def test():
+        async with talking(scripted(scripts[shut], tmp_path), str(project)) as talk:
+            key = await talk.ask("x")
+            await until(lambda: (turn := talk.turn(key)) and said(turn))
+            if shut == "input":
+                # It need not be told anything until then.
+                await talk.client.cancel(talk.session)
+            assert str(await talk.ended()) == (
+                f"Scripted Agent has ended unexpectedly: it has closed its {shut}. Reconnect to start it again."
+            )
+            turn = await talk.done(key)
+            assert (turn.state, said(turn)) == ("failed", "Half of")
+
+    run(test())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions of processes")
+def test_the_end_of_an_agent_is_noticed_though_its_child_keeps_the_pipes(project: Path, tmp_path: Path):
+    script = """
+import subprocess
+def session_prompt(params):
+    # Another session: it is not in the agent's group.
+    code = "import time; time.sleep(600)"
+    child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    say(str(child.pid))
+    os.kill(os.getpid(), 9)
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("x")
+            assert "it was ended by SIGKILL" in str(await talk.ended())
+            child = int(said(await talk.done(key)))
+            assert is_alive(child)
+            psutil.Process(child).kill()
+
+    run(test())
+
+
+def test_what_an_agent_leaves_behind_ends_with_it(project: Path, tmp_path: Path):
+    """Before the person reconnects, that is: its group and its terminals."""
+    script = """
+import subprocess
+def session_prompt(params):
+    code = "import time; time.sleep(600)"
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, stderr=-1)
+    code = f"import os; print(os.getpid(), flush=True); {code}"
+    made = ask("terminal/create", command=sys.executable, args=["-c", code])
+    while not (printed := ask("terminal/output", **made)["output"].strip()):
+        time.sleep(0.01)
+    say(f"{child.pid} {printed}")
+    os._exit(3)
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("x")
+            await talk.ended()
+            pids = [int(pid) for pid in said(await talk.done(key)).split()]
+            assert len(pids) == 2
+            # On Windows there are no groups: what has no parent any more is not found.
+            await until(lambda: not any(map(is_alive, pids[sys.platform == "win32" :])))
+
+    run(test())
+
+
+def test_a_question_about_another_session_is_cancelled_and_told(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    options = [{"optionId": "y", "name": "Y", "kind": "allow_once"}]
+    call = {"sessionId": "other", "toolCall": {"toolCallId": "t", "title": "T"}, "options": options}
+    say(json.dumps(answers[request("session/request_permission", call)].get()))
+    ask("session/request_permission", toolCall=call["toolCall"], options=options)
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("x")
+            permission = await talk.asked()
+            assert len(talk.conversation.status.permissions) == 1
+            await talk.vote(permission, "allow_once")
+            turn = await talk.done(key)
+            assert json.loads(said(turn)) == {"outcome": {"outcome": "cancelled"}}
+            assert notices(turn) == ["Unsupported: a question about another session, which was cancelled."]
+
+    run(test())
+
+
+@pytest.mark.parametrize("version", [2, 0, [], {"a": 1}, True, "2025-06-18", 2**70, "x" * 1000], ids=repr)
+def test_any_other_version_is_told_in_a_sentence(project: Path, tmp_path: Path, version: object):
+    async def test():
+        script = f'def initialize(params): return {{"protocolVersion": {version!r}}}'
+        with pytest.raises(VersionError, match="only version 1 is known") as error:
+            async with talking(scripted(script, tmp_path), str(project)):
+                pass
+        assert len(str(error.value)) < 200
+
+    run(test())
+
+
+@pytest.mark.parametrize("version", [1, 1.0, "1", None], ids=repr)
+def test_the_version_may_be_spelled_otherwise_or_missing(project: Path, tmp_path: Path, version: object):
+    async def test():
+        script = f'def initialize(params): return {{"protocolVersion": {version!r}}}'
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            assert (await talk.done(await talk.ask("x"))).state == "done"
+
+    run(test())
+
+
+def test_messages_in_unusual_forms_are_read_and_each_request_has_its_own_id(project: Path, tmp_path: Path):
+    """A byte order mark, Windows line endings, ids of any kind, NaN, a number with a point, a lone surrogate."""
+    script = r"""
+def session_prompt(params):
+    number = [each["id"] for each in seen if each.get("method") == "session/prompt"][-1]
+    raw(b"\xef\xbb\xbf" + json.dumps({"method": "session/update", "params": {"sessionId": "s", "update": {
+        "sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Marked. "}}}}).encode() + b"\r\n")
+    ids = (None, "a", 1.5, "\ud800", [1], True, 2**70)
+    for each in ids:
+        send(id=each, method="fs/read_text_file", params={"path": "/\ud800"})
+    raw(b'{"id": NaN, "method": "fs/read_text_file"}\n')
+    while len(got := [each["id"] for each in seen if "method" not in each]) < len(ids) + 1:
+        time.sleep(0.01)
+    missing = [each for each in (*ids, None) if each not in got]
+    say(f"{missing} {sum(each is None for each in got)}")
+    raw(b'{"id": %d.0, "result": {"stopReason": "newer"}}\n' % number)
+    return "silence"
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("x"))
+            assert said(turn) == "Marked. [] 2"
+            assert (turn.state, turn.stop_reason, notices(turn)) == ("done", "newer", [])
+
+    run(test())
+
+
+def test_a_batch_is_told(project: Path, tmp_path: Path):
+    script = r"""
+def session_prompt(params):
+    raw(b'[{"jsonrpc": "2.0", "id": 1, "method": "fs/read_text_file", "params": {}}]\n')
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("x"))
+            assert notices(turn) == ["Unsupported: a message that is no object, from Scripted Agent."]
+
+    run(test())
+
+
+def test_a_question_that_offers_no_answer_is_cancelled_and_told(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    say(json.dumps(ask("session/request_permission", toolCall={"toolCallId": "t"}, options=[])))
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("x"))
+            assert json.loads(said(turn)) == {"outcome": {"outcome": "cancelled"}}
+            assert notices(turn) == ["Unsupported: a question that offers no answer, which was cancelled."]
+
+    run(test())
+
+
+def test_an_agent_that_goes_on_after_a_cancel_asks_writes_and_runs_nothing_more(project: Path, tmp_path: Path):
+    """What the person has cancelled is over for them."""
+    script = """
+def session_prompt(params):
+    if "again" in params["prompt"][-1]["text"]:
+        say(json.dumps(ask("fs/write_text_file", path=os.getcwd() + "/a", content="x")))
+        return {"stopReason": "end_turn"}
+    say("Begun. ")
+    while not any(each.get("method") == "session/cancel" for each in seen): time.sleep(0.01)
+    options = [{"optionId": "y", "name": "Y", "kind": "allow_once"}]
+    answers = [ask("session/request_permission", toolCall={"toolCallId": "t"}, options=options)]
+    answers += [ask("fs/write_text_file", path=os.getcwd() + "/a", content="x")]
+    answers += [ask("terminal/create", command=sys.executable, args=["-c", "open('a', 'w').close()"])]
+    answers += [ask("fs/read_text_file", path=os.getcwd() + "/b")]
+    say(json.dumps(answers))
+    return {"stopReason": "cancelled"}
+"""
+    (project / "b").write_text("b")
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("x")
+            await until(lambda: (turn := talk.turn(key)) and said(turn))
+            await talk.client.cancel(talk.session)
+            turn = await talk.done(key)
+            question, written, made, read = json.loads(said(turn).removeprefix("Begun. "))
+            assert question == {"outcome": {"outcome": "cancelled"}}
+            assert "cancelled" in written["message"]
+            assert "cancelled" in made["message"]
+            assert read == {"content": "b"}
+            assert (turn.state, talk.conversation.status.permissions) == ("cancelled", ())
+            assert not (project / "a").exists()
+            # The next turn is another matter.
+            assert json.loads(said(await talk.done(await talk.ask("again")))) == {}
+
+    run(test())
+
+
+def test_nothing_more_is_read_while_too_much_waits_to_be_shown():
+    async def test():
+        stream = Stream()
+        for _ in range(MAX_WAITING):
+            assert stream._room.is_set()
+            stream.publish(TurnCompleted())
+        room = asyncio.create_task(stream.room())
+        await asyncio.sleep(0)
+        assert not room.done()
+        async for _ in stream.envelopes:
+            break
+        await room
+
+    run(test())
+
+
+def test_a_question_that_its_turn_has_outlived_is_cancelled(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    global number
+    if "again" in params["prompt"][-1]["text"]:
+        say(json.dumps(answers[number].get()))
+    else:
+        options = [{"optionId": "y", "name": "Y", "kind": "allow_once"}]
+        call = {"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": options}
+        number = request("session/request_permission", call)
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            await talk.done(await talk.ask("x"))
+            assert talk.conversation.status.permissions == ()
+            answer = said(await talk.done(await talk.ask("again")))
+            assert json.loads(answer) == {"outcome": {"outcome": "cancelled"}}
+
+    run(test())
+
+
+def test_a_second_answer_at_the_same_moment_is_refused(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    options = [{"optionId": "y", "name": "Y", "kind": "allow_once"}]
+    options += [{"optionId": "n", "name": "N", "kind": "reject_once"}]
+    say(ask("session/request_permission", toolCall={"toolCallId": "t"}, options=options)["outcome"]["optionId"])
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("x")
+            permission = await talk.asked()
+            await talk.vote(permission, "allow_once")
+            with pytest.raises(AlreadyAnsweredError):
+                await talk.vote(permission, "reject_once")
+            assert said(await talk.done(key)) == "y"
+
+    run(test())
+
+
+def test_the_echo_of_a_prompt_and_news_of_another_session_are_left_out(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    say(params["prompt"][-1]["text"], "user_message_chunk")
+    content = {"type": "text", "text": "Another."}
+    news = {"sessionUpdate": "agent_message_chunk", "content": content}
+    send(method="session/update", params={"sessionId": "other", "update": news})
+    say("Ours.")
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("Hello"))
+            assert (said(turn, "user"), said(turn)) == ("Hello", "Ours.")
+
+    run(test())
+
+
+def test_the_last_words_of_an_agent_that_ends_in_a_flood_are_shown(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    for number in range(5000):
+        say("x" * 1000)
+    say("The end.")
+    os._exit(0)
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("x"))
+            assert turn.state == "failed"
+            assert said(turn) == "x" * 5_000_000 + "The end."
+
+    run(test())

@@ -1,0 +1,164 @@
+"""Signing in to an agent: what it offers, and that the chat goes on afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.acp import wire
+from companion.acp.errors import AnswerError
+from companion.acp.signing import Way, ways
+from companion.agents import AgentCommand
+from companion.conversation.failures import NotConnectedError
+from tests.agent_talk import scripted, until
+
+from ..chats.test_chats_agents import chatting, run
+
+OWN = AgentCommand("Own", ("own", "--acp"), {"KEY": "k"})
+SCRIPT = """
+import pathlib
+def is_in():
+    return pathlib.Path(sys.argv[1] + ".in").exists()
+def initialize(params):
+    assert params["clientCapabilities"]["auth"] == {"terminal": True}
+    methods = [{"id": "g", "name": "Google"}, {"id": "bad", "name": "Bad"}, {"broken": 1}]
+    return {"protocolVersion": 1, "agentInfo": {"name": "A"}, "authMethods": methods,
+            "agentCapabilities": {"loadSession": True}}
+def authenticate(params):
+    if params["methodId"] == "bad": raise Failure(-32603, "The browser was closed")
+    pathlib.Path(sys.argv[1] + ".in").touch()
+    return {}
+def session_new(params):
+    if not is_in(): raise Failure(-32000, "Authentication required")
+    return {"sessionId": "s"}
+def session_load(params):
+    if not is_in(): raise Failure(-32000, "Authentication required")
+    say("before", "user_message_chunk"); say("as before")
+    return {}
+def session_prompt(params):
+    text = params["prompt"][0]["text"]
+    if text == "out": pathlib.Path(sys.argv[1] + ".in").unlink()
+    if not is_in(): raise Failure(-32000, "Authentication required")
+    say(text + " of " + str(os.getpid()))
+    return {"stopReason": "end_turn"}
+"""
+
+
+def read(*methods: Mapping[str, Any]) -> tuple[Way, ...]:
+    agent = wire.read(wire.Agent, {"authMethods": list(methods)})
+    assert agent
+    return ways(OWN, agent.auth_methods)
+
+
+def test_a_method_of_no_kind_is_the_agents_own():
+    assert read({"id": "g", "name": "Google", "description": "Opens a page"}) == (
+        Way("g", "Google", "Opens a page", "agent"),
+    )
+
+
+def test_a_login_in_a_terminal_is_the_agents_own_command_with_more_arguments():
+    """agentclientprotocol.com, “Authentication Methods”: a method names no program."""
+    method = {"id": "t", "type": "terminal", "args": ["login", 1], "env": {"A": "1", "B": 2}, "command": "rm"}
+    assert read(method) == (Way("t", "t", "", "terminal", ("own", "--acp", "login"), {"KEY": "k", "A": "1"}),)
+
+
+def test_qwen_code_has_its_login_in_meta_and_runs_without_the_protocol():
+    meta = {"type": "terminal", "args": ["--auth-type=openai"]}
+    assert read({"id": "openai", "name": "Use OpenAI API key", "_meta": meta}) == (
+        Way("openai", "Use OpenAI API key", "", "terminal", ("own", "--auth-type=openai"), {"KEY": "k"}),
+    )
+
+
+def test_variables_are_named_with_what_they_are_for():
+    variables = [{"name": "A_KEY", "label": "Key"}, {"name": "A_URL", "optional": True}, {"broken": 1}]
+    method = {"id": "v", "type": "env_var", "vars": variables, "link": "https://x/keys"}
+    assert read(method)[0].variables == ("A_KEY (Key)", "A_URL, if you like")
+    assert read(method)[0].page == "https://x/keys"
+    assert read({**method, "link": "file:///etc/passwd"})[0].page == ""
+
+
+def test_a_chat_that_wants_a_sign_in_goes_on_with_the_same_process(project: Path, tmp_path: Path):
+    async def test():
+        agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+        async with chatting(project, agent, opens=False) as room:
+            with pytest.raises(NotConnectedError):
+                await room.chats.sign_in_ways(1)
+            room.chats.open(1, 1, str(project), agent="Scripted")
+            message = await room.state("lost")
+            assert message == (
+                "A wants you to sign in. It offers: Google, Bad. Click Sign In, or run “Qwen Companion: Chat: Sign In”."
+            )
+            assert room.render.status.connection.wants_sign_in
+            assert [way.name for way in await room.chats.sign_in_ways(1)] == ["Google", "Bad"]
+            pid = room.agent_pid
+            with pytest.raises(AnswerError, match="The browser was closed"):
+                await room.chats.sign_in_by(1, "bad")
+            await room.chats.sign_in_by(1, "g")
+            await room.state("live")
+            room.say("Hello")
+            await room.shows(f"Hello of {pid}")
+
+    run(test())
+
+
+def test_a_sign_in_elsewhere_is_taken_up_by_a_reconnect(project: Path, tmp_path: Path):
+    async def test():
+        agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+        async with chatting(project, agent, opens=False) as room:
+            room.chats.open(1, 1, str(project), agent="Scripted")
+            await room.state("lost")
+            before = room.agent_pid
+            (tmp_path / "script.py.in").touch()
+            room.chats.reconnect(1)
+            await room.state("live")
+            room.say("Hello")
+            await room.shows("Hello of ")
+            assert f"of {before}" not in room.text
+
+    run(test())
+
+
+def test_a_conversation_is_loaded_after_the_sign_in(project: Path, tmp_path: Path):
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+        async with chatting(project, agent) as room:
+            room.say("Hello")
+            await room.shows("Hello of ")
+            room.say("out")
+            await room.shows("A wants you to sign in.")
+            room.chats.reconnect(1)
+            await room.state("lost")
+            await room.chats.sign_in_by(1, "g")
+            await room.shows("as before")
+            await room.state("live")
+
+    run(test())
+
+
+def test_an_agent_gets_the_environment_of_now_after_a_reconnect(project: Path, tmp_path: Path):
+    script = """
+def session_new(params):
+    if "A_KEY" not in os.environ: raise Failure(-32000, "Authentication required")
+    return {"sessionId": "s"}
+"""
+
+    async def test():
+        command = tuple(scripted(script, tmp_path))
+        async with chatting(project, AgentCommand("Scripted", command), opens=False) as room:
+            room.chats.open(1, 1, str(project), agent="Scripted")
+            await room.state("lost")
+            assert await room.chats.sign_in_ways(1) == ()
+            room.configure(AgentCommand("Scripted", command, {"A_KEY": "1"}))
+            room.chats.reconnect(1)
+            await room.state("live")
+            room.configure(AgentCommand("Scripted", ("another-program",)))
+            room.chats.reconnect(1)
+            await until(lambda: room.render.status.connection.state == "live")
+            assert os.path.basename(command[0]) in room.command
+
+    run(test())

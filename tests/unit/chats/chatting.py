@@ -1,0 +1,134 @@
+"""Chats in a test: an editor in memory, a scripted daemon, and what a person does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import AsyncMock, patch
+
+from companion.chat.chats import Chats
+from companion.chat.transcript.render import Render
+from companion.conversation.snapshot import ConnectionStatus
+from companion.review.reviews import Reviews
+from companion.settings import DaemonSettings
+
+from ..fake_daemon import TOKEN, FakeDaemon, Request, Stream, until
+from ..memory_editor import Diff, MemoryEditor
+
+OPTIONS = [
+    {"optionId": "always", "name": "Allow All Edits", "kind": "allow_always"},
+    {"optionId": "once", "name": "Allow", "kind": "allow_once"},
+    {"optionId": "no", "name": "Reject", "kind": "reject_once"},
+]
+
+
+def real(path: str | os.PathLike[str]) -> str:
+    """A path without links, as a daemon reports it."""
+    return os.path.realpath(path)
+
+
+@dataclass
+class Room:
+    """Window 1 with its chats."""
+
+    editor: MemoryEditor
+    daemon: FakeDaemon
+    folder: str
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+    errors: list[BaseException] = field(default_factory=list[BaseException])
+
+    def __post_init__(self) -> None:
+        self.reviews = Reviews(self.editor, self._background)
+        self.chats = Chats(self.editor, self.reviews)
+
+    def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[object]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self.errors.append(error)
+
+    def configure(self, **settings: Any) -> None:
+        self.chats.configure(
+            DaemonSettings(**{"enabled": True, "url": self.daemon.address.url, "token": TOKEN} | settings)
+        )
+
+    @property
+    def render(self) -> Render:
+        return self.editor.renders[1][-1]
+
+    @property
+    def connection(self) -> ConnectionStatus:
+        return self.render.status.connection
+
+    async def state(self, state: str) -> ConnectionStatus:
+        """Wait until the connection is in a state, and return the connection."""
+        await until(lambda: self.editor.renders.get(1) and self.connection.state == state)
+        return self.connection
+
+    async def live(self) -> Stream:
+        """Wait until the chat is live, and return its stream of events: not one that it gave up meanwhile."""
+        stream = await self.daemon.streams.get()
+        await self.state("live")
+        while not self.daemon.streams.empty():
+            stream = self.daemon.streams.get_nowait()
+        return stream
+
+    async def asked(self, route: str, count: int = 1) -> Request:
+        """Wait until a route has had `count` requests, and return the latest."""
+        await until(lambda: len(self.daemon.asked(route)) >= count)
+        return self.daemon.asked(route)[-1]
+
+    async def diff(self, count: int = 1) -> list[Diff]:
+        """Wait until `count` diffs are on the screen, and return them."""
+        await until(lambda: len(self.editor.diffs) == count)
+        return list(self.editor.diffs.values())
+
+
+@contextlib.asynccontextmanager
+async def chatting(daemon: FakeDaemon, folder: str, *, is_here: bool = True, **settings: Any) -> AsyncGenerator[Room]:
+    """A room whose chats are attached to a daemon. Fails if a task of theirs is left at the end."""
+    daemon.capabilities(real(folder))
+    session = {"sessionId": "s", "workspaceCwd": real(folder), "clientId": "c"}
+    daemon.routes |= {
+        "POST /session": (200, session),
+        "POST /session/s/load": (200, session | {"attached": True, "lastEventId": 0, "eventEpoch": "e"}),
+        "GET /session/s/pending-prompts": (200, {"pendingPrompts": []}),
+        "POST /session/s/detach": (204, None),
+        "POST /session/s/prompt": (202, {"promptId": "p"}),
+    }
+    room = Room(MemoryEditor(windows={1: (folder,)}), daemon, folder)
+    room.configure(**settings)
+    before = asyncio.all_tasks()
+    try:
+        with patch("companion.chat.reaching.is_here", AsyncMock(return_value=is_here)):
+            yield room
+    finally:
+        await room.chats.stop(hand_over=False)
+        await asyncio.sleep(0)
+        left = {task for task in asyncio.all_tasks() - before if "FakeDaemon" not in repr(task.get_coro())}
+        assert left - room.tasks == set()
+    assert room.errors == []
+
+
+def ask(stream: Stream, number: int, *diffs: tuple[str, str, str], request: str = "r", **more: Any) -> None:
+    """The agent asks whether it may change files. Each diff is a path, the old text and the new text."""
+    content = [{"type": "diff", "path": path, "oldText": old, "newText": new} for path, old, new in diffs]
+    call = {"toolCallId": "t", "title": "Writing", "kind": "edit", "status": "pending", "content": content}
+    stream.send(
+        "permission_request", number, "p", **({"requestId": request, "toolCall": call, "options": OPTIONS} | more)
+    )
+
+
+def resolve(stream: Stream, number: int, option: str | None, voter: str | None = None, request: str = "r") -> None:
+    """Somebody has answered the agent's question."""
+    outcome = {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}
+    stream.send("permission_resolved", number, requestId=request, outcome=outcome, voterClientId=voter)

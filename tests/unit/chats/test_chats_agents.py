@@ -1,0 +1,422 @@
+"""A window's chat with an agent on its standard input and output: what the person sees and does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import AsyncGenerator, Coroutine
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import psutil
+import pytest
+
+from companion.acp.environment import LoginEnvironment, without_editors
+from companion.agents import AgentCommand
+from companion.chat.chats import Chats
+from companion.chat.prompt import Draft
+from companion.chat.transcript.render import Render
+from companion.review.reviews import Reviews
+from companion.settings import DaemonSettings
+from tests.agent_talk import LIMIT, scripted, until
+
+from ..memory_editor import Diff, MemoryEditor
+
+EDIT = """
+OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
+OPTIONS += [{"optionId": "no", "name": "No", "kind": "reject_once"}]
+def session_prompt(params):
+    text = params["prompt"][-1]["text"]
+    if not text.startswith("["):
+        say("You said: " + "".join(block.get("text", "") for block in params["prompt"]))
+        return {"stopReason": "end_turn"}
+    path, old, new = json.loads(text)
+    call = {"toolCallId": "t", "title": "Edit", "kind": "edit", "status": "pending"}
+    call["content"] = [{"type": "diff", "path": path, "oldText": old, "newText": new}]
+    answer = ask("session/request_permission", toolCall=call, options=OPTIONS)
+    if answer["outcome"].get("optionId") == "yes":
+        ask("fs/write_text_file", path=path, content=new)
+    say("Done.")
+    return {"stopReason": "end_turn"}
+def session_load(params):
+    say("before", "user_message_chunk"); say("as before")
+    return {}
+"""
+
+
+async def _own_environment(_: LoginEnvironment) -> dict[str, str]:
+    return without_editors(os.environ)
+
+
+class Room:
+    """Window 1 with a chat of a scripted agent."""
+
+    def __init__(self, folder: str, *agents: AgentCommand) -> None:
+        self.editor = MemoryEditor(windows={1: (folder,)})
+        self.folder = folder
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self.reviews = Reviews(self.editor, self.background)
+        self.chats = Chats(self.editor, self.reviews)
+        self.configure(*agents)
+
+    def configure(self, *agents: AgentCommand) -> None:
+        """Set the agents."""
+        self.chats.configure(DaemonSettings(agents=agents))
+
+    @property
+    def agent_pid(self) -> int:
+        """The number of the agent's process."""
+        process = self.chats._chat(1).agent_client._process
+        assert process
+        return process.pid
+
+    @property
+    def command(self) -> str:
+        """What the agent was started with."""
+        return " ".join(self.chats._chat(1).agent_client.command.command)
+
+    def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
+
+    @property
+    def render(self) -> Render:
+        return self.editor.renders[1][-1]
+
+    @property
+    def text(self) -> str:
+        return self.editor.chats.get(1, "")
+
+    async def state(self, state: str) -> str:
+        """Wait until the connection is in a state, and return what it says."""
+        await until(lambda: self.editor.renders.get(1) and self.render.status.connection.state == state)
+        return self.render.status.connection.message
+
+    async def shows(self, text: str) -> None:
+        await until(lambda: text in self.text)
+
+    async def diff(self) -> Diff:
+        await until(lambda: self.editor.diffs)
+        [diff] = self.editor.diffs.values()
+        return diff
+
+    def say(self, words: str) -> None:
+        self.chats.send(1, Draft(words))
+
+
+@contextlib.asynccontextmanager
+async def chatting(folder: Path, *agents: AgentCommand, opens: bool = True) -> AsyncGenerator[Room]:
+    room = Room(str(folder), *agents)
+    before = asyncio.all_tasks()
+    try:
+        with patch.object(LoginEnvironment, "get", _own_environment):
+            if opens:
+                room.chats.open(1, 1, str(folder), agent=agents[0].name)
+                await room.state("live")
+            yield room
+    finally:
+        await room.chats.stop(hand_over=False)
+        await until(lambda: not (asyncio.all_tasks() - before - room.tasks))
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    async def limited() -> None:
+        async with asyncio.timeout(3 * LIMIT):
+            await test
+
+    asyncio.run(limited())
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> AgentCommand:
+    return AgentCommand("Scripted", tuple(scripted(EDIT, tmp_path)))
+
+
+def test_a_chat_with_an_agent_names_it_and_shows_the_answer(project: Path, agent: AgentCommand):
+    async def test():
+        async with chatting(project, agent) as room:
+            assert room.text.startswith(f"Scripted Agent 1 on this computer, in {os.path.realpath(project)}")  # noqa: ASYNC240
+            room.say("Hello")
+            await room.shows("You said: Hello")
+            assert "❯\u00a0You\nHello" in room.text
+            assert "◆\u00a0Scripted Agent\nYou said: Hello" in room.text
+            assert "Qwen" not in room.text
+
+    run(test())
+
+
+def test_a_mention_is_completed_from_the_folder_and_sent_as_a_file(project: Path, agent: AgentCommand):
+    (project / "src").mkdir()
+    (project / "src" / "App [1].py").write_text("x = 1\n")
+    (project / ".env").write_text("KEY=1\n")
+
+    async def test():
+        async with chatting(project, agent) as room:
+            assert await room.chats.files(1, "app") == ["src/App [1].py"]
+            assert await room.chats.files(1, "s/[1") == ["src/App [1].py"]
+            assert ".env" not in await room.chats.files(1, "")
+            room.say("Look at @src/App\\ [1].py now")
+            await room.shows("You said: Look at  now")
+
+    run(test())
+
+
+def test_an_accepted_diff_is_the_vote_and_the_file_is_written(project: Path, agent: AgentCommand):
+    path = project / "a.txt"
+    path.write_text("one\n")
+
+    async def test():
+        async with chatting(project, agent) as room:
+            room.say(json.dumps([str(path), "one\n", "two\n"]))
+            diff = await room.diff()
+            assert diff.review.owner.cli == "Scripted Agent"
+            room.reviews.accept(diff.review.number, diff.text)
+            await room.shows("Done.")
+            assert path.read_text() == "two\n"
+
+    run(test())
+
+
+def test_a_diff_that_the_person_has_edited_is_written_as_they_have_made_it(project: Path, agent: AgentCommand):
+    path = project / "a.txt"
+    path.write_bytes(b"one\r\n")
+
+    async def test():
+        async with chatting(project, agent) as room:
+            room.say(json.dumps([str(path), "one\n", "two\n"]))
+            diff = await room.diff()
+            assert diff.review.is_editable
+            room.reviews.accept(diff.review.number, "mine\n")
+            await room.shows("Done.")
+            assert path.read_bytes() == b"mine\r\n"
+            room.say("Next")
+            await room.shows("edited your change")
+
+    run(test())
+
+
+def test_edits_are_kept_if_the_question_is_answered_in_the_chat(project: Path, agent: AgentCommand):
+    path = project / "a.txt"
+    path.write_text("one\n")
+
+    async def test():
+        async with chatting(project, agent) as room:
+            room.say(json.dumps([str(path), "one\n", "two\n"]))
+            diff = await room.diff()
+            diff.text = "mine\n"
+            await until(lambda: room.render.asks)
+            room.chats.vote(1, room.render.asks[0].permission.id, "yes")
+            await room.shows("Done.")
+            assert path.read_text() == "two\n"
+            await until(lambda: room.editor.kept)
+            assert room.editor.kept[0][2] == "mine\n"
+
+    run(test())
+
+
+def test_an_agent_that_ends_is_told_and_a_reconnect_resumes(project: Path, tmp_path: Path):
+    script = (
+        EDIT
+        + """
+first = session_prompt
+def session_prompt(params):
+    if params["prompt"][-1]["text"] == "die":
+        print("Broken.", file=sys.stderr, flush=True)
+        os._exit(1)
+    return first(params)
+"""
+    )
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            room.say("before")
+            await room.shows("You said: before")
+            room.say("die")
+            message = await room.state("lost")
+            assert message == "Scripted Agent has ended unexpectedly: Broken. Reconnect to start it again."
+            assert "You said: before" in room.text
+            room.chats.reconnect(1)
+            await room.state("live")
+            await room.shows("as before")
+            room.say("after")
+            await room.shows("You said: after")
+
+    run(test())
+
+
+def test_prompts_that_wait_for_an_agent_that_ends_come_back(project: Path, tmp_path: Path):
+    """What was never begun has not failed."""
+    script = """
+def session_prompt(params):
+    while not any(each.get("method") == "session/cancel" for each in seen): time.sleep(0.001)
+    os._exit(1)
+"""
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            for words in ("one", "two", "three"):
+                room.say(words)
+            await until(lambda: len(room.render.status.queue) == 2)
+            assert room.render.unsent == ()
+            room.chats.cancel(1)
+            await room.state("lost")
+            await until(lambda: len(room.editor.returned) == 2)
+            why = "Scripted Agent has ended before it began this."
+            assert room.editor.returned == [(1, Draft("two"), why), (1, Draft("three"), why)]
+            await until(lambda: not room.render.status.queue)
+            assert [turn.state for turn in room.chats._chat(1).turns] == ["failed"]
+
+    run(test())
+
+
+def test_prompts_that_wait_come_back_if_the_person_begins_a_new_conversation(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    while True: time.sleep(1)
+"""
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            room.say("one")
+            room.say("two")
+            await until(lambda: room.render.status.queue)
+            await until(lambda: not room.render.unsent)
+            room.chats.begin(1)
+            await until(lambda: room.editor.returned)
+            assert room.editor.returned == [(1, Draft("two"), "The conversation has changed before this was sent.")]
+
+    run(test())
+
+
+def test_an_agent_that_is_not_there_is_told_with_how_to_install_it(project: Path):
+    async def test():
+        missing = AgentCommand("Missing", ("there-is-no-such-program",), install="npm install -g missing")
+        async with chatting(project, missing, opens=False) as room:
+            room.chats.open(1, 1, str(project), agent="Missing")
+            assert "npm install -g missing" in await room.state("lost")
+            assert await room.chats.programs() == []
+            room.chats.open(1, 1, str(project), agent="Nobody")
+            assert room.editor.said == [("There is no agent “Nobody” in the setting “agents”.", 1)]
+
+    run(test())
+
+
+def test_a_chat_that_changes_its_agent_begins_a_new_conversation(project: Path, agent: AgentCommand, tmp_path: Path):
+    other = AgentCommand("Other", agent.command)
+
+    async def test():
+        async with chatting(project, agent, other) as room:
+            assert await room.chats.programs() == ["Scripted", "Other"]
+            room.say("Hello")
+            await room.shows("You said: Hello")
+            room.chats.open(1, 1, str(project), agent="Other")
+            await until(lambda: "You said" not in room.text)
+            await room.state("live")
+            room.say("again")
+            await room.shows("You said: again")
+            left = await room.chats.stop(hand_over=True)
+            chat = left[1]["chats"][1]
+            assert (chat["agent"], chat["session"]) == ("Other", "s")
+            following = Room(str(project), agent, other)
+            following.chats.inherit(left, {1: None})
+            following.chats.open(1, 1, str(project), agent="Other")
+            await following.shows("You said: again")
+            await following.chats.stop(hand_over=False)
+
+    run(test())
+
+
+def test_an_option_of_the_agent_is_set_from_the_chat(project: Path, tmp_path: Path):
+    script = """
+def options(value):
+    return [{"id": "fast", "name": "Fast", "type": "boolean", "currentValue": value}]
+def session_new(params):
+    return {"sessionId": "s", "configOptions": options(False)}
+def session_set_config_option(params):
+    return {"configOptions": options(params["value"])}
+"""
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            await until(lambda: room.render.status.options)
+            room.chats.set_option(1, "fast", True)
+            await until(lambda: room.render.status.options[0].value is True)
+
+    run(test())
+
+
+def test_a_running_terminal_has_a_stop_below_its_tool_call(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    code = "import time; print(1, flush=True); time.sleep(600)"
+    made = ask("terminal/create", command=sys.executable, args=["-c", code])
+    update(sessionUpdate="tool_call", toolCallId="t", title="Sleep", kind="execute",
+           content=[{"type": "terminal", **made}])
+    ask("terminal/wait_for_exit", **made)
+    say("It has ended.")
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            room.say("Run")
+            await until(lambda: room.render.running)
+            [running] = room.render.running
+            assert "Sleep" in room.text[running.at :].partition("\n")[0]
+            # It must not be hidden while the details are folded.
+            assert not any(fold.start <= running.at <= fold.end for fold in room.render.folds)
+            room.chats.stop_terminals(1, " ".join(running.terminals))
+            await room.shows("It has ended.")
+            await until(lambda: not room.render.running)
+            room.chats.stop_terminals(1, "terminal-1")
+            await until(lambda: ("It has ended already.", 1) in room.editor.mentioned)
+
+    run(test())
+
+
+def test_what_an_agent_can_not_do_is_said(project: Path, agent: AgentCommand):
+    async def test():
+        async with chatting(project, agent) as room:
+            room.chats.switch_effort(1, "high")
+            await until(lambda: room.editor.said)
+            assert room.editor.said == [("Scripted Agent can't switch how long the model thinks.", 1)]
+            assert "Scripted Agent" in await room.chats.locality(1)
+            room.say("Hello")
+            await room.shows("You said: Hello")
+            room.chats.go_on(1)
+            await room.shows("You said: Continue")
+
+    run(test())
+
+
+def test_another_command_in_the_settings_is_for_who_has_allowed_it(project: Path, agent: AgentCommand, tmp_path: Path):
+    """A redraw and a reconnect by itself keep the command that was said yes to."""
+
+    async def test():
+        async with chatting(project, agent) as here:
+            here.say("one")
+            await here.shows("You said: one")
+            other = AgentCommand(agent.name, (*agent.command, "other"))
+            for known in ((other,), ()):
+                here.configure(*known)
+                count = len(here.editor.renders[1])
+                here.chats.open(1, 1, str(project), here.render.session, agent.name)
+                await until(lambda count=count: any(each.replaces_all for each in here.editor.renders[1][count:]))
+                psutil.Process(here.agent_pid).kill()
+                await here.state("lost")
+                here.say("two")
+                await here.state("live")
+                assert not here.command.endswith("other")
+            assert here.editor.said == []
+            count = len(here.editor.renders[1])
+            here.chats.reconnect(1, other)
+            states = lambda: [each.status.connection.state for each in here.editor.renders[1][count:]]  # noqa: E731
+            await until(lambda: "connecting" in states() and states()[-1] == "live")
+            assert here.command.endswith("other")
+
+    run(test())

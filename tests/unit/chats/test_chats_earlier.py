@@ -1,0 +1,291 @@
+"""A long conversation: its end is shown first, and what came earlier page by page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from companion import pauses
+from companion.conversation import earlier
+from companion.conversation.conversation import START, Conversation, Cursor, History
+from companion.conversation.events import read_envelope
+from companion.conversation.snapshot import Message, Tool
+from companion.daemon import long, pages
+
+from ..fake_daemon import FEATURES, Request, Stream, until
+from .chatting import Room, real
+from .test_chats import attached
+
+PAGES = [*FEATURES, "session_turn_navigation"]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def said(kind: str, text: str, prompt: str | None, record: str = "") -> dict[str, Any]:
+    meta = {"qwen.session.recordId": record} if record else {}
+    update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}, "_meta": meta}
+    return {"type": "session_update", "data": {"update": update}} | ({"promptId": prompt} if prompt else {})
+
+
+def turns(first: int, end: int) -> list[dict[str, Any]]:
+    """The events of turns that are numbered."""
+    return [
+        event
+        for number in range(first, end)
+        for event in (
+            said("user_message_chunk", f"Question {number}.", f"p{number}", f"record{number}"),
+            said("agent_message_chunk", f"Answer {number}.", f"p{number}"),
+            {"type": "turn_complete", "promptId": f"p{number}", "data": {"stopReason": "end_turn"}},
+        )
+    ]
+
+
+def numbers(text: str) -> list[int]:
+    """The questions in a chat's text, and that each has its answer."""
+    found = [int(each) for each in re.findall(r"Question (\d+)\.", text)]
+    assert found == [int(each) for each in re.findall(r"Answer (\d+)\.", text)]
+    return found
+
+
+def history(events: list[dict[str, Any]], *, has_more: bool = False) -> History:
+    before, page = earlier.split([(earlier.kind_of(event), json.dumps(event)) for event in events])
+    return History(
+        tuple(read_envelope(text) for _, text in page), Cursor("e", 0), before=tuple(before), has_more=has_more
+    )
+
+
+def shown(conversation: Conversation) -> list[str]:
+    return list(conversation.look().order)
+
+
+async def resumed(room: Room, events: list[dict[str, Any]], **more: Any) -> Stream:
+    """Show a session that has a history."""
+    loaded = {"sessionId": "s", "workspaceCwd": real(room.folder), "clientId": "c", "attached": True}
+    loaded |= {"lastEventId": 0, "eventEpoch": "e", "compactedReplay": events, **more}
+    room.daemon.routes["POST /session/s/load"] = 200, loaded
+    room.chats.open(1, 1, room.folder, "s")
+    return await room.live()
+
+
+def test_a_long_history_shows_its_end_and_then_pages_of_what_came_earlier(project: Path):
+    async def test(room: Room) -> None:
+        await resumed(room, turns(0, 100))
+        await until(lambda: "Answer 99." in room.editor.chats[1])
+        assert numbers(room.editor.chats[1]) == list(range(100 - earlier.MOST_TURNS, 100))
+        for count in range(2, 6):
+            assert room.render.status.has_earlier
+            room.chats.show_earlier(1)
+            first = 100 - count * earlier.MOST_TURNS
+            await until(lambda first=first: f"Question {first}." in room.editor.chats[1])
+            assert numbers(room.editor.chats[1]) == list(range(first, 100))
+        assert not room.render.status.has_earlier
+        assert not room.daemon.asked("GET /session/s/transcript")
+
+    attached(project, test)
+
+
+def test_what_the_daemon_has_left_out_comes_by_its_pages(project: Path):
+    def page(request: Request) -> tuple[int, Any]:
+        found = re.search(r"beforeRecordId=record(\d+)$", request.route)
+        assert found
+        end = int(found[1])
+        return 200, {"events": turns(max(0, end - 15), end), "hasMore": end > 15}
+
+    async def test(room: Room) -> None:
+        room.daemon.capabilities(real(room.folder), features=PAGES)
+        room.daemon.routes["GET /session/s/transcript"] = page
+        await resumed(room, turns(20, 30), historyHasMore=True)
+        assert (await room.asked("POST /session/s/load")).body["historyPageSize"] == pages.PAGE
+        for first in (5, 0):
+            await until(lambda: room.render.status.has_earlier)
+            room.chats.show_earlier(1)
+            room.chats.show_earlier(1)  # as a person does who is impatient
+            await until(lambda first=first: f"Question {first}." in room.editor.chats[1])
+            assert numbers(room.editor.chats[1]) == list(range(first, 30))
+        await until(lambda: not room.render.status.has_earlier)
+        assert len(room.daemon.asked("GET /session/s/transcript")) == 2
+
+    attached(project, test)
+
+
+def test_a_turn_without_a_record_is_found_in_the_daemons_index(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pages, "INDEX_PAGE", 2)
+    listed = [{"promptId": f"p{number}", "turnId": f"record{number}"} for number in range(6)]
+
+    def index(request: Request) -> tuple[int, Any]:
+        found = re.search(r"start=(\d+)", request.route)
+        start = int(found[1]) if found else 4
+        return 200, {"snapshot": "n", "start": start, "turns": listed[start : start + 2]}
+
+    async def test(room: Room) -> None:
+        room.daemon.capabilities(real(room.folder), features=PAGES)
+        room.daemon.routes["GET /session/s/turn-index"] = index
+        room.daemon.routes["GET /session/s/transcript"] = 200, {"events": turns(0, 1), "hasMore": False}
+        live = [event for event in turns(1, 6) if event["data"].get("update", {}).get("_meta") != {}]
+        for event in live:
+            event["data"].get("update", {}).pop("_meta", None)
+        truncated = {"type": "history_truncated", "data": {}}
+        await resumed(room, [truncated, *live])
+        assert "left out" not in room.editor.chats[1]
+        room.chats.show_earlier(1)
+        request = await room.asked("GET /session/s/transcript")
+        assert request.route.endswith("beforeRecordId=record1")
+        await until(lambda: "Question 0." in room.editor.chats[1])
+
+    attached(project, test)
+
+
+def test_a_page_that_the_daemon_does_not_give_is_mentioned_and_can_be_asked_for_again(project: Path):
+    async def test(room: Room) -> None:
+        room.daemon.capabilities(real(room.folder), features=PAGES)
+        room.daemon.routes["GET /session/s/transcript"] = 400, {"error": "no such record"}
+        await resumed(room, turns(20, 30), historyHasMore=True)
+        room.chats.show_earlier(1)
+        await until(lambda: room.editor.mentioned)
+        assert room.render.status.has_earlier
+        room.daemon.routes["GET /session/s/transcript"] = 200, {"events": turns(0, 20), "hasMore": False}
+        room.chats.show_earlier(1)
+        await until(lambda: "Question 0." in room.editor.chats[1])
+
+    attached(project, test)
+
+
+def test_a_daemon_without_pages_gives_all_and_says_what_it_leaves_out(project: Path):
+    async def test(room: Room) -> None:
+        await resumed(room, [{"type": "history_truncated", "data": {}}, *turns(0, 3)], historyHasMore=True)
+        assert "historyPageSize" not in (await room.asked("POST /session/s/load")).body
+        await until(lambda: "Question 0." in room.editor.chats[1])
+        assert "What came before is left out here" in room.editor.chats[1]
+        assert not room.render.status.has_earlier
+
+    attached(project, test)
+
+
+def test_a_history_keeps_what_still_holds_from_before_its_last_page():
+    commands = {"sessionUpdate": "available_commands_update", "availableCommands": [{"name": "compress"}]}
+    first = [{"type": "session_update", "data": {"update": commands}}]
+    conversation = Conversation()
+    conversation.rebuild(history([*first, *turns(0, 100)]))
+    assert [command.name for command in conversation.status.commands] == ["compress"]
+
+
+def test_a_rebuild_keeps_the_earlier_turns_that_were_shown():
+    conversation = Conversation()
+    conversation.rebuild(history(turns(0, 100)))
+    conversation.show_earlier()
+    before = shown(conversation)
+    conversation.rebuild(history(turns(0, 101)))
+    assert shown(conversation) == [*before, "p100"]
+    while conversation.show_earlier():
+        pass
+    assert shown(conversation) == [f"p{number}" for number in range(101)]
+
+
+def test_a_rebuild_with_another_history_forgets_the_earlier_turns():
+    conversation = Conversation()
+    conversation.rebuild(history(turns(0, 50)))
+    conversation.rebuild(history(turns(200, 210)))
+    assert shown(conversation) == [f"p{number}" for number in range(200, 210)]
+    assert not conversation.show_earlier()
+
+
+def test_what_was_seen_of_an_interrupted_turn_stays_through_further_rebuilds():
+    conversation = Conversation()
+    for event in [*turns(0, 1), *turns(1, 2)[:2]]:
+        conversation.apply(read_envelope(event))
+    asked = turns(1, 2)[:1]  # the daemon was killed before it wrote the answer
+    conversation.rebuild(history([*turns(0, 1), *asked]))
+    conversation.rebuild(history([*turns(0, 1), *asked, *turns(2, 4)]))
+    conversation.rebuild(history([*turns(0, 1), *asked, *turns(2, 5)]))
+    answers = [item.text for turn in conversation.turns for item in turn.items if isinstance(item, Message)][1::2]
+    assert answers == [f"Answer {number}." for number in range(5)]
+    assert [turn.state for turn in conversation.turns] == ["done", "interrupted", "done", "done", "done"]
+
+
+def test_a_rewind_of_a_conversation_that_is_not_whole_reads_it_again():
+    conversation = Conversation()
+    conversation.rebuild(history(turns(0, 100)))
+    rewound = read_envelope({"type": "session_rewound", "id": 1, "data": {"targetTurnIndex": 98}})
+    assert not conversation.apply(rewound)
+    conversation.rebuild(history(turns(0, 98)))
+    while conversation.show_earlier():
+        pass
+    assert shown(conversation) == [f"p{number}" for number in range(98)]
+
+
+def test_a_history_with_a_rewind_is_read_as_a_whole():
+    rewound = {"type": "session_rewound", "data": {"targetTurnIndex": 60}}
+    conversation = Conversation()
+    conversation.rebuild(history([*turns(0, 90), rewound, *turns(200, 203)]))
+    assert shown(conversation) == [f"p{number}" for number in (*range(60), 200, 201, 202)]
+
+
+def test_a_chat_that_is_drawn_again_shows_its_end_first():
+    conversation = Conversation()
+    for event in turns(0, 50):
+        conversation.apply(read_envelope(event))
+    conversation.hide_earlier()
+    assert shown(conversation) == [f"p{number}" for number in range(50 - earlier.MOST_TURNS, 50)]
+    # A page that arrives now goes before what is hidden.
+    conversation.prepend(map(read_envelope, turns(-1, 0)), has_more=False)
+    assert shown(conversation) == [f"p{number}" for number in range(50 - earlier.MOST_TURNS, 50)]
+    while conversation.show_earlier():
+        pass
+    assert shown(conversation) == [f"p{number}" for number in range(-1, 50)]
+
+
+def test_an_earlier_page_that_ends_in_the_middle_of_a_turn_joins_it():
+    call = {"toolCallId": "t", "title": "Read", "kind": "read", "status": "completed"}
+    tool = {"type": "session_update", "data": {"update": {"sessionUpdate": "tool_call_update", **call}}}
+    rest = [tool, said("agent_message_chunk", " of it.", None), *turns(1, 2)]
+    start = [said("user_message_chunk", "Question 0.", "p0"), said("agent_message_chunk", "The beginning", "p0"), tool]
+    conversation = Conversation()
+    conversation.rebuild(history(rest, has_more=True))
+    assert shown(conversation) == [START, "p1"]
+    conversation.prepend(map(read_envelope, start), has_more=False)
+    assert shown(conversation) == ["p0", "p1"]
+    items = conversation.turns[0].items
+    assert [item.text for item in items if isinstance(item, Message)] == ["Question 0.", "The beginning", " of it."]
+    assert sum(isinstance(item, Tool) for item in items) == 1
+
+
+@given(JSON | st.dictionaries(st.text(), JSON), st.sampled_from([None, 1]))
+def test_a_long_answer_is_read_as_the_standard_library_reads_it(value: object, indent: int | None):
+    text = json.dumps(value, indent=indent)
+    assert long.loads(text) == json.loads(text)
+
+
+def test_the_items_of_a_long_answers_lists_are_kept_as_wished():
+    text = '{"a": [1 , {"b": [2]}], "c": [ 3 ]}'
+    kept = long.loads(text, lambda name, item, own: (name, own) if name == "a" else item)
+    assert kept == {"a": [("a", "1"), ("a", '{"b": [2]}')], "c": [3]}
+
+
+def test_a_long_answer_is_read_with_pauses_for_the_other_threads(monkeypatch: pytest.MonkeyPatch):
+    slept: list[float] = []
+    monkeypatch.setattr(pauses, "sleep", slept.append)
+    monkeypatch.setattr(pauses, "monotonic", map(float, range(1000)).__next__)
+    assert long.loads(json.dumps({"a": list(range(10))})) == {"a": list(range(10))}
+    assert slept == [pauses.PAUSE] * 10
+    assert list(pauses.with_pauses("abc")) == ["a", "b", "c"]
+    assert len(slept) == 13
+
+
+@given(st.text(alphabet='{}[]:,"1 a\n', max_size=12))
+def test_a_long_answer_that_is_no_json_is_refused_as_the_standard_library_refuses_it(text: str):
+    try:
+        expected = json.loads(text)
+    except ValueError:
+        with pytest.raises(ValueError, match=r"\S"):
+            long.loads(text)
+    else:
+        assert long.loads(text) == expected

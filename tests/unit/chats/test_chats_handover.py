@@ -1,0 +1,423 @@
+"""A reload of the package in the middle of a turn: the agent goes on, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import psutil
+import pytest
+
+from companion.acp.environment import LoginEnvironment
+from companion.acp.process import end_group
+from companion.agents import AgentCommand
+from companion.chat.chats import Chats
+from companion.chat.prompt import Draft
+from companion.conversation.conversation import Conversation
+from companion.conversation.left import plain, restored
+from tests.agent_talk import scripted, until
+
+from .test_chats_agents import Room, _own_environment, run
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pipe belongs to the loop that has read from it")
+SCRIPT = """
+OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
+loads = []
+def notified(method):
+    return any(each.get("method") == method for each in seen)
+def wait_for(name):
+    while not os.path.exists(sys.argv[1] + name): time.sleep(0.001)
+def session_load(params):
+    say("It was loaded."); return {}
+def session_prompt(params):
+    text = params["prompt"][-1]["text"]
+    say("Begin " + text + ". ")
+    if text == "slow":
+        wait_for(".go")
+        say("Middle. ")
+    if text == "half":
+        line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": {
+            "sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "é in half a line. "}}}},
+            ensure_ascii=False).encode()
+        at = line.index("é".encode()) + 1
+        raw(line[:at])
+        open(sys.argv[1] + ".half", "w").close()
+        wait_for(".go")
+        raw(line[at:] + b"\\n")
+    if text == "ask":
+        call = {"toolCallId": "t", "title": "Do it", "kind": "other", "status": "pending"}
+        answer = ask("session/request_permission", toolCall=call, options=OPTIONS)
+        say(json.dumps(answer))
+    if text == "terminal":
+        code = "import sys; print('one é', flush=True); sys.stdin.close(); import time, os\\n"
+        code += f"while not os.path.exists({sys.argv[1]!r} + '.go'): time.sleep(0.001)\\nprint('two')"
+        made = ask("terminal/create", command=sys.executable, args=["-c", code])
+        update(sessionUpdate="tool_call", toolCallId="t", title="Run", content=[{"type": "terminal", **made}])
+        ended = ask("terminal/wait_for_exit", **made)
+        say(json.dumps([ended, ask("terminal/output", **made)["output"]]))
+    if text == "cancel":
+        while not notified("session/cancel"): time.sleep(0.001)
+        return {"stopReason": "cancelled"}
+    if text == "die":
+        wait_for(".go")
+        os._exit(1)
+    say("End.")
+    return {"stopReason": "end_turn"}
+"""
+
+
+class Reloads:
+    """A window whose package is loaded again."""
+
+    def __init__(self, project: Path, tmp_path: Path) -> None:
+        self.project = project
+        self.script = tmp_path / "script.py"
+        self.agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+        self.room = self.begin()
+        self.left: dict[int, dict[str, Any]] = {}
+
+    def begin(self) -> Room:
+        return Room(str(self.project), self.agent)
+
+    def open(self) -> None:
+        self.room.chats.open(1, 1, str(self.project), agent="Scripted")
+
+    async def unload(self) -> dict[str, Any]:
+        self.left = await self.room.chats.stop(hand_over=True)
+        return self.left[1]["chats"][1]
+
+    async def unload_in_a_turn(self) -> int:
+        """Unload the package while the agent works. Returns the agent's pid."""
+        self.room.say("slow")
+        await self.room.shows("Begin slow.")
+        pid = self.room.agent_pid
+        await self.unload()
+        return pid
+
+    def load(self) -> None:
+        """The next instance, in which nothing of the last one is left."""
+        self.room = self.begin()
+        self.room.chats.inherit(self.left, {1: None})
+        self.open()
+
+    async def reload(self) -> None:
+        await self.unload()
+        self.load()
+        await self.room.state("live")
+
+    def go(self) -> None:
+        Path(f"{self.script}.go").touch()
+
+    async def wrote(self, name: str) -> None:
+        await until(lambda: Path(f"{self.script}{name}").exists())
+
+
+@contextlib.asynccontextmanager
+async def reloads(project: Path, tmp_path: Path) -> AsyncGenerator[Reloads]:
+    with patch.object(LoginEnvironment, "get", _own_environment):
+        there = Reloads(project, tmp_path)
+        there.open()
+        try:
+            await there.room.state("live")
+            yield there
+        finally:
+            await there.room.chats.stop(hand_over=False)
+
+
+def test_a_turn_goes_on_in_the_same_process(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("first")
+            await there.room.shows("Begin first. End.")
+            there.room.say("slow")
+            await there.room.shows("Begin slow.")
+            pid = there.room.agent_pid
+            await there.reload()
+            assert there.room.agent_pid == pid
+            assert "Begin first. End." in there.room.text
+            assert there.room.render.status.running
+            there.go()
+            await there.room.shows("Begin slow. Middle. End.")
+            await until(lambda: not there.room.render.status.running)
+            there.room.say("after")
+            await there.room.shows("Begin after. End.")
+            assert "It was loaded" not in there.room.text
+            assert "Unsupported" not in there.room.text
+
+    run(test())
+
+
+def test_what_comes_between_two_instances_is_read_by_the_next_one(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("half")
+            await there.wrote(".half")
+            await there.unload()
+            there.go()
+            await asyncio.sleep(0)
+            there.load()
+            await there.room.shows("Begin half. é in half a line. End.")
+            assert "Unsupported" not in there.room.text
+
+    run(test())
+
+
+def test_a_question_is_asked_again_and_its_answer_reaches_the_agent(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("ask")
+            await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
+            before = there.room.render.asks[0].permission.id
+            await there.reload()
+            await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
+            [ask] = there.room.render.asks
+            assert ask.permission.id != before
+            there.room.chats.vote(1, ask.permission.id, "yes")
+            await there.room.shows('"optionId": "yes"')
+            await there.room.shows("End.")
+            assert there.room.text.count("Do it") == 1
+
+    run(test())
+
+
+def test_a_terminal_runs_on_with_what_it_has_printed(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("terminal")
+            await until(lambda: there.room.render.running)
+            await there.room.shows("one é")
+            await there.reload()
+            assert there.room.render.running
+            there.go()
+            await there.room.shows(json.dumps([{"exitCode": 0, "signal": None}, "one é\ntwo\n"]))
+            await until(lambda: not there.room.render.running)
+
+    run(test())
+
+
+def test_what_waits_for_its_turn_still_does_and_comes_back_if_the_agent_dies(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("die")
+            await there.room.shows("Begin die.")
+            there.room.say("later")
+            await until(lambda: there.room.render.status.queue and not there.room.render.unsent)
+            await there.reload()
+            await until(lambda: [each.text for each in there.room.render.status.queue] == ["later"])
+            assert there.room.editor.returned == []
+            there.go()
+            await there.room.state("lost")
+            await until(lambda: there.room.editor.returned)
+            assert there.room.editor.returned[0][1] == Draft("later")
+
+    run(test())
+
+
+def test_a_turn_is_cancelled_after_a_reload(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("cancel")
+            await there.room.shows("Begin cancel.")
+            await there.reload()
+            there.room.chats.cancel(1)
+            await until(lambda: there.room.render.status.last == "cancelled")
+
+    run(test())
+
+
+def test_a_cancel_that_the_agent_does_not_heed_is_not_forgotten(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("slow")
+            await there.room.shows("Begin slow.")
+            there.room.chats.cancel(1)
+            await there.room.shows("Cancelling …")
+            await there.unload()
+            monkeypatch.setattr("companion.acp.client.CANCEL_LIMIT", 0.1)
+            there.load()
+            assert "didn't answer" in await there.room.state("lost")
+
+    run(test())
+
+
+def test_two_reloads_in_a_row_and_one_before_the_chat_is_shown_lose_nothing(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            pid = await there.unload_in_a_turn()
+            there.room = there.begin()
+            there.room.chats.inherit(there.left, {1: None})
+            # The chat's tab was not on the screen.
+            await there.unload()
+            there.load()
+            await there.room.state("live")
+            await there.reload()
+            assert there.room.agent_pid == pid
+            waiting = [thread for thread in threading.enumerate() if thread.name == "qwen-companion-child"]
+            assert len(waiting) == 1
+            there.go()
+            await there.room.shows("Begin slow. Middle. End.")
+
+    run(test())
+
+
+def test_an_agent_that_nobody_takes_over_is_ended(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            pid = await there.unload_in_a_turn()
+            await asyncio.to_thread(Chats.end_inherited, there.left[1])
+            await until(lambda: not psutil.pid_exists(pid))
+            there.room = there.begin()
+
+    run(test())
+
+
+def test_the_agent_ends_with_its_window_after_a_reload(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            pid = await there.unload_in_a_turn()
+            there.room = there.begin()
+            there.room.chats.inherit(there.left, {})
+            await until(lambda: not psutil.pid_exists(pid))
+
+    run(test())
+
+
+def test_the_agent_ends_with_its_tab_even_if_nobody_has_looked_at_that_since_a_reload(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            pid = await there.unload_in_a_turn()
+            there.room = there.begin()
+            there.room.chats.inherit(there.left, {1: None})
+            there.room.chats.close(1)
+            await until(lambda: not psutil.pid_exists(pid))
+
+    run(test())
+
+
+@pytest.mark.parametrize("spoils", ["process", "conversation"])
+def test_what_another_version_has_left_in_another_form_is_loaded_by_the_agent(
+    project: Path, tmp_path: Path, spoils: str, stormy: object
+):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("first")
+            await there.room.shows("Begin first. End.")
+            pid = there.room.agent_pid
+            left = await there.unload()
+            if spoils == "process":
+                del left["process"]["settings"]
+            else:
+                left["conversation"] = {"turns": [{"other": 1}]}
+            there.load()
+            await there.room.shows("It was loaded.")
+            await there.room.state("live")
+            await until(lambda: not psutil.pid_exists(pid))
+            assert there.room.agent_pid != pid
+
+    run(test())
+
+
+def test_another_command_of_the_agent_is_started_anew(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("first")
+            await there.room.shows("Begin first. End.")
+            pid = there.room.agent_pid
+            await there.unload()
+            there.agent = AgentCommand("Scripted", (*there.agent.command, "more"))
+            there.load()
+            await there.room.shows("It was loaded.")
+            await until(lambda: not psutil.pid_exists(pid))
+
+    run(test())
+
+
+def test_a_chat_whose_agent_goes_on_is_taken_up_at_once_wherever_its_tab_is(project: Path, tmp_path: Path):
+    """A question in a hidden tab is noticed. One that nobody works for waits for a look."""
+
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("first")
+            await there.room.shows("Begin first. End.")
+            assert not (await there.unload())["has_turn"]
+            there.load()
+            assert there.room.editor.taken_up == [1]
+            await there.room.state("live")
+            there.room.say("ask")
+            await there.room.shows("Do it")
+            left = await there.unload()
+            assert left["has_turn"]
+            there.load()
+            assert there.room.editor.taken_up == [1]
+            await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
+            os.kill(there.room.agent_pid, signal.SIGKILL)
+            await there.room.state("lost")
+            left = await there.unload()
+            # It has ended: whoever looks at the chat starts it again.
+            assert (left["process"], left["has_turn"]) == (None, False)
+            there.load()
+            assert there.room.editor.taken_up == []
+
+    run(test())
+
+
+def test_a_chat_that_nobody_has_opened_since_a_reload_is_taken_up_after_the_next_one(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            await there.unload_in_a_turn()
+            for _ in range(2):
+                there.room = there.begin()
+                there.room.chats.inherit(there.left, {1: None})
+                assert there.room.editor.taken_up == [1]
+                left = await there.unload()
+                assert left["has_turn"]
+            there.load()
+            there.go()
+            await there.room.shows("Middle. End.")
+
+    run(test())
+
+
+def test_no_file_descriptor_is_left_by_many_reloads(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("first")
+            await there.room.shows("Begin first. End.")
+            await there.reload()
+            before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+            for _ in range(5):
+                await there.reload()
+            after = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+            assert after <= before + 2
+
+    run(test())
+
+
+def test_a_conversation_is_the_same_as_plain_data():
+    conversation = restored(plain(Conversation()))
+    assert conversation
+    assert conversation.turns == ()
+    assert restored({}) is None
+
+
+def test_a_process_that_has_got_the_number_of_one_that_ended_is_left_alone():
+    """Its group was killed when the agent was closed that had had its number."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True) as other:
+        made = psutil.Process(other.pid).create_time()
+        for started in (made - 60, None):
+            end_group(other.pid, started, 0)
+        assert other.poll() is None
+        end_group(other.pid, made, 0)
+        assert other.wait(10) == -signal.SIGKILL

@@ -1,0 +1,113 @@
+"""What a chat never sends: files that `context_exclude` matches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from companion.chat.prompt import ChatFolder, Draft, Excerpt
+from companion.settings import Settings
+from companion.told import Told
+
+from ..conftest import Running
+from ..fake_daemon import until
+from .chatting import Room
+from .test_chats import attached, prompts, stat
+
+WHY = "{} stays here: the setting “context_exclude” excludes it."
+
+
+def draft(project: Path, kind: str) -> Draft:
+    """A draft with something excluded."""
+    return {
+        "mention": Draft("see @.env"),
+        "mention by another folder": Draft("see @src/../secrets/token.txt please"),
+        "link": Draft("see @plain.txt"),
+        "whole path": Draft(f"see @{project}/.env"),
+        "selection": Draft("why?", (Excerpt((project / "a b.pem").as_uri() + "#L1-L2", "a b.pem:1-2", "KEY"),)),
+        "tab without a file": Draft("why?", (Excerpt("untitled:.env#L1", ".env:1", "KEY"),)),
+        "unsaved": Draft("see @new.pem", unsaved={str(project / "new.pem"): "KEY"}),
+        "picture": Draft("see", pictures=(str(project / "secrets" / "a.png"),)),
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("mention", ".env"),
+        ("mention by another folder", "token.txt"),
+        ("link", "plain.txt"),
+        ("whole path", ".env"),
+        ("selection", "a b.pem"),
+        ("tab without a file", ".env"),
+        ("unsaved", "new.pem"),
+        ("picture", "a.png"),
+    ],
+)
+def test_a_prompt_with_an_excluded_file_comes_back_with_one_sentence(project: Path, kind: str, name: str):
+    (project / "secrets").mkdir()
+    (project / "secrets" / "a.png").write_bytes(b"\x89PNG")
+    (project / "plain.txt").symlink_to(project / ".env")
+    given = draft(project, kind)
+
+    async def test(room: Room) -> None:
+        files = [".env", "src/../secrets/token.txt", "plain.txt", f"{project}/.env"]
+        room.daemon.routes["GET /stat"] = stat(*files)
+        room.chats.open(1, 1, room.folder)
+        await room.live()
+        room.chats.send(1, given)
+        await until(lambda: room.editor.returned)
+        assert room.editor.returned == [(1, given, WHY.format(name))]
+        assert prompts(room) == []
+
+    attached(project, test)
+
+
+def test_what_is_no_file_goes_as_the_words_that_it_is(project: Path):
+    async def test(room: Room) -> None:
+        room.daemon.routes["GET /stat"] = stat("a.py")
+        room.chats.open(1, 1, room.folder)
+        room.chats.send(1, Draft("Do I need an @.env?"))
+        await room.asked("POST /session/s/prompt")
+        assert prompts(room) == [[{"type": "text", "text": "Do I need an @.env?"}]]
+
+    attached(project, test)
+
+
+def test_the_globs_of_the_window_count(project: Path):
+    async def test(room: Room) -> None:
+        room.daemon.routes["GET /stat"] = stat("a.py", ".env")
+        room.chats.told_of = lambda window: Told(exclude=("/a.py",)) if window == 1 else Told()
+        room.chats.open(1, 1, room.folder)
+        await room.live()
+        room.chats.send(1, Draft("@a.py"))
+        await until(lambda: room.editor.returned)
+        assert room.editor.returned[0][2] == WHY.format("a.py")
+        room.chats.send(1, Draft("@.env"))
+        await room.asked("POST /session/s/prompt")
+
+    attached(project, test)
+
+
+def test_excluded_files_are_not_offered(project: Path):
+    async def test(room: Room) -> None:
+        room.chats.open(1, 1, room.folder)
+        await room.live()
+        room.daemon.routes["GET /glob"] = 200, {"matches": [".env", "a.py", "secrets/b.py", "secrets"]}
+        assert await room.chats.files(1, "") == ["a.py"]
+
+    attached(project, test)
+
+
+def test_a_folder_on_another_computer_is_looked_at_by_its_own_paths():
+    there = ChatFolder("/here", r"C:\app", is_local=False, told=Told(exclude=("/keys/*", "*.pem")))
+    assert there.refusal(["keys/a.txt"]) == WHY.format("a.txt")
+    assert there.refusal([r"Sub\KEY.pem"]) == WHY.format("KEY.pem")
+    assert there.refusal(["sub/keys/a.txt"]) is None
+
+
+def test_the_companion_tells_the_chats_what_a_windows_project_excludes(running: Running):
+    running.do(lambda companion: companion.configure(Settings(), {1: Settings(context_exclude=("x",))}))
+    told = running.do(lambda companion: [companion.chats.told_of(window).exclude for window in (1, 2)])
+    assert told == [("x",), Settings().context_exclude]

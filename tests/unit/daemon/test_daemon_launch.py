@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from companion.daemon import errors
+from companion.daemon.process import launch
+
+from ..fake_daemon import run
+
+ENVIRONMENT = {"PATH": os.environ["PATH"]} | {
+    name: os.environ[name] for name in ("SYSTEMROOT", "TEMP", "TMP") if name in os.environ
+}
+Qwen = Callable[[str], list[str]]
+LISTENS = """
+import json, os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+json.dump([sys.argv, dict(os.environ), child.pid], open("seen.json", "w"))
+print("qwen serve: daemon log", flush=True)
+print("qwen serve listening on http://127.0.0.1:4242 (mode=http-bridge)", flush=True)
+time.sleep(60)
+"""
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process has ended, be it that nobody has heard of it yet."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+@pytest.fixture
+def qwen(tmp_path: Path):
+    """Makes the command of a Qwen Code that does what a script says."""
+
+    def make(script: str) -> list[str]:
+        path = tmp_path / "fake_qwen.py"
+        path.write_text(script, encoding="utf-8")
+        return [sys.executable, str(path)]
+
+    return make
+
+
+def test_the_program_is_found(tmp_path: Path):
+    program = tmp_path / ("qwen.bat" if sys.platform == "win32" else "qwen")
+    program.write_text("")
+    program.chmod(0o755)
+    environment = {"PATH": str(tmp_path)}
+    assert launch.find("qwen", environment) == [str(program)]
+    assert launch.find(["qwen", "--debug"], environment) == [str(program), "--debug"]
+    assert launch.find([], environment) == [str(program)]
+    assert launch.find(str(program), {}) == [str(program)]
+    with pytest.raises(errors.NoQwenError, match="“missing” is not on the PATH"):
+        launch.find("missing", environment)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such shells")
+def test_a_line_for_a_shell_gets_the_arguments_at_its_end(
+    qwen: Qwen, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    assert launch.find("a b", {"SHELL": "/bin/fish"}) == ["/bin/fish", "-l", "-c", "a b $argv"]
+    line = f"export MARK='a b' && exec {' '.join(qwen(LISTENS))}"
+    command = launch.find(line, {"PATH": os.environ["PATH"], "SHELL": "/bin/sh"})
+    daemon = run(launch.start(command, str(project), ENVIRONMENT))
+    try:
+        arguments, environment, _ = json.loads((project / "seen.json").read_text(encoding="utf-8"))
+        assert arguments[1:3] == ["serve", "--hostname"]
+        assert environment["MARK"] == "a b"
+        assert launch.serves(daemon, str(project))
+        assert not launch.serves(daemon, str(tmp_path))
+    finally:
+        launch.stop_now(daemon)
+    monkeypatch.setattr(launch.sys, "platform", "win32")
+    assert launch._in_shell("call me", {}) == ["cmd.exe", "/c", "call", "me"]
+
+
+def test_a_daemon_is_started_found_again_and_ended_with_its_children(qwen: Qwen, project: Path):
+    variables = {"QWEN_CODE_IDE_SERVER_PORT": "1", "QWEN_CODE_IDE_WORKSPACE_PATH": "/x", "KEPT": "yes"}
+    daemon = run(launch.start(qwen(LISTENS), str(project), ENVIRONMENT | variables))
+    arguments, environment, child = json.loads((project / "seen.json").read_text(encoding="utf-8"))
+    assert daemon.address.url == "http://127.0.0.1:4242"
+    assert daemon.folder == os.path.realpath(project)
+    assert daemon.address.token
+    token = daemon.address.token.reveal()
+    assert environment["QWEN_SERVER_TOKEN"] == token
+    assert token not in " ".join(arguments) + repr(daemon)
+    assert arguments[1:] == [
+        "serve", "--hostname", "127.0.0.1", "--port", "0", "--workspace", daemon.folder, "--no-web", "--require-auth",
+    ]  # fmt: skip
+    assert environment["KEPT"] == "yes"
+    assert variables.keys() & environment.keys() == {"KEPT"}
+    assert launch.is_running(daemon)
+    assert not has_ended(child)
+    run(launch.stop(daemon))
+    assert not launch.is_running(daemon)
+    assert has_ended(child)
+    run(launch.stop(daemon))
+
+
+def test_another_process_with_the_same_number_is_none_of_ours(project: Path):
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        daemon = launch.Daemon(
+            process.pid, psutil.Process(process.pid).create_time() - 5, "/w", launch.Address("http://x")
+        )
+        assert not launch.is_running(daemon)
+        launch.stop_now(daemon)
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_one_that_doesnt_end_by_itself_is_ended(qwen: Qwen, project: Path):
+    script = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)" + LISTENS
+    daemon = run(launch.start(qwen(script), str(project), ENVIRONMENT))
+    run(launch.stop(daemon, limit=0.2))
+    assert not launch.is_running(daemon)
+    daemon = run(launch.start(qwen(LISTENS), str(project), ENVIRONMENT))
+    launch.stop_now(daemon)
+    assert not launch.is_running(daemon)
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("print('\\x1b[31mRefusing to start.\\x1b[0m\\n')", "ended at its start: Refusing to start\\."),
+        ("", "ended at its start\\."),
+    ],
+)
+def test_one_that_ends_at_once_leaves_its_last_words(qwen: Qwen, project: Path, script: str, words: str):
+    with pytest.raises(errors.StartFailedError, match=words):
+        run(launch.start(qwen(script), str(project), ENVIRONMENT))
+
+
+def test_one_that_doesnt_listen_is_ended(qwen: Qwen, project: Path):
+    before = time.monotonic()
+    with pytest.raises(errors.NotListeningError):
+        run(launch.start(qwen("import time; time.sleep(60)"), str(project), ENVIRONMENT, limit=0.2))
+    assert time.monotonic() - before < 10
+    assert [child for child in psutil.Process().children() if "fake_qwen.py" in " ".join(child.cmdline())] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for Node is a shell script")
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [("v18.20.1", errors.NodeTooOldError), ("v22.1.0", errors.StartFailedError), ("", errors.StartFailedError)],
+)
+def test_an_old_node_is_named(tmp_path: Path, project: Path, version: str, kind: type[errors.DaemonError]):
+    node = tmp_path / "node"
+    node.write_text(
+        f"#!/bin/sh\n[ \"$1\" = --version ] && echo {version} && exit\necho 'SyntaxError: Unexpected token'\nexit 1\n"
+    )
+    node.chmod(0o755)
+    for command in ([str(node), "cli.js"], [str(tmp_path / "qwen")]):
+        (tmp_path / "qwen").write_text("#!/bin/sh\nexec node cli.js\n")
+        (tmp_path / "qwen").chmod(0o755)
+        environment = {"PATH": f"{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin"}
+        with pytest.raises(kind, match=r"18\.20\.1|SyntaxError"):
+            run(launch.start(command, str(project), environment))
+
+
+@pytest.mark.parametrize("script", ["print('Unknown arguments: hostname'); sys.exit(1)", "time.sleep(60)"])
+def test_a_qwen_without_serve_is_named_with_the_command_that_updates_it(qwen: Qwen, project: Path, script: str):
+    old = f"import sys, time\nif '--version' in sys.argv: sys.exit(print('0.15.10'))\n{script}"
+    with pytest.raises(errors.QwenTooOldError, match=r"0\.15\.10 .* 0\.21\.2 .*npm install -g @qwen-code/qwen-code"):
+        run(launch.start(qwen(old), str(project), ENVIRONMENT, limit=2))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the program is a shell script")
+@pytest.mark.parametrize(
+    "words", ["env: node: No such file or directory", "exec: node: not found", "node: command not found"]
+)
+def test_a_qwen_without_node_says_what_to_install(tmp_path: Path, project: Path, words: str):
+    program = tmp_path / "qwen"
+    program.write_text(f"#!/bin/sh\necho '{words}' >&2\nexit 127\n", encoding="utf-8")
+    program.chmod(0o755)
+    with pytest.raises(errors.NoNodeError, match=r"Node\.js 22"):
+        run(launch.start([str(program)], str(project), {"PATH": "/nowhere"}))
+
+
+def test_without_a_node_to_ask_the_last_words_must_do(
+    qwen: Qwen, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    empty = ENVIRONMENT | {"PATH": str(tmp_path)}
+    with pytest.raises(errors.StartFailedError, match="SyntaxError"):
+        run(launch.start(qwen("print('SyntaxError: x')"), str(project), empty))
+    monkeypatch.setattr(launch.shutil, "which", lambda name, path=None: str(tmp_path / "gone"))
+    with pytest.raises(errors.StartFailedError, match="SyntaxError"):
+        run(launch.start(qwen("print('SyntaxError: x')"), str(project), ENVIRONMENT))
+
+
+def test_a_program_or_a_folder_that_has_gone(qwen: Qwen, project: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(errors.NoQwenError):
+        run(launch.start([str(project / "missing")], str(project), ENVIRONMENT))
+    with pytest.raises(errors.StartFailedError, match="no folder"):
+        run(launch.start(qwen(""), str(project / "missing"), ENVIRONMENT))
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(8, "Exec format error")
+
+    monkeypatch.setattr(launch.subprocess, "Popen", fails)
+    with pytest.raises(errors.StartFailedError, match="Exec format error"):
+        run(launch.start(qwen(""), str(project), ENVIRONMENT))

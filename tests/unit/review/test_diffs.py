@@ -1,0 +1,612 @@
+"""Diffs as a CLI and a person see them: openDiff, closeDiff and the outcome."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.companion import Companion
+from companion.review import reviews as review_module
+from companion.review import targets as targets_module
+from companion.review.compare import Change
+from companion.review.source_text import SourceText
+from companion.review.targets import Target
+from companion.settings import Settings
+
+from ..conftest import Running, until
+from ..wire import Cli, Stream
+
+TEXTS = {
+    "line feeds": "a\nb\n",
+    "CRLF": "a\r\nb\r\n",
+    "mixed": "a\r\nb\nc\rd",
+    "no last newline": "a\nb",
+    "BOM": "\ufeffa\n",
+    "BOM and CRLF": "\ufeffa\r\n",
+    "tabs": "\ta\t\n\n\n",
+    "emoji": "😀 e\u0301 \u2028 \u0085 \x0c\n",
+    "NUL": "a\0b\n",
+    "empty": "",
+    "one newline": "\n",
+    "5 MB": "".join(f"line {i} é\r\n" if i % 3 else f"line {i}\n" for i in range(350_000)),
+}
+
+
+@pytest.fixture
+def connected(running: Running) -> tuple[Cli, Stream]:
+    return running.listening()
+
+
+@pytest.fixture
+def cli(connected: tuple[Cli, Stream]) -> Cli:
+    return connected[0]
+
+
+@pytest.fixture
+def stream(connected: tuple[Cli, Stream]) -> Stream:
+    return connected[1]
+
+
+@pytest.fixture
+def path(project: Path) -> str:
+    """A file that a CLI wants to change."""
+    path = project / "a.txt"
+    path.write_bytes(b"old\r\n")
+    return str(path)
+
+
+def test_a_diff_shows_the_file_and_the_proposal(running: Running, cli: Cli, path: str):
+    """Both with line feeds alone; the answer is empty and comes at once."""
+    cli.open_diff(path, "new\r\nlines\r\n")
+    diff = running.diff(path)
+    assert (diff.original, diff.text, diff.review.owner.window) == ("old\n", "new\nlines\n", 1)
+    assert diff.review.owner.cli == "Qwen Code"
+    assert Path(path).read_bytes() == b"old\r\n"
+
+
+def test_a_diff_opens_in_the_window_of_the_cli_that_asked(running: Running, path: str):
+    """Not in the window in front."""
+    running.open_window(2)
+    cli, stream = running.listening(2)
+    running.do(lambda companion: companion.window_focused(1))
+    cli.open_diff(path, "new\n")
+    assert running.diff(path).review.owner.window == 2
+    running.accept(path)
+    assert stream.take("ide/diffAccepted")["filePath"] == path
+
+
+@pytest.mark.parametrize("name", ["new.txt", "no/such/folder/new.txt"])
+def test_a_new_file_is_shown_against_nothing(running: Running, cli: Cli, project: Path, name: str):
+    cli.open_diff(str(project / name), "new\n")
+    assert running.diff(str(project / name)).original == ""
+    assert not (project / name).exists()
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_an_unedited_proposal_comes_back_byte_for_byte(
+    running: Running, cli: Cli, stream: Stream, project: Path, text: str
+):
+    """What the person did not change is what the CLI proposed."""
+    path = str(project / "new.txt")
+    cli.open_diff(path, text)
+    running.accept(path)
+    accepted = stream.take("ide/diffAccepted")
+    # Not compared by the assertion itself: it would explain 5 MB.
+    same = accepted["content"] == text
+    assert same
+    assert accepted.keys() == {"filePath", "content"}
+
+
+def test_edited_text_comes_back_with_the_proposals_line_endings(running: Running, cli: Cli, stream: Stream, path: str):
+    """The person's own edits included."""
+    cli.open_diff(path, "\ufeffa\r\nb\nc")
+    running.accept(path, "a\nB\nc")
+    assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "\ufeffa\r\nB\r\nc"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a.txt", "./a.txt", "sub/../a.txt", "a//b.txt", "é😀 .txt", "e\u0301.txt", "a\\b.txt", " a ", "a.txt/", "%41"],
+)
+def test_the_path_is_echoed_byte_for_byte(running: Running, cli: Cli, stream: Stream, project: Path, name: str):
+    """It is the CLI's key; a tidied one would be ignored."""
+    path = f"{project}/{name}"
+    cli.open_diff(path, "new\n")
+    running.accept(path)
+    assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "new\n"}
+    cli.open_diff(path, "new\n")
+    running.reject(path)
+    assert stream.take("ide/diffRejected") == {"filePath": path}
+    cli.open_diff(path, "new\n")
+    running.diff(path)
+    assert cli.close_diff(path) == {"content": "new\n"}
+
+
+def test_rejecting_is_told_and_closes_the_diff(running: Running, cli: Cli, stream: Stream, path: str):
+    cli.open_diff(path, "new\n")
+    running.reject(path)
+    assert stream.take("ide/diffRejected") == {"filePath": path}
+    assert running.editor.diffs == {}
+
+
+def test_an_outcome_goes_to_the_session_that_asked_and_to_no_other(running: Running, path: str):
+    """Two CLIs may have a diff of one file."""
+    (first, first_stream), (second, second_stream) = running.listening(), running.listening()
+    first.open_diff(path, "first\n")
+    number = running.diff(path).review.number
+    second.open_diff(path, "second\n")
+    until(lambda: len(running.editor.diffs) == 2)
+    running.do(lambda companion: companion.reviews.reject(number))
+    assert first_stream.take("ide/diffRejected")
+    running.accept(path)
+    assert second_stream.take("ide/diffAccepted")["content"] == "second\n"
+    running.focus(1, path)
+    assert first_stream.take("ide/contextUpdate")
+    assert second_stream.take("ide/contextUpdate")
+
+
+def test_closing_returns_the_text_as_json_and_notifies_nobody(running: Running, cli: Cli, stream: Stream, path: str):
+    """In practice the text is the JSON of an object."""
+    cli.open_diff(path, "new\r\n")
+    running.diff(path)
+    assert cli.close_diff(path) == {"content": "new\r\n"}
+    assert running.editor.diffs == {}
+    assert running.editor.kept == []
+    running.focus(1, path)
+    stream.take("ide/contextUpdate")
+
+
+def test_closing_a_diff_that_was_edited_returns_the_edits_and_keeps_them(running: Running, cli: Cli, path: str):
+    """Newer CLIs write their own proposal after a "yes" in the terminal, so the person's text would be lost."""
+    cli.open_diff(path, "new\r\n")
+    running.diff(path).text = "mine\nand more\n"
+    assert cli.close_diff(path) == {"content": "mine\r\nand more\r\n"}
+    [(window, title, text, why)] = running.editor.kept
+    assert (window, title, text) == (1, "a.txt", "mine\nand more\n")
+    assert "a.txt" in why
+
+
+def test_closing_what_is_not_open_returns_no_content(running: Running, cli: Cli, path: str):
+    """For it may just have been answered in the editor."""
+    assert cli.close_diff(path) == {}
+    cli.open_diff(path, "new\n")
+    running.accept(path)
+    assert cli.close_diff(path) == {}
+
+
+def test_a_session_cannot_close_the_diff_of_another(running: Running, cli: Cli, path: str):
+    cli.open_diff(path, "new\n")
+    running.diff(path)
+    assert running.listening()[0].close_diff(path) == {}
+    assert cli.close_diff(path) == {"content": "new\n"}
+
+
+def test_a_newer_proposal_takes_the_place_of_the_older_one(running: Running, cli: Cli, stream: Stream, path: str):
+    """Without a notification, which the CLI would take for the newer one's; what was edited is kept."""
+    cli.open_diff(path, "first\n")
+    first = running.diff(path)
+    first.text = "mine\n"
+    cli.open_diff(path, "second\n")
+    until(lambda: [diff.text for diff in list(running.editor.diffs.values())] == ["second\n"])
+    assert [text for _, _, text, _ in running.editor.kept] == ["mine\n"]
+    running.do(lambda companion: companion.reviews.accept(first.review.number, "mine\n"))
+    running.accept(path)
+    assert stream.take("ide/diffAccepted")["content"] == "second\n"
+
+
+def test_an_empty_text_is_refused_with_a_message_and_the_diff_stays(
+    running: Running, cli: Cli, stream: Stream, path: str
+):
+    """The CLIs would write their own proposal instead."""
+    cli.open_diff(path, "new\n")
+    running.accept(path, "")
+    [(message, window)] = running.editor.said
+    assert "empty" in message
+    assert window == 1
+    running.accept(path, "mine\n")
+    assert stream.take("ide/diffAccepted")["content"] == "mine\n"
+
+
+def test_an_empty_proposal_may_be_accepted(running: Running, cli: Cli, stream: Stream, path: str):
+    """Then it is what the CLI wants to write."""
+    cli.open_diff(path, "")
+    running.accept(path)
+    assert stream.take("ide/diffAccepted") == {"filePath": path, "content": ""}
+    assert running.editor.said == []
+
+
+ABSOLUTE = os.path.abspath("a.txt")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "named"),
+    [
+        ("openDiff", {}, "filePath"),
+        ("openDiff", {"filePath": ABSOLUTE}, "newContent"),
+        ("openDiff", {"newContent": "secret"}, "filePath"),
+        ("openDiff", {"filePath": "a.txt", "newContent": "secret"}, "absolute"),
+        ("openDiff", {"filePath": "", "newContent": "secret"}, "absolute"),
+        ("openDiff", {"filePath": "~/a.txt", "newContent": "secret"}, "absolute"),
+        ("openDiff", {"filePath": f"{ABSOLUTE}\0.txt", "newContent": "secret"}, "NUL"),
+        ("openDiff", {"filePath": 7, "newContent": "secret"}, "filePath"),
+        ("openDiff", {"filePath": None, "newContent": "secret"}, "filePath"),
+        ("openDiff", {"filePath": [ABSOLUTE], "newContent": "secret"}, "filePath"),
+        ("openDiff", {"filePath": ABSOLUTE, "newContent": None}, "newContent"),
+        ("openDiff", {"filePath": ABSOLUTE, "newContent": 7}, "newContent"),
+        ("openDiff", {"filePath": ABSOLUTE, "newContent": ["secret"]}, "newContent"),
+        ("openDiff", {"filePath": os.path.dirname(ABSOLUTE), "newContent": "secret"}, "folder"),
+        ("openDiff", {"filePath": os.devnull, "newContent": "secret"}, "not a regular file"),
+        ("closeDiff", {}, "filePath"),
+        ("closeDiff", {"filePath": 7}, "filePath"),
+        ("closeDiff", {"filePath": None}, "filePath"),
+        ("closeDiff", {"filePath": ABSOLUTE, "suppressNotification": "yes"}, "suppressNotification"),
+        ("closeDiff", {"filePath": ABSOLUTE, "suppressNotification": 1}, "suppressNotification"),
+    ],
+)
+def test_bad_arguments_are_an_error_of_that_call_and_change_nothing(
+    running: Running, cli: Cli, stream: Stream, path: str, tool: str, arguments: dict[str, Any], named: str
+):
+    """The error says what is wrong, and does not repeat the text, which may be a whole file."""
+    cli.open_diff(path, "new\n")
+    shown = running.diff(path)
+    result = cli.tool(tool, **arguments)["result"]
+    assert result["isError"] is True
+    [block] = result["content"]
+    assert named in block["text"]
+    assert "secret" not in block["text"]
+    assert list(running.editor.diffs.values()) == [shown]
+    running.accept(path)
+    assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "new\n"}
+
+
+def test_a_call_without_arguments_is_an_error_of_that_call(cli: Cli):
+    for name in ("openDiff", "closeDiff"):
+        assert cli.ask("tools/call", {"name": name}).json()["result"]["isError"] is True
+
+
+def test_an_unknown_tool_is_an_error_of_that_call(cli: Cli):
+    for name in ("getDiagnostics", "opendiff", ""):
+        error = cli.tool(name, filePath="/a")["error"]
+        assert error["code"] == -32602
+        assert name in error["message"]
+    assert cli.tools() == {"openDiff", "closeDiff"}
+
+
+def test_arguments_that_are_not_known_are_let_be(running: Running, cli: Cli, path: str):
+    """A later CLI may send more."""
+    assert cli.tool("openDiff", filePath=path, newContent="new\n", more=1)["result"]["content"] == []
+    running.diff(path)
+
+
+def test_without_diffs_in_the_settings_the_tools_are_not_offered(start: Callable[..., Running]):
+    """The CLI then asks in its terminal alone."""
+    running = start(Settings(show_diffs=False))
+    cli = running.cli().connect()
+    assert cli.tools() == set()
+    running.do(lambda companion: companion.configure(Settings()))
+    assert cli.tools() == {"openDiff", "closeDiff"}
+
+
+def test_a_diff_that_cannot_be_shown_is_rejected_and_said(
+    stormy: pytest.LogCaptureFixture, running: Running, cli: Cli, stream: Stream, path: str
+):
+    """Else the CLI would wait for ever for a diff that nobody sees."""
+    running.editor.show_fails = TimeoutError("the editor is busy")
+    cli.open_diff(path, "new\n")
+    assert stream.take("ide/diffRejected") == {"filePath": path}
+    [(message, window)] = running.editor.said
+    assert "a.txt" in message
+    assert window == 1
+    running.editor.show_fails = None
+    cli.open_diff(path, "new\n")
+    running.accept(path)
+    assert stream.take("ide/diffAccepted")
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.getuid() == 0, reason="nothing keeps root from reading")
+def test_a_file_that_cannot_be_read_is_rejected_and_said(
+    stormy: pytest.LogCaptureFixture, running: Running, cli: Cli, stream: Stream, path: str
+):
+    os.chmod(path, 0)
+    cli.open_diff(path, "new\n")
+    assert stream.take("ide/diffRejected") == {"filePath": path}
+    assert running.editor.said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the length of a name is Linux's and macOS's")
+def test_a_path_that_the_system_refuses_is_rejected_and_said(
+    stormy: pytest.LogCaptureFixture, running: Running, cli: Cli, stream: Stream, project: Path
+):
+    """A name that is too long can't be read, nor written."""
+    path = str(project / ("x" * 300))
+    cli.open_diff(path, "new\n")
+    assert stream.take("ide/diffRejected") == {"filePath": path}
+    assert running.editor.said
+
+
+class TestWritten:
+    """What is accepted is the CLI's to write; the person hears whether it does."""
+
+    def test_the_person_hears_that_the_cli_has_written_the_file(self, running: Running, cli: Cli, path: str):
+        """The editor never writes it."""
+        cli.open_diff(path, "new\n")
+        running.accept(path)
+        Path(path).write_text("new\n")
+        until(lambda: ("Qwen Code has written a.txt.", 1) in running.editor.mentioned)
+        assert running.editor.kept == []
+
+    def test_accepted_text_that_nobody_writes_is_kept(
+        self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
+    ):
+        """A CLI may end in between."""
+        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.05)
+        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
+        cli.open_diff(path, "new\r\n")
+        running.accept(path, "mine\n")
+        [(window, title, text, why)] = until(lambda: running.editor.kept)
+        assert (window, title, text) == (1, "a.txt", "mine\n")
+        assert "has not written a.txt" in why
+
+    def test_a_file_that_somebody_removes_meanwhile_has_not_been_written(
+        self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
+    ):
+        """Its stamp has changed, and the accepted text is nowhere."""
+        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.05)
+        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
+        Path(path).write_text("old\n", "utf-8")
+        cli.open_diff(path, "new\n")
+        number = running.diff(path).review.number
+
+        def accept(companion: Companion) -> None:
+            companion.reviews.accept(number, "new\n")
+            Path(path).unlink()
+
+        running.do(accept)
+        [(_, _, text, _)] = until(lambda: running.editor.kept)
+        assert text == "new\n"
+
+
+def keep_endings(number: int, keeps: bool, companion: Companion) -> None:
+    companion.reviews.keep_endings(number, keeps=keeps)
+
+
+class TestOnDisk:
+    """The file may change while its diff is open."""
+
+    @pytest.fixture
+    def running(self, ticking: Running) -> Running:
+        return ticking
+
+    def test_a_proposal_that_the_file_already_holds_is_accepted_without_a_diff(
+        self, running: Running, cli: Cli, stream: Stream, path: str
+    ):
+        """Some CLIs propose what they have written."""
+        cli.open_diff(path, "old\r\n")
+        assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "old\r\n"}
+        assert running.editor.seen == []
+
+    def test_a_proposal_that_gets_written_is_accepted(self, running: Running, cli: Cli, stream: Stream, path: str):
+        """What the person has made of it is kept."""
+        cli.open_diff(path, "new\n")
+        running.diff(path).text = "mine\n"
+        Path(path).write_bytes(b"new\n")
+        assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "new\n"}
+        assert [text for _, _, text, _ in until(lambda: running.editor.kept)] == ["mine\n"]
+        until(lambda: not running.editor.diffs)
+
+    def test_a_file_that_changes_while_its_diff_is_open_is_warned_of(self, running: Running, cli: Cli, path: str):
+        """The left side is no longer what is there."""
+        cli.open_diff(path, "new\n")
+        diff = running.diff(path)
+        Path(path).write_text("other\n")
+        until(lambda: diff.disk_states == ["changed"])
+
+    def test_a_file_that_is_only_touched_is_not(self, running: Running, cli: Cli, stream: Stream, path: str):
+        cli.open_diff(path, "new\n")
+        diff = running.diff(path)
+        os.utime(path, (1, 1))
+        other = str(Path(path).with_name("other.txt"))
+        cli.open_diff(other, "x\n")
+        later = running.diff(other)
+        Path(other).write_text("y\n")
+        until(lambda: later.disk_states)
+        assert diff.disk_states == []
+
+    def test_the_warning_ends_with_its_cause_and_names_a_deleted_file(self, running: Running, cli: Cli, path: str):
+        """It stayed for ever."""
+        cli.open_diff(path, "new\n")
+        diff = running.diff(path)
+        Path(path).write_text("other\n")
+        until(lambda: diff.disk_states == ["changed"])
+        Path(path).unlink()
+        until(lambda: diff.disk_states == ["changed", "deleted"])
+        os.mkdir(path)
+        until(lambda: diff.disk_states[2:] == ["unreadable"])
+        os.rmdir(path)
+        Path(path).write_bytes(b"old\r\n")
+        until(lambda: diff.disk_states[-1] == "same")
+
+    def test_the_file_can_be_read_again(self, running: Running, cli: Cli, stream: Stream, path: str):
+        """The warning offers it."""
+        cli.open_diff(path, "new\n")
+        diff = running.diff(path)
+        Path(path).write_text("other\n")
+        until(lambda: diff.disk_states == ["changed"])
+        running.do(lambda companion: companion.reviews.reload(diff.review.number))
+        until(lambda: diff.original == "other\n")
+        assert diff.review.disk_state == "same"
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFO")
+    def test_a_file_that_becomes_unreadable_leaves_the_other_diffs_alone(
+        self, running: Running, cli: Cli, stream: Stream, project: Path, path: str
+    ):
+        """`look` died of it every 2 s, and every other diff was blind."""
+        bad = str(project / "bad.txt")
+        cli.open_diff(bad, "x\n")
+        first = running.diff(bad)
+        os.mkfifo(bad)
+        until(lambda: first.disk_states == ["unreadable"])
+        cli.open_diff(path, "new\n")
+        running.diff(path)
+        Path(path).write_text("new\n")
+        assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "new\n"}
+
+    def test_the_change_of_line_endings_can_be_reverted(self, running: Running, cli: Cli, stream: Stream, path: str):
+        """A change of the endings or of the mark alone is a change."""
+        Path(path).write_bytes(b"a\r\nb\r\n")
+        for keeps, text, content in (
+            (False, "a\nb\n", "\ufeffa\nb\n"),
+            (True, "a\nb\n", "a\r\nb\r\n"),
+            (True, "a\nB\n", "a\r\nB\r\n"),
+        ):
+            cli.open_diff(path, "\ufeffa\nb\n")
+            review = running.diff(path).review
+            assert review.endings == "byte order mark added, CRLF → LF in 2 lines"
+            keep = partial(keep_endings, review.number, keeps)
+            running.do(keep)
+            running.accept(path, text)
+            assert stream.take("ide/diffAccepted")["content"] == content
+            Path(path).write_bytes(b"a\r\nb\r\n")
+
+    def test_an_accepted_text_is_kept_though_its_file_cannot_be_read(
+        self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
+    ):
+        """The text was lost."""
+        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.2)
+        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
+        monkeypatch.setattr(review_module, "stamp", lambda _: None)
+        cli.open_diff(path, "new\n")
+        running.diff(path)
+        Path(path).unlink()
+        os.mkdir(path)
+        running.accept(path, "mine\n")
+        assert [text for _, _, text, _ in until(lambda: running.editor.kept)] == ["mine\n"]
+
+    def test_a_large_text_with_mixed_endings_is_restored_off_the_loop(
+        self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, stream: Stream, path: str
+    ):
+        """An accept of 100,000 lines held the loop for 572 ms."""
+        threads: list[str] = []
+        restore = SourceText.restore
+
+        def watched(self: SourceText, *args: Any) -> str:
+            threads.append(threading.current_thread().name)
+            return restore(self, *args)
+
+        monkeypatch.setattr(SourceText, "restore", watched)
+        text = "".join(f"line {number}" + ("\r\n" if number % 3 else "\n") for number in range(10_000))
+        cli.open_diff(path, text)
+        running.accept(path, running.diff(path).text + "mine\n")
+        assert stream.take("ide/diffAccepted")["content"] == text + "mine\r\n"
+        loop = running.do(lambda _: threading.current_thread().name)
+        assert threads
+        assert loop not in threads
+
+
+class TestChanges:
+    """Single changes of a proposal."""
+
+    OLD = "a\nb\nc\nd\n"
+    NEW = "A\r\nb\r\nc\r\nD\r\n"
+
+    @pytest.fixture
+    def number(self, running: Running, cli: Cli, path: str) -> int:
+        Path(path).write_text(self.OLD)
+        cli.open_diff(path, self.NEW)
+        return running.diff(path).review.number
+
+    def test_a_change_is_reverted_and_restored(self, running: Running, stream: Stream, number: int, path: str):
+        """By the line that the caret is in."""
+        diff = running.diff(path)
+        running.do(
+            lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), diff.text, diff.version)
+        )
+        until(lambda: diff.text == "a\nb\nc\nD\n")
+        running.do(
+            lambda companion: companion.reviews.edit(number, Target("revert", ((3, 3),)), diff.text, diff.version)
+        )
+        until(lambda: diff.text == self.OLD)
+        running.do(
+            lambda companion: companion.reviews.edit(number, Target("restore", ((3, 3),)), diff.text, diff.version)
+        )
+        until(lambda: diff.text == "a\nb\nc\nD\n")
+        running.accept(path)
+        assert stream.take("ide/diffAccepted")["content"] == "a\r\nb\r\nc\r\nD\r\n"
+
+    def test_where_nothing_has_changed_nothing_is_reverted(self, running: Running, number: int, path: str):
+        diff = running.diff(path)
+        running.do(
+            lambda companion: companion.reviews.edit(number, Target("revert", ((1, 1),)), diff.text, diff.version)
+        )
+        until(lambda: ("There is no change at the caret.", 1) in running.editor.mentioned)
+        assert diff.text == "A\nb\nc\nD\n"
+
+    def test_a_text_that_was_edited_in_between_is_left_alone(self, running: Running, number: int, path: str):
+        """The edit was meant for another text."""
+        diff = running.diff(path)
+        diff.version += 1
+        running.do(lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), diff.text, 0))
+        running.do(lambda companion: companion.reviews.edit(number, Target("revert", ((3, 3),)), diff.text, 1))
+        until(lambda: diff.text == "A\nb\nc\nd\n")
+
+    def test_while_a_change_is_looked_for_nothing_is_collected(
+        self, running: Running, number: int, path: str, monkeypatch: pytest.MonkeyPatch
+    ):
+        """The collector holds every thread, the UI thread too."""
+        collects: list[bool] = []
+        changes = targets_module.changes
+
+        def watched(old: Any, new: Any) -> list[Change]:
+            collects.append(gc.isenabled())
+            return changes(old, new)
+
+        monkeypatch.setattr(targets_module, "changes", watched)
+        diff = running.diff(path)
+        running.do(
+            lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), diff.text, diff.version)
+        )
+        until(lambda: diff.text == "a\nb\nc\nD\n")
+        running.do(
+            lambda companion: companion.reviews.edit(number, Target("restore", ((0, 0),)), diff.text, diff.version)
+        )
+        until(lambda: diff.text == "A\nb\nc\nD\n")
+        assert collects == [False, False]
+        assert gc.isenabled()
+
+    def test_marks_follow_the_text(self, running: Running, number: int, path: str):
+        diff = running.diff(path)
+        assert diff.marks
+        assert diff.marks.tally.changes == 2
+        diff.version = 3
+        running.do(lambda companion: companion.reviews.compare(number, self.OLD, 3))
+        until(lambda: diff.marks and diff.marks.tally.changes == 0)
+
+    def test_a_diff_that_is_closed_has_no_more_changes(self, running: Running, number: int, path: str):
+        """Late news of its view."""
+        running.reject(path)
+        running.do(lambda companion: companion.reviews.compare(number, "", 0))
+        running.do(lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), "", 0))
+        running.do(lambda companion: companion.reviews.edit(number, Target("restore", ((0, 0),)), "", 0))
+        assert running.editor.diffs == {}
+
+    @pytest.mark.parametrize("settings", [Settings(max_marked_bytes=5), Settings(max_marked_lines=2)])
+    def test_a_large_text_has_no_marks(self, start: Callable[..., Running], path: str, settings: Settings):
+        """It opens at once all the same."""
+        Path(path).write_text(self.OLD)
+        running = start(settings)
+        cli, _ = running.listening()
+        cli.open_diff(path, self.NEW)
+        assert running.diff(path).marks is None
+
+    def test_a_binary_file_has_no_marks(self, running: Running, cli: Cli, path: str):
+        Path(path).write_bytes(b"\0\1\2")
+        cli.open_diff(path, self.NEW)
+        assert running.diff(path).marks is None

@@ -1,0 +1,303 @@
+"""Reviews in every order of events: at most one outcome, to the session that asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from companion.protocol import ContextUpdate, DiffAccepted, Notification
+from companion.review import reviews as review_module
+from companion.review.review import Review
+from companion.review.reviews import Reviews
+
+from ..memory_editor import MemoryEditor
+
+EVENTS: dict[str, Callable[[Reviews, Review], Awaitable[object] | None]] = {
+    "accept": lambda reviews, review: reviews.accept(review.number, "mine\n"),
+    "reject": lambda reviews, review: reviews.reject(review.number),
+    "close": lambda reviews, review: reviews.close(review.owner, review.file_path),
+    "supersede": lambda reviews, review: (reviews.open(review.owner, review.file_path, "newer\n"), None)[1],
+    "orphan": lambda reviews, review: reviews.orphan(review.owner),
+    "close window": lambda reviews, _: reviews.reject_window(1),
+    "stop": lambda reviews, _: reviews.reject_all(),
+}
+
+
+@dataclass(eq=False)
+class Listener:
+    """A session that writes down what it hears."""
+
+    window: int
+    cli: str = "Qwen Code"
+    heard: list[tuple[str, str | None]] = field(default_factory=list)
+
+    def notify(self, notification: Notification) -> None:
+        assert not isinstance(notification, ContextUpdate)
+        content = notification.params.content if isinstance(notification, DiffAccepted) else None
+        self.heard.append((notification.params.file_path, content))
+
+
+@dataclass
+class Expected:
+    """A review that is open, as the model knows it."""
+
+    review: Review
+    proposed: str
+    orphaned: bool = False
+
+
+class Orders(RuleBasedStateMachine):
+    """Whatever happens, in whatever order, and with views that open now or later."""
+
+    @initialize(folder=st.just("/no/such/folder"))
+    def begin(self, folder: str):
+        self.runner = asyncio.Runner()
+        self.tasks: list[asyncio.Task[object]] = []
+        self.editor = MemoryEditor()
+        self.reviews = Reviews(self.editor, self.background)
+        self.owners = [Listener(1), Listener(1), Listener(2)]
+        self.paths = [f"{folder}/a", f"{folder}/b"]
+        self.open_ones: dict[tuple[Listener, str], Expected] = {}
+        self.ever: list[Review] = []
+        self.expected: dict[Listener, list[tuple[str, str | None]]] = {owner: [] for owner in self.owners}
+
+    def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        self.tasks.append(task := self.runner.get_loop().create_task(work))
+        return task
+
+    def settle_tasks(self) -> None:
+        async def settle() -> None:
+            # What waits for the CLI to write is left alone: it would take seconds.
+            waiting = [task for task in self.tasks if "_await_write" not in repr(task.get_coro())]
+            await asyncio.gather(*waiting)
+
+        self.runner.run(settle())
+        self.tasks = [task for task in self.tasks if not task.done()]
+
+    def teardown(self):
+        if hasattr(self, "runner"):
+            self.everything_is_settled()
+            for task in self.tasks:
+                task.cancel()
+            self.runner.close()
+
+    def pick(self, data: st.DataObject) -> Expected | None:
+        keys = list(self.open_ones)
+        return self.open_ones[data.draw(st.sampled_from(keys))] if keys else None
+
+    @rule(owner=st.integers(0, 2), path=st.integers(0, 1), text=st.sampled_from(["", "x", "x\r\ny\n", "\ufeffz"]))
+    def opens(self, owner: int, path: int, text: str):
+        key = self.owners[owner], self.paths[path]
+        review = self.reviews.open(*key, text)
+        self.ever.append(review)
+        self.open_ones[key] = Expected(review, text)
+
+    @rule(data=st.data(), edited=st.sampled_from([None, "", "mine\n"]))
+    def accepts(self, data: st.DataObject, edited: str | None):
+        if expected := self.pick(data):
+            review = expected.review
+            self.reviews.accept(review.number, review.shown if edited is None else edited)
+            content = expected.proposed if edited is None else review.proposed.restore(edited)
+            if (content or not expected.proposed) and not expected.orphaned:
+                self.settled(expected, content)
+
+    @rule(data=st.data())
+    def rejects(self, data: st.DataObject):
+        if expected := self.pick(data):
+            self.reviews.reject(expected.review.number)
+            self.settled(expected, None)
+
+    @rule(data=st.data())
+    def closes(self, data: st.DataObject):
+        if expected := self.pick(data):
+            [key] = [key for key, one in self.open_ones.items() if one is expected]
+            assert self.runner.run(self.reviews.close(*key)) == expected.proposed
+            del self.open_ones[key]
+
+    @rule(owner=st.integers(0, 2), path=st.integers(0, 1))
+    def closes_what_may_not_be_open(self, owner: int, path: int):
+        key = self.owners[owner], self.paths[path]
+        content = self.runner.run(self.reviews.close(*key))
+        assert (content is None) == (key not in self.open_ones)
+        self.open_ones.pop(key, None)
+
+    @rule(data=st.data())
+    def answers_late(self, data: st.DataObject):
+        gone = [review for review in self.ever if review not in {one.review for one in self.open_ones.values()}]
+        if gone:
+            review = data.draw(st.sampled_from(gone))
+            self.reviews.accept(review.number, "late")
+            self.reviews.reject(review.number)
+
+    @rule(owner=st.integers(0, 2))
+    def session_ends(self, owner: int):
+        self.reviews.orphan(self.owners[owner])
+        for (one, _), expected in self.open_ones.items():
+            expected.orphaned |= one is self.owners[owner]
+
+    @rule(window=st.integers(1, 2))
+    def window_closes(self, window: int):
+        self.reviews.reject_window(window)
+        for expected in [one for (owner, _), one in self.open_ones.items() if owner.window == window]:
+            self.settled(expected, None)
+
+    @rule()
+    def companion_stops(self):
+        self.reviews.reject_all()
+        for expected in list(self.open_ones.values()):
+            self.settled(expected, None)
+
+    @rule()
+    def everything_is_settled(self):
+        self.settle_tasks()
+        assert self.editor.diffs.keys() == {expected.review.number for expected in self.open_ones.values()}
+
+    def settled(self, expected: Expected, content: str | None) -> None:
+        owner, path = expected.review.owner, expected.review.file_path
+        assert isinstance(owner, Listener)
+        del self.open_ones[owner, path]
+        if not expected.orphaned:
+            self.expected[owner].append((path, content))
+
+    @invariant()
+    def each_session_has_heard_its_own_outcomes_and_no_others(self):
+        for owner in getattr(self, "owners", []):
+            assert owner.heard == self.expected[owner]
+
+    @invariant()
+    def the_open_reviews_are_known_by_their_numbers(self):
+        if hasattr(self, "reviews"):
+            open_ones = {expected.review for expected in self.open_ones.values()}
+            assert set(self.reviews) == open_ones
+            for review in self.ever:
+                assert self.reviews.find(review.number) is (review if review in open_ones else None)
+
+
+def test_every_review_has_one_outcome_in_whatever_order_things_happen():
+    """Accept, reject, close, supersede, orphan, a closing window, the stop; also answers that come late."""
+    run_state_machine_as_test(Orders, settings=settings(max_examples=60, stateful_step_count=25, deadline=None))
+
+
+@pytest.mark.parametrize("second", EVENTS)
+@pytest.mark.parametrize("first", EVENTS)
+def test_of_two_events_only_the_first_is_the_outcome(first: str, second: str, tmp_path: Path):
+    """Each pair of them, with the diff on the screen."""
+    owner, editor, path = Listener(1), MemoryEditor(), str(tmp_path / "a.txt")
+
+    async def main() -> None:
+        tasks: list[asyncio.Task[object]] = []
+        reviews = Reviews(editor, lambda work: tasks.append(asyncio.create_task(work)))
+        review = reviews.open(owner, path, "new\n")
+        await asyncio.gather(*tasks)
+        for event in (first, second):
+            if waiting := EVENTS[event](reviews, review):
+                await waiting
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(main())
+    heard: dict[str, list[tuple[str, str | None]]] = {"accept": [(path, "mine\n")]}
+    heard |= {event: [(path, None)] for event in ("reject", "close window", "stop")}
+    # The newer proposal answers for itself.
+    deciding = second if first == "supersede" and second in {"close window", "stop"} else first
+    assert owner.heard == heard.get(deciding, [])
+
+
+def test_texts_are_not_compared_after_the_diff_is_closed(monkeypatch: pytest.MonkeyPatch):
+    """The comparison takes its time, and the CLI may close meanwhile."""
+    owner, editor = Listener(1), MemoryEditor()
+
+    async def main() -> None:
+        tasks: list[asyncio.Task[object]] = []
+        reviews = Reviews(editor, lambda work: tasks.append(asyncio.create_task(work)))
+        loop = asyncio.get_running_loop()
+        marks = review_module.marks
+
+        def slow(original: str, proposal: str) -> Any:
+            asyncio.run_coroutine_threadsafe(reviews.close(owner, "/none/a"), loop).result(10)
+            return marks(original, proposal)
+
+        monkeypatch.setattr(review_module, "marks", slow)
+        reviews.open(owner, "/none/a", "new\n")
+        await asyncio.gather(*tasks)
+
+    asyncio.run(main())
+    assert editor.seen == []
+    assert owner.heard == []
+
+
+def with_reviews(test: Callable[[Reviews, MemoryEditor, Callable[[], Awaitable[object]]], Awaitable[None]]) -> None:
+    """Run a test with reviews; its third argument waits for their tasks."""
+
+    async def main() -> None:
+        tasks: list[asyncio.Task[object]] = []
+        editor = MemoryEditor()
+        reviews = Reviews(editor, lambda work: tasks.append(asyncio.create_task(work)))
+        await test(reviews, editor, lambda: asyncio.gather(*tasks))
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("cli", "is_answered", "kept"),
+    [("Qwen Code", True, ["mine\n"]), ("Gemini CLI", True, []), ("Gemini CLI", False, ["mine\n"])],
+)
+def test_edits_that_a_cli_takes_as_the_answer_are_not_kept_as_well(
+    cli: str, is_answered: bool, kept: list[str], tmp_path: Path
+):
+    """Qwen Code writes its own proposal after a "yes" in the terminal, Gemini CLI what the diff holds."""
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        owner, path = Listener(1, cli), str(tmp_path / "a.txt")
+        review = reviews.open(owner, path, "new\n")
+        await settle()
+        editor.diffs[review.number].text = "mine\n"
+        assert await reviews.close(owner, path, is_answered=is_answered) == "mine\n"
+        assert [text for _, _, text, _ in editor.kept] == kept
+
+    with_reviews(test)
+
+
+def test_the_file_of_an_orphan_decides_nothing(tmp_path: Path):
+    """Orphaned, none notified; the view stays until the person closes it."""
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        owner, path = Listener(1), tmp_path / "a.txt"
+        review = reviews.open(owner, str(path), "new\n")
+        await settle()
+        reviews.orphan(owner)
+        path.write_text("new\n")
+        await reviews.look()
+        assert owner.heard == []
+        assert editor.dismissed == []
+        assert list(reviews) == [review]
+
+    with_reviews(test)
+
+
+def test_a_file_that_stays_the_same_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A look costs one stamp."""
+    reads: list[str] = []
+    read_file = review_module.read_file
+    monkeypatch.setattr(review_module, "read_file", lambda path, *more: (reads.append(path), read_file(path, *more))[1])
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        path = tmp_path / "a.txt"
+        path.write_text("old\n")
+        reviews.open(Listener(1), str(path), "new\n")
+        await settle()
+        path.write_text("other\n")
+        for _ in range(3):
+            await reviews.look()
+        assert len(reads) == 2
+
+    with_reviews(test)

@@ -1,0 +1,111 @@
+"""Which changes a command refers to."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from companion.review.changes import changes, lines_of
+from companion.review.compare import Change
+from companion.review.targets import Target, edits_of, revert_fingerprint, touched
+
+from .test_changes_properties import pairs
+
+
+def edited(target: Target, original: str, shown: str, text: str) -> str:
+    for edit in reversed(edits_of(target, original, shown, text)):
+        text = edit.apply(text)
+    return text
+
+
+def whole(text: str) -> tuple[tuple[int, int], ...]:
+    return ((0, len(lines_of(text)) - 1),)
+
+
+@given(pairs)
+def test_a_selection_of_everything_reverts_and_restores_everything(pair: tuple[str, str]):
+    original, proposal = pair
+    assume(len(lines_of(original)) > 1 and len(lines_of(proposal)) > 1)  # a single line may be just a caret
+    assert edited(Target("revert", whole(proposal)), original, proposal, proposal) == original
+    assert edited(Target("revert", whole(original), "old"), original, proposal, proposal) == original
+    assert edited(Target("restore", whole(original)), original, proposal, original) == proposal
+
+
+@given(pairs)
+def test_each_fingerprint_names_one_change(pair: tuple[str, str]):
+    original, proposal = pair
+    found = changes(original, proposal)
+    names = [revert_fingerprint(change, lines_of(proposal)) for change in found]
+    assert len(set(names)) == len(names)
+    for change, name in zip(found, names, strict=True):
+        [edit] = edits_of(Target("revert", fingerprint=name), original, proposal, proposal)
+        left = changes(original, edit.apply(proposal))
+        assert len(left) < len(found) or change not in left
+    assert edits_of(Target("revert", fingerprint="0-0-none-0"), original, proposal, proposal) == []
+
+
+@example(("\n\n", "\n"), random.Random(1))  # noqa: S311
+@example(("\nb\nb\n\n\n}\n\n", "\nb\nb\n\n\n}\n"), random.Random(1))  # noqa: S311
+@given(pairs, st.randoms(use_true_random=False))
+def test_what_was_reverted_is_restored_at_the_caret(pair: tuple[str, str], chance: random.Random):
+    """The caret is where the editor puts it after the revert."""
+    original, proposal = pair
+    if not (found := changes(original, proposal)):
+        return
+    name = revert_fingerprint(chance.choice(found), lines_of(proposal))
+    [edit] = edits_of(Target("revert", fingerprint=name), original, proposal, proposal)
+    text = edit.apply(proposal)
+    caret = edit.start + len(edit.text)
+    if edit.text.endswith("\n") and not (edit.text == "\n" and caret == len(text)):
+        caret -= 1
+    line = text.count("\n", 0, caret)
+    assert edited(Target("restore", ((line, line),)), original, proposal, text) == proposal
+
+
+FOUND = [Change(1, 2, 1, 3), Change(4, 6, 5, 5), Change(8, 8, 7, 8)]
+LINES = [str(number) for number in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "expected"),
+    [
+        ([(1, 1)], [0]),
+        ([(1, 1), (2, 2)], [0]),
+        ([(0, 0), (3, 3)], []),
+        ([(2, 2), (7, 7)], [0, 2]),
+        ([(2, 7)], [0, 1, 2]),
+        ([(4, 5)], [1]),
+        ([(5, 5)], [1]),
+        ([(4, 4)], [1]),
+        ([(3, 4)], [1]),
+        ([(5, 6)], [1]),
+        ([(0, 1), (7, 9)], [0, 2]),
+    ],
+)
+def test_carets_and_selections_touch_changes(ranges: list[tuple[int, int]], expected: list[int]):
+    assert touched(FOUND, ranges, "new", LINES) == [FOUND[at] for at in expected]
+
+
+def test_a_caret_between_two_deletions_touches_the_one_above():
+    found = [Change(1, 2, 1, 1), Change(3, 4, 2, 2)]
+    assert touched(found, [(1, 1)], "new", ["a", "b"]) == [found[0]]
+    assert touched(found, [(1, 2)], "new", ["a", "b", "c"]) == found
+
+
+def test_a_caret_in_lines_of_the_file_that_are_gone_is_between_the_lines_around_them():
+    """The carets of the left side; what is gone has no place on the right one."""
+    original, shown, text = "a\np\nq\nr\ns\nt\nb", "a\nB", "a\nb"
+    [edit] = edits_of(Target("restore", lines=((5, 5),), side="old"), original, shown, text)
+    assert edit.apply(text) == shown
+
+
+def test_a_link_names_no_change_that_was_edited_since():
+    """The same lines of the file, but other text in their place."""
+    original, text, edited = "a\nb\nc", "a\nB\nc", "a\nmine\nc"
+    [change] = changes(original, text)
+    name = revert_fingerprint(change, lines_of(text))
+    assert len(edits_of(Target("revert", fingerprint=name), original, text, text)) == 1
+    assert edits_of(Target("revert", fingerprint=name), original, text, edited) == []
