@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from ..clis.discovery import DiscoveryFiles, Lives
 from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName
@@ -80,8 +80,9 @@ class Endpoint:
     """One for each CLI family, each with a token of its own: the token says who calls, and for which window."""
     _is_withdrawn: bool = field(init=False, repr=False, default=False)
     """Whether nothing is written any more."""
-    _disk: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
-    """Held while the files are written or removed, so that a file is not written after its removal."""
+    _disk: ClassVar[threading.Lock] = threading.Lock()
+    """Held while files are written or removed, so that none is written after its removal. All windows share one file,
+    which would be lost if one of them took it over between another one's look at it and its removal."""
 
     def __post_init__(self) -> None:
         self.port = self.listener.getsockname()[1]

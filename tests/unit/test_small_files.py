@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -51,33 +52,29 @@ def test_of_a_huge_file_nothing_is_read(tmp_path: Path, read: object, limit: int
     with path.open("wb") as file:
         file.truncate(400 * 1024 * 1024)
     taken: list[int] = []
-    monkeypatch.setattr(os, "fdopen", _counted(taken))
+    monkeypatch.setattr(os, "fdopen", lambda descriptor, _mode: Counted(descriptor, taken))
     assert callable(read)
     assert not read(path)
     assert sum(taken) <= limit + 1
 
 
-def _counted(taken: list[int]) -> object:
-    real = os.fdopen
+class Counted:
+    """A file that counts what is read of it."""
 
-    def fdopen(descriptor: int, *arguments: str):
-        file = real(descriptor, *arguments)
+    def __init__(self, descriptor: int, taken: list[int]) -> None:
+        self._file = io.FileIO(descriptor)
+        self._taken = taken
 
-        class Counted:
-            def __enter__(self) -> Self:
-                return self
+    def __enter__(self) -> Self:
+        return self
 
-            def __exit__(self, *error: object) -> None:
-                file.close()
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
 
-            def read(self, size: int = -1) -> bytes:
-                data = file.read(size)
-                taken.append(len(data))
-                return data
-
-        return Counted()
-
-    return fdopen
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._taken.append(len(data))
+        return data
 
 
 @posix

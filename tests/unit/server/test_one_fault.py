@@ -249,6 +249,7 @@ def test_the_loop_touches_no_file(
 ):
     """From a window that opens to the end: any file may be on a disk that hangs."""
     monkeypatch.setattr(companion_module, "TICK", 0.02)
+    monkeypatch.setattr(window_module, "QUIET", 0.001)
     touched: list[str] = []
 
     def watched(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
