@@ -19,6 +19,7 @@ from .clis.processes import wrote
 from .daemon.process import launch
 from .editor import Editor, WindowStatus
 from .handover import Inheritance
+from .ids import WindowId
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
 from .server.port import ServedWindow
@@ -49,11 +50,9 @@ class Companion:
         self.reviews = Reviews(editor, self._background)
         self.reviews.settings_of = self._settings_of
         self.reviews.on_change = self._status_changed
-        self.chats = Chats(editor, self.reviews)
-        self.chats.told_of = lambda window: self._settings_of(window).told
-        self.chats.on_change = self._status_changed
-        self.chats.admit = self._admit
-        self.chats.dismiss_agent = self._dismiss_agent
+        self.chats = Chats(
+            editor, self.reviews, self, lambda window: self._settings_of(window).told, self._status_changed
+        )
         self._editor = editor
         self._settings = settings
         self._window_settings: Mapping[int, Settings] = {}
@@ -169,7 +168,7 @@ class Companion:
         self._end_window(window)
 
     def _end_window(self, window: int) -> None:
-        self.chats.window_closed(window)
+        self.chats.window_closed(WindowId(window))
         self.reviews.reject_window(window)
         self._statuses.pop(window, None)
         if server := self._windows.pop(window, None):
@@ -252,7 +251,8 @@ class Companion:
         # An agent of a chat has its chat, and doesn't listen for anything.
         clis = tuple(session.cli for session in sessions if session.stream and not session.is_agent)
         diffs = sum(review.owner.window == window for review in self.reviews)
-        return WindowStatus(clis, diffs, self.chats.questions(window), self.chats.asking(window))
+        of = WindowId(window)
+        return WindowStatus(clis, diffs, self.chats.questions(of), self.chats.asking(of))
 
     def terminal_environment(self, window: int, *, own: bool) -> tuple[tuple[str, ...], dict[str, str]] | None:
         """A window's folders and the variables for a terminal; `own` if we open the terminal ourselves."""
@@ -288,13 +288,14 @@ class Companion:
         self._servers[server] = asyncio.create_task(server.serve(check=check))
         return server
 
-    def _admit(self, window: int, agent: str) -> OfferedServer | None:
+    def admit(self, window: int, agent: str) -> OfferedServer | None:
         """Offer a window's server to an agent of its chat."""
         if (server := self._windows.get(window)) is None:
             return None
         return OfferedServer(*server.admit(agent))
 
-    def _dismiss_agent(self, window: int, token: str) -> None:
+    def dismiss_agent(self, window: int, token: str) -> None:
+        """An agent that a window's server has let in has ended."""
         if server := self._windows.get(window):
             server.dismiss(token)
 

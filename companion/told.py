@@ -19,7 +19,7 @@ from typing import Literal, cast
 Level = Literal["all", "files", "off"]
 LEVELS: tuple[Level, ...] = ("all", "files", "off")
 """From the one that tells most: names, cursor and selected text; names and cursor; nothing."""
-DEFAULT_EXCLUDE = (".env", "*.pem", "secrets/**")
+DEFAULT_EXCLUDE = (".env*", "*.pem", "secrets/**")
 
 SHOWN = 10
 """Globs in a summary."""

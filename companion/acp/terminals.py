@@ -19,10 +19,10 @@ import psutil
 
 from . import child
 from .child import Child
+from .decoder import Printed
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
 from .printing import Printing
 from .process import end_group
-from .updates import Printed
 
 MAX_OUTPUT = 1024 * 1024
 """Bytes of output that are kept at most, whatever an agent asks for."""

@@ -13,8 +13,8 @@ from ..review.disk import Encodings
 from ..thread import CompanionThread
 from .bridge import LIMIT, UiBridge
 from .chat import files, vim
-from .chat.agents import Consent
 from .chat.chats import ChatViews
+from .chat.consent import Consent
 from .chat.context import context_of
 from .check.run import EditorCheck
 from .check.scratch import ScratchWindow, close
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..chat.transcript.render import Render
     from ..companion import Companion
     from ..editor import WindowStatus
+    from ..ids import ChatId
     from ..libraries.guard import Trouble
     from ..review.changes import Edit
     from ..review.marks import Marks
@@ -76,13 +77,12 @@ class Adapter:
         self.chats = ChatViews(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.chats)),
-            lambda agent: self.consent.allows(agent) if agent else self.settings.value("daemon.enabled"),
-            self._chat_context,
-            self.consent.letter,
+            self.consent,
+            is_on=lambda: self.settings.value("daemon.enabled"),
+            context=self._chat_context,
+            notify=lambda text: notify(text) if self.settings.value("chat_notifications") else None,
+            is_starting=lambda: self.is_starting,
         )
-        self.chats.notify = lambda text: notify(text) if self.settings.value("chat_notifications") else None
-        self.chats.is_starting = lambda: self.is_starting
-        self.chats.renew = self.consent.renew
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
         self.reports: dict[int, LiveReport] = {}
@@ -351,7 +351,11 @@ class Adapter:
 
     async def review_text(self, review: Review) -> str | None:
         """See Editor."""
-        return await self._bridge.call(lambda: self.diffs.text(review), LIMIT)
+        return await self._bridge.call(lambda: self.diffs.text(review))
+
+    def refuse_answer(self, review: Review) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.diffs.answer_refused(review))
 
     def dismiss_review(self, review: Review) -> None:
         """See Editor."""
@@ -365,15 +369,15 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._keep_text(window, title, text, why))
 
-    async def show_chat(self, chat: int, render: Render) -> bool:
+    async def show_chat(self, chat: ChatId, render: Render) -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: self.chats.show(chat, render), LIMIT)
 
-    def take_up_chat(self, chat: int) -> None:
+    def take_up_chat(self, chat: ChatId) -> None:
         """See Editor."""
         self._bridge.post(lambda: self.chats.take_up(chat))
 
-    def return_draft(self, chat: int, draft: Draft, why: str) -> None:
+    def return_draft(self, chat: ChatId, draft: Draft, why: str) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._return_draft(chat, draft, why))
 
@@ -385,7 +389,7 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: _tell(message, window, needs_action=True))
 
-    def _return_draft(self, number: int, draft: Draft, why: str) -> None:
+    def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
         if chat := self.chats.take_back(number, draft):
             self.say(why, chat.window.id())
         else:

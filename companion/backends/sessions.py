@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import Field
 
-from .parts import Text, Wire
+from .wire import Text, Wire
 
 
 class Session(Wire):

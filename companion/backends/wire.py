@@ -1,4 +1,4 @@
-"""The parts of messages as values: what doesn't fit a model is missing, or is told as something that can't be shown."""
+"""Models for the objects of a wire, and the kinds of their fields. What can't be read counts as missing."""
 
 from __future__ import annotations
 
@@ -68,24 +68,12 @@ Text = Annotated[str, BeforeValidator(_text)]
 """A text; empty where there is anything else."""
 
 
-class Unknown(Wire):
-    """An object of an unknown kind: for the log, not for the person."""
-
-    kind: str
-    keys: tuple[str, ...] = ()
-    """The names of what it holds; not the values, which may be private."""
-
-
-class Unsupported(Wire):
-    """Something that should be shown but can't be: a notice says so."""
-
-    what: str
-    """What it was, in words that end a sentence: "a permission request that can't be read"."""
-
-
-def read(model: type[M], fields: Mapping[str, object], what: str) -> M | Unsupported:
-    """Read an object of the wire; `what` names it in a notice if it doesn't fit the model."""
+def read(model: type[M], value: object) -> M | None:
+    """Read an object of the wire; None if it doesn't fit the model. A field that is null counts as missing."""
+    if not isinstance(value, Mapping):
+        return None
+    fields = cast("Mapping[str, Any]", value)
     try:
-        return model.model_validate({name: value for name, value in fields.items() if value is not None})
+        return model.model_validate({name: each for name, each in fields.items() if each is not None})
     except ValidationError:
-        return Unsupported(what=what)
+        return None

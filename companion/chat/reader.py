@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..acp.errors import SignInError
-from ..conversation import agent, events
+from ..backends.sessions import Session
+from ..conversation import events
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, SessionGoneError, StreamLostError
-from ..conversation.sessions import Session
 from ..conversation.snapshot import ConnectionStatus
 from ..daemon.errors import UnreachableError
 from .backend import Backend, Stream
@@ -110,7 +110,7 @@ async def _follow(
                 if choosing:
                     choosing.cancel()
                 choosing = asyncio.create_task(_choose(client, session, conversation))
-            is_measured |= isinstance(envelope.event, agent.UsageUpdate)
+            is_measured |= isinstance(envelope.event, events.UsageUpdate)
             # 0.21.2 doesn't tell by itself.
             if isinstance(envelope.event, events.TurnCompleted) and not is_measured:
                 measuring.cancel()
@@ -146,9 +146,9 @@ async def _watch(client: Backend, session: Session, conversation: Conversation, 
 
 def _concerns_tasks(event: events.Event) -> bool:
     """Whether tasks may have begun or ended by the time of an event."""
-    if isinstance(event, agent.Chunk):
-        return event.meta.is_discrete
-    return isinstance(event, agent.ToolUpdate | events.TurnCompleted | events.TurnFailed)
+    if isinstance(event, events.MessageChunk):
+        return event.aside is not None
+    return isinstance(event, events.ToolCallUpdate | events.TurnCompleted | events.TurnFailed)
 
 
 async def _measure(client: Backend, session: Session, conversation: Conversation) -> None:
@@ -165,14 +165,12 @@ def _check(event: events.Event, session: Session) -> None:
             raise StaleError
         case events.SessionDied():
             raise SessionEndedError("The agent's process has ended. Reconnect to resume the conversation.")
-        case events.SessionClosed(closed_by=closer):
+        case events.SessionClosed(client=closer):
             if closer == session.client_id:
                 raise SessionEndedError("The session is closed. Reconnect to resume it.")
             raise SessionEndedError("Another client has closed the session. Reconnect to resume it.")
-        case events.ClientEvicted():
-            raise StreamLostError("The daemon has dropped this client because it was too slow.")
-        case events.StreamFailed(error=error):
-            raise StreamLostError(f"The daemon has ended the stream: {error or 'it does not say why'}.")
+        case events.StreamEnded(why=why):
+            raise StreamLostError(why)
         case _:
             pass
 

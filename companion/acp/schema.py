@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
-from ..conversation.agent import ModeChoice, ModelChoice, OptionValue
-from ..conversation.parts import Object, Text, Wire
+from ..backends.updates import ModeChoice, ModelChoice, OptionValue
+from ..backends.wire import Object, Text, Wire, read
 from ..conversation.snapshot import Choice, Choices, SessionOption
 
 M = TypeVar("M", bound=Wire)
@@ -24,17 +24,6 @@ VERSION = 1
 def is_known(version: object) -> bool:
     """Whether an agent's answer is our version. Some say none, or say it as a text."""
     return version is None or (not isinstance(version, bool) and version in (VERSION, str(VERSION)))
-
-
-def read(model: type[M], value: object) -> M | None:
-    """A value of the wire; None if it isn't one."""
-    fields = cast("Mapping[str, Any]", value) if isinstance(value, dict) else None
-    if fields is None:
-        return None
-    try:
-        return model.model_validate({name: each for name, each in fields.items() if each is not None})
-    except ValidationError:
-        return None
 
 
 def _several(model: type[M]) -> Callable[[object], tuple[M, ...]]:

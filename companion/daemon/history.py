@@ -1,15 +1,17 @@
-"""The part of a long history that is not shown yet, as it came: it is read a page at a time, from its end."""
+"""The part of a long history that is not shown yet, as it came: it is decoded a page at a time, from its end."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from ..conversation.events import Envelope
+from ..conversation.history import MOST_TURNS
+from .decoder import decode
+
 Raw = tuple[str, str]
 """An event that isn't read yet: its kind, and its JSON text. The garbage collector needn't look into it."""
 
-MOST_TURNS = 20
-"""Turns of a page."""
 MOST_EVENTS = 200
 """Events of a page of several turns."""
 _STATE = frozenset({
@@ -17,6 +19,23 @@ _STATE = frozenset({
     "session_info_update", "session_metadata_updated", "usage_update",
 })  # fmt: skip
 """Kinds of events that tell what holds from then on."""
+
+
+class EarlierEvents:
+    """The events before a history's last page. See `conversation.history.Earlier`."""
+
+    def __init__(self, events: Sequence[Raw]) -> None:
+        self._events = list(events)
+
+    def __bool__(self) -> bool:
+        return bool(self._events)
+
+    def take_page(self) -> list[Envelope]:
+        """The last page of them, which is taken out."""
+        at = page_start(self._events)
+        page = [decode(text) for _, text in self._events[at:]]
+        del self._events[at:]
+        return page
 
 
 def split(events: Sequence[Raw]) -> tuple[list[Raw], list[Raw]]:
