@@ -1,6 +1,6 @@
 """`scripts/fidelity keys`: which real keymaps of other packages can take a key of this one, on three systems.
 
-A binding that is loaded later wins where both contexts hold. Those that are known to do no harm, and why, are in `KNOWN`.
+A binding that is loaded later wins where both contexts hold. `KNOWN` has those that do no harm, and why.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ MUTANTS = [
     ),
     Mutant(
         "a daemon that has answered is a stranger again",
-        "chat/reaching.py",
+        "chat/connector.py",
         "            self._known.add(address.url)\n",
         "",
         STALE,

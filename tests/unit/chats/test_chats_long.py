@@ -21,7 +21,7 @@ from companion.daemon.decoder import decode
 
 from ..conversation.test_conversation import NUMBERED, event, request, told, update
 from ..fake_daemon import until
-from .chatting import Room
+from .chatting import CHAT, Room
 from .test_chats import attached
 from .test_chats_earlier import resumed, said, turns
 
@@ -57,13 +57,13 @@ def test_who_sends_a_prompt_in_a_long_chat_sees_its_last_turns_and_can_scroll_up
         await shows(room, 0, 40)
         assert not room.render.status.has_earlier
         room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "p40"}
-        room.chats.send(1, Draft("Question 40."))
+        room.chats.send(CHAT, Draft("Question 40."))
         await until(lambda: "Question 0." not in room.editor.chats[1])
         assert room.render.status.has_earlier
         for number, each in enumerate(turns(40, 41), 91):
             stream.send(each["type"], number, each["promptId"], **each["data"])
         await shows(room, 15, 41)
-        room.chats.show_earlier(1)
+        room.chats.history.show_earlier(CHAT)
         await shows(room, 0, 41)
         assert not room.render.status.has_earlier
 
