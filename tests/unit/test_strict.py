@@ -1,4 +1,4 @@
-"""The tests' own settings: a wrong mark or two tests of one name are errors."""
+"""The tests' own settings: a mark that nobody declares and two cases of one name are errors."""
 
 from __future__ import annotations
 
@@ -8,22 +8,18 @@ from pathlib import Path
 
 import pytest
 
+TEST = "import pytest\n\n@pytest.mark.{}\ndef test_it(value):\n    pass\n"
+
 
 def test_pytest_is_strict(pytestconfig: pytest.Config) -> None:
     assert pytestconfig.getini("strict") is True
 
 
-@pytest.mark.parametrize(
-    ("mark", "why"),
-    [
-        pytest.param("lnog", "'lnog' not found in `markers`", id="a mark that nobody declares"),
-        pytest.param("parametrize('value', [1, 1])", "Duplicate parametrization IDs", id="two cases of one name"),
-    ],
-)
-def test_a_mistake_in_a_mark_is_an_error(root: Path, tmp_path: Path, mark: str, why: str) -> None:
-    test = tmp_path / "test_marked.py"
-    test.write_text(f"import pytest\n\n@pytest.mark.{mark}\ndef test_it(value):\n    pass\n", "utf-8")
-    command = [sys.executable, "-m", "pytest", "-c", root / "pyproject.toml", "--rootdir", tmp_path, test]
+def test_a_mistake_in_a_mark_is_an_error(root: Path, tmp_path: Path) -> None:
+    for name, mark in (("unknown", "lnog"), ("twice", "parametrize('value', [1, 1])")):
+        (tmp_path / f"test_{name}.py").write_text(TEST.format(mark), "utf-8")
+    command = [sys.executable, "-m", "pytest", "-c", root / "pyproject.toml", "--rootdir", tmp_path, tmp_path]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode
-    assert why in run.stdout
+    assert "'lnog' not found in `markers`" in run.stdout
+    assert "Duplicate parametrization IDs" in run.stdout
