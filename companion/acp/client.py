@@ -14,15 +14,17 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, cast
 
 from ..agents import AgentCommand
-from ..conversation import agent, events, parts
-from ..conversation.conversation import Cursor
+from ..backends.sessions import Session
+from ..backends.wire import as_object
+from ..clis.environment import LoginEnvironment
+from ..conversation import events
 from ..conversation.failures import UnsendableError
-from ..conversation.sessions import Session
+from ..conversation.history import Cursor
 from ..conversation.snapshot import ContextWindow, Queued
+from ..platforms.files import real_folder
 from ..told import Told
-from . import extensions, finding, process, updates, wire
+from . import decoder, extensions, finding, process, schema
 from .choosing import Choosing
-from .environment import LoginEnvironment
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, EndedError, RequestError, SilentError, VersionError
 from .files import Edited, Files
 from .leaving import Leaving, stop_reason
@@ -118,7 +120,7 @@ class AgentClient(Choosing, Leaving, Opening):
         Raises:
             AgentError: it can't be started, ends at once, doesn't answer, or speaks another version.
         """
-        self.folder = await asyncio.to_thread(os.path.realpath, folder)
+        self.folder = await asyncio.to_thread(real_folder, folder)
         environment = {**await self._login.get(), **self.command.environment}
         name, command = self.command.name, self.command.command
         self._process = await process.start(name, command, self.folder, environment, self.command.install)
@@ -126,11 +128,11 @@ class AgentClient(Choosing, Leaving, Opening):
         self._reading = asyncio.create_task(self._read(self._process))
         answer = await self._peer.call(
             "initialize",
-            {"protocolVersion": wire.VERSION, "clientCapabilities": CAPABILITIES, "clientInfo": CLIENT},
+            {"protocolVersion": schema.VERSION, "clientCapabilities": CAPABILITIES, "clientInfo": CLIENT},
             START_LIMIT,
         )
-        self.agent = wire.read(wire.Agent, answer) or wire.Agent()
-        if not wire.is_known(self.agent.protocol_version):
+        self.agent = schema.read(schema.Agent, answer) or schema.Agent()
+        if not schema.is_known(self.agent.protocol_version):
             raise VersionError(self.name, str(self.agent.protocol_version)[:MAX_VERSION])
         self._peer.agent = self._process.agent = self.name
         return self.folder
@@ -281,7 +283,7 @@ class AgentClient(Choosing, Leaving, Opening):
             self._process.write(line)
 
     def _junk(self, what: str) -> None:
-        self._publish(parts.Unsupported(what=f"{what}, from {self.name}"))
+        self._publish(events.Unsupported(f"{what}, from {self.name}"))
 
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
         if method != "session/update":
@@ -295,19 +297,10 @@ class AgentClient(Choosing, Leaving, Opening):
         self._updated(cast("dict[str, Any]", update))
 
     def _updated(self, update: Mapping[str, Any]) -> None:
-        kind = update.get("sessionUpdate")
-        if kind == "config_option_update":
-            self._settings.update((wire.read(wire.OptionsUpdate, update) or wire.OptionsUpdate()).options)
-            self._choices_changed()
-            return
-        is_echo = not self._news.is_history and self._prompts.running
-        if kind == "user_message_chunk" and (is_echo or extensions.is_own_context(update)):
-            return
         self._outputs.noted(update)
-        event = updates.read(update, self._output)
-        if isinstance(event, agent.ModeUpdate):
-            self._settings.mode = event.current_mode_id
-        self._publish(event)
+        event = decoder.decode(update, self._output, self._settings)
+        if not isinstance(event, events.Ignored):
+            self._publish(event)
 
     def _publish(self, event: events.Event) -> None:
         self._news.publish(event)
@@ -320,7 +313,7 @@ class AgentClient(Choosing, Leaving, Opening):
             case "terminal/create" | "fs/write_text_file" if self._cancelling:
                 raise RequestError(INTERNAL_ERROR, "the person has cancelled this")
             case "session/request_permission":
-                call = updates.with_terminals(parts.as_object(params.get("toolCall")), self._output)
+                call = decoder.with_terminals(as_object(params.get("toolCall")), self._output)
                 is_ours = params.get("sessionId") == self._session
                 is_over = self._cancelling is not None
                 return await self._questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
@@ -386,5 +379,5 @@ class AgentClient(Choosing, Leaving, Opening):
             return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
         return block
 
-    def _output(self, terminal: str) -> updates.Printed | None:
+    def _output(self, terminal: str) -> decoder.Printed | None:
         return self._terminals.printed(terminal) if self._terminals else None

@@ -1,6 +1,6 @@
-"""What a person writes into a chat, and the content blocks that a prompt is made of (qwen-serve.md §4.3).
+"""What a person writes into a chat, and the content blocks that a prompt is made of.
 
-Standard library alone: the UI thread imports it.
+Facts: docs/protocols/qwen-serve.md#prompts. Standard library alone: the UI thread imports it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The CLI families that look for an editor: their discovery files, their variables and their differences.
 
-Each family is one `CliFamily` in `FAMILIES`; no other module names it. Facts: contract/qwen-ide.md §1 and §2,
-gemini-ide.md §1, §2 and §10, companion-spec.md B2, B3, B5.
+Each family is one `CliFamily` in `FAMILIES`; no other module names it. Facts: docs/protocols/qwen-ide.md and
+docs/protocols/gemini-ide.md.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from ..told import is_encodable
 
 
 def temporary_folder() -> Path:
@@ -136,14 +138,21 @@ class CliFamily:
     def workspace_path(self, folders: Sequence[str]) -> str:
         """The `workspacePath` of some folders: joined by the system's path delimiter.
 
-        A folder whose name contains the delimiter can't be given that way: half of its name would be another folder. It
-        is left out for a family that doesn't read JSON. A percent sign stays: Gemini CLI decodes it from 0.27 on, but
-        also in the folder that it runs in, so the two agree.
+        A percent sign stays: Gemini CLI decodes it from 0.27 on, but also in the folder that it runs in, so the two
+        agree.
         """
-        joinable = [folder for folder in folders if os.pathsep not in folder]
-        if self.reads_json_folders and len(joinable) < len(folders):
-            return json.dumps(list(folders), ensure_ascii=False)
-        return os.pathsep.join(joinable)
+        named = list(filter(self.can_name, folders))
+        if any(os.pathsep in folder for folder in named):
+            return json.dumps(named, ensure_ascii=False)
+        return os.pathsep.join(named)
+
+    def can_name(self, folder: str) -> bool:
+        """Whether `workspacePath` can hold a folder; the others are left out.
+
+        One whose name contains the delimiter needs JSON: half of its name would be another folder. One whose name isn't
+        UTF-8 is no JSON.
+        """
+        return is_encodable(folder) and (self.reads_json_folders or os.pathsep not in folder)
 
     def variables(self, folders: Sequence[str], port: int, token: str, pid: int) -> dict[str, str]:
         """The environment variables by which a CLI in a terminal chooses a window's server."""
@@ -169,7 +178,8 @@ QWEN_CODE = CliFamily(
         DiscoveryName(temporary_folder, (), "qwen-code-ide-server-{pid}.json", legacy=True),
         DiscoveryName(temporary_folder, ("gemini", "ide"), "qwen-code-ide-server-{pid}-{port}.json", legacy=True),
     ),
-    # Since 0.21 it changes files without asking by default, and no diff opens (qwen-ide.md §3).
+    # Since 0.21 it changes files without asking by default, and no diff opens:
+    # docs/protocols/qwen-ide.md#approval-mode.
     launch=Launch(
         key="qwen",
         npm_package="@qwen-code/qwen-code",
@@ -198,7 +208,8 @@ GEMINI_CLI = CliFamily(
     workspace_variable="GEMINI_CLI_IDE_WORKSPACE_PATH",
     token_variable="GEMINI_CLI_IDE_AUTH_TOKEN",  # noqa: S106 - a name
     pid_variable="GEMINI_CLI_IDE_PID",
-    # Never the one without a port: it would win over every other file, whatever the folder (gemini-ide.md §1.1).
+    # Never the one without a port: it would win over every other file, whatever the folder
+    # (docs/protocols/gemini-ide.md#discovery).
     files=(DiscoveryName(temporary_folder, ("gemini", "ide"), "gemini-ide-server-{pid}-{port}.json"),),
     # If there is no conversation, it says so and begins a new one.
     launch=Launch(key="gemini", npm_package="@google/gemini-cli", resume=("--resume", "latest"), quotes_paths=True),

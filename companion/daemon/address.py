@@ -1,4 +1,4 @@
-"""Where the daemon is and what opens it: the settings, and the environment where they say nothing (F1)."""
+"""Where the daemon is and what opens it: the settings, and the environment where they say nothing."""
 
 from __future__ import annotations
 

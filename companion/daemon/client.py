@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 from uuid import uuid4
 
-from ..conversation.agent import CommandsUpdate
-from ..conversation.conversation import Cursor, History
-from ..conversation.sessions import Session
-from ..conversation.snapshot import Choices, ContextWindow, Queued
+from ..backends.sessions import Session
+from ..backends.updates import decode_update
+from ..conversation.events import AvailableCommandsUpdate
+from ..conversation.history import Cursor, History
+from ..conversation.snapshot import Choices, Command, ContextWindow, Queued
 from ..libraries.loading import loading
 from . import answers
 from .background import FEATURE, Background
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from .transport import EventStream
 
 NEEDED = ("session_create", "session_events", "session_prompt", "session_cancel", "non_blocking_prompt")
-"""The features without which there is no chat; all versions that were measured have them (qwen-serve.md §1)."""
+"""The features without which there is no chat. All known versions have them (docs/protocols/qwen-serve.md#versions)."""
 SOURCE = "sublime"
 """What the sessions of this client are tagged with."""
 SESSION_LIMIT = 90.0
@@ -118,7 +119,7 @@ class Client(Background, Listing, Pages, Past, SignIn):
         return found
 
     async def page(self, route: str) -> Mapping[str, Any]:
-        """What a route of the workspace says, for example `/workspace/env`: for the page on locality (F6).
+        """What a route of the workspace says, for example `/workspace/env`: for the page on locality.
 
         Raises:
             DaemonError: the daemon refuses, or has the route for its primary folder alone.
@@ -294,11 +295,12 @@ class Client(Background, Listing, Pages, Past, SignIn):
         self._need("session_context")
         return answers.choices(await self._transport.json("GET", path(session, "context"), session=session))
 
-    async def commands(self, session: Session) -> CommandsUpdate:
+    async def commands(self, session: Session) -> tuple[Command, ...]:
         """The slash commands of the session."""
         self._need("session_supported_commands")
         answer = await self._transport.json("GET", path(session, "supported-commands"), session=session)
-        return answers.read(CommandsUpdate, answer)
+        update = decode_update({**answer, "sessionUpdate": "available_commands_update"})
+        return update.commands if isinstance(update, AvailableCommandsUpdate) else ()
 
     async def window(self, session: Session) -> ContextWindow | None:
         """How full the context window is."""

@@ -1,4 +1,4 @@
-"""Where a chat's files, commands and keys are (F6), in words. Nothing here implies that they are this editor's."""
+"""Where a chat's files, commands and keys are, in words. Nothing here implies that they are this editor's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns an unsuccessful answer into an error (qwen-serve.md §3, §4)."""
+"""Turns an unsuccessful answer into an error (docs/protocols/qwen-serve.md#refusals)."""
 
 from __future__ import annotations
 

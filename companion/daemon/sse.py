@@ -16,7 +16,8 @@ class EventTooLargeError(Exception):
 class Decoder:
     """Takes bytes as they come and gives the data of each event once it is whole.
 
-    The `event:` and `id:` fields say nothing that the daemon doesn't repeat in the data (qwen-serve.md §5).
+    The `event:` and `id:` fields say nothing that the daemon doesn't repeat in the data
+    (docs/protocols/qwen-serve.md#event-stream).
     """
 
     _rest: bytearray = field(default_factory=bytearray)

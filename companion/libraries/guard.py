@@ -106,7 +106,10 @@ def _mismatches(versions: Mapping[str, str], libraries: Mapping[str, Library]) -
 
 
 def _pair(versions: Mapping[str, str], libraries: Mapping[str, Library]) -> list[Trouble]:
-    """Each pydantic accepts one version of pydantic-core, and can't be imported with another (sublime.md B3)."""
+    """Each pydantic accepts one version of pydantic-core, and can't be imported with another.
+
+    Package Control installs the newest of each (docs/protocols/sublime.md#libraries).
+    """
     pydantic, core = versions.get("pydantic"), versions.get("pydantic-core")
     if not pydantic or not core:
         return []

@@ -1,4 +1,4 @@
-"""The context that a CLI gets: the open files in the order of their focus (companion-spec.md C)."""
+"""The context that a CLI gets: the open files in the order of their focus (docs/protocols/qwen-ide.md#context)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..protocol import Cursor, File, IdeContext, WorkspaceState
-from ..told import Told
+from ..told import Told, is_encodable
 from .port import OpenFile, Question, Selection, WindowState
 
 MAX_FILES = 10
-"""The CLIs cut the list to this length (C5)."""
+"""The CLIs cut the list to this length (docs/protocols/qwen-ide.md#context)."""
 MAX_SELECTED = 16_384
-"""The longest selected text, in UTF-16 units. The CLIs cut longer ones and add a note (C5)."""
+"""The longest selected text, in UTF-16 units. The CLIs cut longer ones and add a note."""
 CANDIDATES = 4 * MAX_FILES
 """How many views are asked for their file. Some show no file, or one that isn't on disk."""
 
@@ -124,7 +124,7 @@ class Listed:
 
 
 def listed(files: Sequence[OpenFile], told: Told, folders: Sequence[str]) -> Listed:
-    """The files that exist on disk and are not excluded, without duplicates, at most MAX_FILES (C3, C5).
+    """The files that exist on disk and are not excluded, without duplicates, at most MAX_FILES.
 
     Reads from the disk, so this is not for an event loop.
     """
@@ -137,18 +137,9 @@ def listed(files: Sequence[OpenFile], told: Told, folders: Sequence[str]) -> Lis
             continue
         if told.is_excluded(file.path, folders):
             hides_latest = hides_latest or not found
-        elif _is_encodable(file.path) and os.path.isfile(file.path):
+        elif is_encodable(file.path) and os.path.isfile(file.path):
             found[file.path] = file
     return Listed(tuple(found.values()), hides_latest)
-
-
-def _is_encodable(path: str) -> bool:
-    """Whether a path fits into JSON. A file name that isn't UTF-8 holds lone surrogates, which don't."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def cut(text: str, limit: int) -> str:
@@ -169,7 +160,7 @@ def active(known: Listed, order: FocusOrder) -> OpenFile | None:
 def ide_context(
     known: Listed, order: FocusOrder, selection: Selection | None, *, is_trusted: bool | None
 ) -> IdeContext:
-    """The context for these files. The active one has the selection (C2, C4). A file without a focus has the time 0."""
+    """The context for these files. The active one has the selection. A file without a focus has the time 0."""
     open_files = [File(path=file.path, timestamp=order.at(file.view)) for file in known.files]
     if active(known, order):
         open_files[0] = replace(open_files[0], is_active=True, **_selected(selection))

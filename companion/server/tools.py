@@ -1,4 +1,4 @@
-"""The MCP server's two tools, openDiff and closeDiff (companion-spec.md D1 and D2)."""
+"""The MCP server's two tools, openDiff and closeDiff (docs/protocols/qwen-ide.md#diffs)."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Tools:
         asking = _Asking(session)
         review = self._reviews.open(asking, opened.file_path, opened.new_content)
         try:
-            return _text(json.dumps(await asking.outcome, ensure_ascii=False))
+            return _text(json.dumps(await asking.outcome))  # in ASCII: a text may hold half of a character
         finally:
             if not asking.has_outcome:
                 self._reviews.orphan(review.owner)

@@ -1,6 +1,6 @@
 """What is wrong, and what to do about it: findings made from facts, without side effects.
 
-Why a CLI finds no editor: contract/qwen-ide.md §1 and §3, gemini-ide.md §1 and §3.
+Why a CLI finds no editor: docs/protocols/qwen-ide.md#discovery and docs/protocols/gemini-ide.md#discovery.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def _ids(sheets: list[sublime.Sheet]) -> list[int]:
 
 
 def is_in_front(window: sublime.Window) -> bool:
-    """Whether a window is the one in front. Focusing something in another one may raise that (sublime_text#4407)."""
+    """Whether a window is in front. Focusing something in another one may raise that (sublimehq/sublime_text#4407)."""
     return window == sublime.active_window()
 
 
@@ -186,7 +186,8 @@ class Focus:
     def give(self, window: sublime.Window, view: sublime.View) -> None:
         """Give a view the focus of its window, without raising the window: if it is behind, when it comes to the front.
 
-        A view in a panel is looked at again: where the focus did not go to it, the panel is shown (sublime_text#3349).
+        A view in a panel is looked at again: where the focus did not go to it, the panel is shown
+        (sublimehq/sublime_text#3349).
         """
         self._due.pop(window.id(), None)
         if not is_in_front(window) and not EDITOR.holds("focus_stays_in_window"):

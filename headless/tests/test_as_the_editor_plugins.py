@@ -38,7 +38,7 @@ def test_a_new_window_has_an_untitled_tab(app: Application):
 
 
 def test_the_packages_own_commands_are_not_there_yet_in_plugin_loaded(window: Any, package: Package):
-    """I#5978, SublimeLinter#1906: the host makes the commands once the module has been loaded."""
+    """I#5978, SublimeLinter/SublimeLinter#1906: the host makes the commands once the module has been loaded."""
     plugin = package("""
         log = []
         class OwnCommand(sublime_plugin.WindowCommand):

@@ -1,4 +1,4 @@
-"""The handshake of published agents without an account: what each says, and that a sign-in is asked for (issue 15)."""
+"""The handshake of published agents without an account: what each says, and that a sign-in is asked for."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def table(rows: dict[str, tuple[str, str]]) -> str:
         HEADING,
         "",
         f"Written by a run of `scripts/test tests/e2e/test_acp_handshake.py` on {platform.system()}.",
-        "The published agents were started where nobody has signed in.",
+        "The published agents were started where nobody has signed in. What one offers may be closed: Gemini CLI",
+        "refuses logins with personal Google accounts since 18 June 2026.",
         "",
         "| agent | ways to sign in | a new conversation |",
         "|---|---|---|",

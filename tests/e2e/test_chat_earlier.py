@@ -1,4 +1,4 @@
-"""A long conversation with the real `qwen serve`: its end first, then what came earlier (issue 12, point 9)."""
+"""A long conversation with the real `qwen serve`: its end first, then what came earlier."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from companion.conversation.earlier import MOST_TURNS
+from companion.conversation.history import MOST_TURNS
 from companion.daemon.process import launch
 
 from .daemon import VERSIONS, Daemons, run, said, talk, until

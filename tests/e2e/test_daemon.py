@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from companion.chat import prompt
-from companion.chat.showing import snapshots
+from companion.chat.renderer import snapshots
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import Cost, Tool
 from companion.daemon.address import Address, Token
@@ -325,7 +325,7 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(served: Served
 
 
 def test_one_can_sign_in_at_the_providers_that_the_daemon_names(served: Served):
-    """Issue 9, point 16. The sign-in itself needs a provider: tests/unit has it."""
+    """The sign-in itself needs a provider: tests/unit has it."""
 
     async def test() -> None:
         async with served.talk() as here:
@@ -337,7 +337,7 @@ def test_one_can_sign_in_at_the_providers_that_the_daemon_names(served: Served):
 
 
 async def archived(here: Talk) -> None:
-    """Pin a copy of a session, archive it, export it from the archive, and take it out again (issue 9, point 15)."""
+    """Pin a copy of a session, archive it, export it from the archive, and take it out again."""
     client, folder = here.client, here.session.folder
     copy = await client.fork(here.session, "A copy")
     await client.detach(copy)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -31,8 +32,9 @@ MUST_SHIP = {
     "sublime-package.json",
 }
 MAY_SHIP = re.compile(
-    r"CONTRIBUTING\.md|docs/[a-z-]+\.md|docs/decisions/[A-Z0-9a-z-]+\.md|companion/.*\.(py|css|html)|messages/[0-9.]+\.txt|[^/]+\.(sublime-[a-z-]+|hidden-[a-z]+)"
+    r"docs/[a-z-]+\.md|companion/.*\.(py|css|html)|messages/[0-9.]+\.txt|[^/]+\.(sublime-[a-z-]+|hidden-[a-z]+)"
 )
+"""Which pages of docs/ ship is looked at below."""
 
 
 def build(root: Path, target: Path) -> Path:
@@ -63,7 +65,7 @@ def test_everything_that_sublime_text_and_package_control_read_ships(package: Pa
 
 
 def test_the_links_of_the_shipped_pages_lead_to_shipped_files(package: Path) -> None:
-    """Issue 14, point 8. Pictures are not shipped: Sublime Text shows the pages as text."""
+    """Pictures are not shipped: Sublime Text shows the pages as text."""
     shipped = names(package)
     pages = [name for name in shipped if name.endswith(".md")]
     assert {"README.md", "docs/compatibility.md"} <= set(pages)
@@ -115,7 +117,7 @@ def test_the_messages_are_for_the_installation_and_for_versions(package: Path) -
 
 
 def test_this_version_has_a_message_and_no_message_is_left_out(root: Path, package: Path) -> None:
-    """Issue 14, point 8: what is new is told at each upgrade, and in the changelog's words for commands."""
+    """What is new is told at each upgrade, and in the changelog's words for commands."""
     messages = jsonc.loads((root / "messages.json").read_text(encoding="utf-8"))
     assert messages[__version__] == f"messages/{__version__}.txt"
     assert sorted(messages.values()) == sorted(name for name in names(package) if name.startswith("messages/"))
@@ -142,13 +144,22 @@ def test_the_message_at_the_installation_names_commands_that_exist(root: Path) -
 
 
 def test_the_settings_menu_leads_to_the_readme_the_changelog_and_the_documentation(root: Path, package: Path) -> None:
-    """Issue 14, points 1 and 10."""
     text = (root / "Main.sublime-menu").read_text(encoding="utf-8")
     opened = set(re.findall(r'"\$\{packages\}/QwenCompanion/([^"]+)"', text))
     assert {"README.md", "CHANGELOG.md"} <= opened <= names(package)
     assert "qwen_companion_documentation" in text
-    pages = {f"docs/{task}.md" for task in ("connect", "review", "chat", "remote", "trouble", "compare")}
-    assert pages <= names(package)
+
+
+def test_the_pages_of_users_ship_and_are_those_that_documentation_lists(root: Path, package: Path) -> None:
+    source = (root / "companion/sublime_text/status/commands.py").read_text(encoding="utf-8")
+    [pages] = [
+        ast.literal_eval(node.value)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "PAGES"
+    ]
+    shipped = {name for name in names(package) if name.startswith("docs/")}
+    assert shipped == {f"docs/{page}.md" for page in pages} - {"docs/README.md"}
+    assert not shipped & {f"docs/{name}.md" for name in ("architecture", "performance", "reliability", "real-editor")}
 
 
 @pytest.fixture

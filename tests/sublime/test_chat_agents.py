@@ -1,4 +1,4 @@
-"""A chat with an agent on its standard input and output: which one, with whose consent, and its files (issue 15)."""
+"""A chat with an agent on its standard input and output: which one, with whose consent, and its files."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class TestPicking(AgentCase):
 
 
 class TestAnotherCommand(AgentCase):
-    """The command of an agent is another one in the settings, and a chat with it is open (issue 15, point 6)."""
+    """The command of an agent is another one in the settings, and a chat with it is open."""
 
     def open_chat(self) -> Steps:
         yield from super().open_chat()
@@ -205,8 +205,22 @@ class TestFiles(CompanionCase):
         self.assertEqual(text_of(self.view), "one\ntwo\nthree\n")
         self.assertFalse(self.ask(lambda files: files.replace(str(self.folder / "none"), "")))
 
+    def test_what_an_agent_writes_keeps_its_tabs_and_its_blanks(self) -> Steps:
+        """Byte for byte, whatever the person's settings make of what they type and save themselves."""
+        own = {
+            "translate_tabs_to_spaces": True,
+            "trim_trailing_white_space_on_save": "all",
+            "ensure_newline_at_eof_on_save": True,
+        }
+        self.view.settings().update(own)
+        for text in ("all:\n\tmake it  \n", "all:\n\tmake it  \n\t\n\tend"):
+            self.assertTrue(self.ask(lambda files, text=text: files.replace(str(self.file), text)))
+            self.assertEqual((self.file.read_text(), text_of(self.view)), (text, text))
+        self.assertEqual({name: self.view.settings().get(name) for name in own}, own)
+        yield 0
+
     def test_a_file_that_can_not_be_saved_is_as_it_was(self) -> Steps:
-        """Issue 15, point 4: the agent is told, and the person saves nothing later that they don't know of."""
+        """The agent is told, and the person saves nothing later that they don't know of."""
         before = text_of(self.view)
         path = str(self.file)
         # Sublime shows a message and leaves the text unsaved.

@@ -1,4 +1,4 @@
-"""How a chat begins and ends (Issue 5, "Commands"; F1): off by default, one for each window, there again afterwards."""
+"""How a chat begins and ends: off by default, one for each window, there again afterwards."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TestOpening(ClosedCase):
         self.assertTrue(sublime.load_settings(saved[0]).get("daemon.enabled"))
 
     def test_it_is_said_where_it_works_before_it_is_turned_on(self) -> Steps:
-        """F6: whatever names the address is what the chat connects to."""
+        """Whatever names the address is what the chat connects to."""
         self.set_setting("daemon.enabled", False)
         asked: list[str] = []
         named = "QWEN_IDE_DAEMON_URL"
@@ -218,7 +218,7 @@ class TestView(ChatCase):
     def test_every_key_binding_has_a_context_of_ours_and_a_command(self) -> Steps:
         package = (__package__ or "").partition(".")[0]
         bindings: Any = sublime.decode_value(sublime.load_resource(f"Packages/{package}/Default.sublime-keymap"))
-        modules = [loaded(f"sublime_text.chat.{name}") for name in ("commands", "past", "pickers", "text_commands")]
+        modules = [loaded(f"sublime_text.chat.{name}") for name in ("commands", "history", "pickers", "text_commands")]
         known = {each.removesuffix("Command") for module in modules for each in module.__dict__}
         for binding in bindings:
             own = [each["key"].removeprefix("setting.") for each in binding["context"]]

@@ -1,4 +1,4 @@
-"""What a chat shows besides its text (Issue 5, "The view"): folds, links, code blocks, the bar, and how it scrolls."""
+"""What a chat shows besides its text: folds, links, code blocks, the bar, and how it scrolls."""
 
 from __future__ import annotations
 
@@ -137,7 +137,6 @@ class TestLinks(ChatCase):
         self.assertEqual(self.window.active_view(), self.view)
 
     def test_a_web_address_is_opened_after_a_question(self) -> Steps:
-        """Issue 12."""
         asked: list[str] = []
         opened: list[str] = []
         self.show(self.message("See https://a.example/x?y#z."), state="done")
@@ -207,6 +206,15 @@ class TestCode(ChatCase):
         self.assertEqual(self.code.substr(sublime.Region(0, self.code.size())), before)
         yield 1
 
+    def test_inserted_tabs_stay_tabs(self) -> Steps:
+        self.show(self.message("```make\nall:\n\techo\n```\nok"), replaces_all=True)
+        self.code.settings().set("translate_tabs_to_spaces", True)
+        self.code.sel().clear()
+        self.code.sel().add(0)
+        self.screen.click(self.view, f"insert:{self.chat.render.codes[0].key}")
+        self.assertEqual(self.code.substr(sublime.Region(0, 10)), "all:\n\techo")
+        yield 1
+
     def test_without_a_file_it_says_so(self) -> Steps:
         self.code.close()
         yield lambda: not self.code.is_valid()
@@ -251,16 +259,15 @@ class TestBar(ChatCase):
         self.assertNotIn("Cancel", self.bar())
 
     def test_a_turn_that_was_interrupted_or_has_failed_can_be_continued(self) -> Steps:
-        """Issue 12."""
         for state, words in (("interrupted", "Continue"), ("failed", "Retry")):
             self.chats.calls.clear()
             self.show(self.message("half"), state=state, last=state)
             self.assertIn(words, self.bar())
             self.screen.click(self.view, "go_on")
-            yield from self.told("go_on")
+            yield from self.told("history.continue_turn")
         self.chats.calls.clear()
         self.window.run_command("qwen_companion_chat_continue")
-        yield from self.told("go_on")
+        yield from self.told("history.continue_turn")
         self.show(self.message("whole"), state="done", last="done")
         self.assertNotIn("Retry", self.bar())
 
@@ -298,7 +305,6 @@ class TestBar(ChatCase):
         yield 1
 
     def test_the_end_of_a_long_turn_is_told_to_a_person_who_looks_elsewhere(self) -> Steps:
-        """Issue 12."""
         clock = [1000.0]
         with patch.object(loaded("sublime_text.chat.view"), "monotonic", lambda: clock[0]):
             for seconds, is_told in ((5, False), (25, True)):
@@ -320,7 +326,7 @@ class TestBar(ChatCase):
 
 
 class TestLinksWithoutTheMouse(ChatCase):
-    """Issue 14, point 9: every link has a command."""
+    """Every link has a command."""
 
     def hrefs(self) -> list[str]:
         """Those in the phantoms of the chat."""
@@ -350,7 +356,7 @@ class TestLinksWithoutTheMouse(ChatCase):
 
 
 class TestEarlier(ChatCase):
-    """A long conversation (issue 12, points 9 and 14)."""
+    """A long conversation."""
 
     def turns(self, first: int, end: int, *, has_earlier: bool = False, more: str = "") -> Any:
         """Show turns that are numbered, the last one with more text."""
@@ -386,20 +392,20 @@ class TestEarlier(ChatCase):
     def test_scrolling_up_to_the_first_turn_asks_for_earlier_ones_once(self) -> Steps:
         self.turns(5, 8, has_earlier=True)
         yield 600
-        self.assertEqual(self.chats.of("show_earlier"), [])
+        self.assertEqual(self.chats.of("history.show_earlier"), [])
         self.view.set_viewport_position((0.0, 0.0), False)
-        yield from self.told("show_earlier")
+        yield from self.told("history.show_earlier")
         yield 600
-        self.assertEqual(len(self.chats.of("show_earlier")), 1)
+        self.assertEqual(len(self.chats.of("history.show_earlier")), 1)
         self.turns(3, 8, has_earlier=True)
         self.view.set_viewport_position((0.0, 0.0), False)
-        yield {"condition": lambda: len(self.chats.of("show_earlier")) == 2, "timeout": 20_000}
+        yield {"condition": lambda: len(self.chats.of("history.show_earlier")) == 2, "timeout": 20_000}
 
     def test_earlier_turns_can_be_asked_for_without_the_mouse(self) -> Steps:
         self.turns(5, 8, has_earlier=True)
         self.assertIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.clicks.links(self.chat)])
         self.window.run_command("qwen_companion_chat_earlier")
-        yield from self.told("show_earlier")
+        yield from self.told("history.show_earlier")
         self.turns(0, 8)
         self.assertNotIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.clicks.links(self.chat)])
 
@@ -438,8 +444,6 @@ class TestEarlier(ChatCase):
 
 
 class TestPersonsMessages(ChatCase):
-    """Issue 12, point 17."""
-
     KEY = "qwen_companion.chat_said"
 
     def framed(self) -> list[str]:

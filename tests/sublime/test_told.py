@@ -1,4 +1,4 @@
-"""What a CLI is told of the person's files (issue 14, point 4)."""
+"""What a CLI is told of the person's files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECRET = "PASSWORD=hunter2\n"
 
 
 class TestTold(CompanionCase):
-    """Issue 14, 4: the settings `context` and `context_exclude`, and those of a project."""
+    """The settings `context` and `context_exclude`, and those of a project."""
 
     def test_an_excluded_file_that_is_focused_and_selected_is_never_told(self) -> Steps:
         yield lambda: self.cli.active.get("path") == str(self.file)
@@ -99,7 +99,7 @@ class TestTold(CompanionCase):
     def test_the_status_report_says_what_is_told(self) -> Steps:
         self.set_project({"context": "files", "context_exclude": ["*.key"]})
         self.window.run_command("qwen_companion_status")
-        wanted = "told       names and cursor, no text; never .env, *.pem, secrets/**, *.key"
+        wanted = "told       names and cursor, no text; never .env*, *.pem, secrets/**, *.key"
         yield lambda: any(wanted in text_of(view) for view in self.window.views())
 
     def test_a_wrong_value_is_told_in_one_sentence_and_is_the_strictest(self) -> Steps:

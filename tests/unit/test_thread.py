@@ -24,6 +24,7 @@ from companion.libraries import failures
 from companion.libraries.failures import culprit
 from companion.server import endpoint
 from companion.server.connections import HttpServer
+from companion.settings import Settings
 
 from .conftest import VARIABLES, Alone, Running, lock_in, until
 from .memory_editor import MemoryEditor
@@ -33,7 +34,7 @@ from .wire import LIMIT, Cli
 def test_the_files_are_published_before_the_libraries_are_imported(
     alone: Callable[..., Alone], lock_folder: Path, published_folder: Path, project: Path
 ):
-    """E1, B1: a CLI that connects in between waits in the kernel's queue, and is then answered."""
+    """A CLI that connects in between waits in the kernel's queue, and is then answered."""
     process = alone("--hold", "mcp")
     assert process.wait_for("loaded")["libraries"] == []
     process.wait_for("held")
@@ -57,7 +58,7 @@ def test_the_files_are_published_before_the_libraries_are_imported(
 def test_a_missing_library_is_named_in_one_sentence_and_waited_for(
     alone: Callable[..., Alone], lock_folder: Path, published_folder: Path, library: str
 ):
-    """E1: the plugin loads, nobody reads a traceback, and it starts as soon as the library is there."""
+    """The plugin loads, nobody reads a traceback, and it starts as soon as the library is there."""
     process = alone("--hide", library)
     message = process.wait_for("say")["message"]
     assert f"“{library}” is missing" in message
@@ -72,7 +73,6 @@ def test_a_missing_library_is_named_in_one_sentence_and_waited_for(
 
 
 def test_a_companion_that_waits_for_a_library_stops_at_once(alone: Callable[..., Alone], lock_folder: Path):
-    """E2."""
     process = alone("--hide", "uvicorn")
     process.wait_for("say")
     assert process.stop() == ""
@@ -91,7 +91,7 @@ def test_a_companion_that_waits_for_a_library_stops_at_once(alone: Callable[...,
 def test_a_broken_library_is_named(
     alone: Callable[..., Alone], lock_folder: Path, tmp_path: Path, library: str, error: str
 ):
-    """E1: a library of another version may raise anything."""
+    """A library of another version may raise anything."""
     broken = tmp_path / "broken" / library
     broken.mkdir(parents=True)
     (broken / "__init__.py").write_text(f"raise {error}\n")
@@ -115,7 +115,7 @@ def test_a_broken_library_is_named(
 def test_a_library_of_another_version_is_named_and_waited_for(
     alone: Callable[..., Alone], lock_folder: Path, tmp_path: Path, library: str, module: str, change: str
 ):
-    """E1, issue 13: it may import and not take our arguments. No file stays, and it is tried again when it changes."""
+    """It may import and not take our arguments. No file stays, and it is tried again when it changes."""
     found = importlib.util.find_spec(library)
     assert found
     assert found.origin
@@ -140,7 +140,7 @@ def test_a_library_of_another_version_is_named_and_waited_for(
 def test_a_start_that_fails_for_another_reason_is_said_too(
     start: Callable[..., Running], editor: MemoryEditor, lock_folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """E1, issue 13: one sentence, no files; and it is tried again when a library changes."""
+    """One sentence, no files; and it is tried again when a library changes."""
     places = [1]
     monkeypatch.setattr(thread, "RETRY", 0.02)
     monkeypatch.setattr(failures, "_place", lambda _: places[-1])
@@ -162,7 +162,7 @@ def test_a_start_that_fails_for_another_reason_is_said_too(
     sys.version_info < (3, 14), reason="uvicorn needs the module there; only the editor's own Python may lack it"
 )
 def test_a_python_without_multiprocessing_serves(alone: Callable[..., Alone], lock_folder: Path):
-    """E1: Sublime Text's own build may lack that module."""
+    """Sublime Text's own build may lack that module."""
     process = alone("--hide", "_multiprocessing")
     process.wait_for("listening")
     with Cli(lock_in(lock_folder)) as cli:
@@ -184,10 +184,10 @@ class TestMissing:
             monkeypatch.delitem(sys.modules, name)
         monkeypatch.setitem(sys.modules, "uvicorn", None)
 
-    def test_events_while_a_library_is_missing_are_dropped(
+    def test_what_was_posted_while_a_library_was_missing_is_done_once_it_is_there(
         self, missing: None, start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
     ):
-        """E1: the windows are looked at anew once it is there."""
+        """The windows are looked at anew once it is there."""
         from companion.server.port import ServedWindow  # noqa: PLC0415
 
         running = start()
@@ -200,13 +200,48 @@ class TestMissing:
         monkeypatch.delitem(sys.modules, "uvicorn")
         until(lambda: running.thread._running)
         assert running.do(lambda it: list(it._windows)) == [2]
-        assert called == []
+        assert called == [running.do(lambda it: it)]
         assert isinstance(editor.window(2), ServedWindow)
+
+    def test_settings_that_were_read_while_a_library_was_missing_hold_before_anything_is_told(
+        self,
+        missing: None,
+        start: Callable[..., Running],
+        editor: MemoryEditor,
+        project: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ):
+        """As at a first install: a project says that nothing is told."""
+        file = project / "a.txt"
+        file.touch()
+        running = start()
+        until(lambda: running.thread._asleep)
+        editor.views[1] = 1, str(file)
+        running.thread.post(lambda it: it.configure(Settings(), {1: Settings(context="off")}))
+        running.thread.post(lambda it: it.focused(1, 1, 1_700_000_000_000))
+        monkeypatch.delitem(sys.modules, "uvicorn")
+        stream = running.cli().connect().listen()
+        assert stream.take("ide/contextUpdate")["workspaceState"]["openFiles"] == []
+        assert running.do(lambda it: it._windows[1].order.at(1))
+
+    def test_of_calls_that_replace_each_other_only_the_last_one_waits(
+        self, missing: None, start: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+    ):
+        """A day without a library must not fill the memory."""
+        running = start()
+        until(lambda: running.thread._asleep)
+        called: list[object] = []
+        for number in range(1000):
+            running.thread.post(lambda _, number=number: called.append(number), replaces="touched")
+            running.thread.post(lambda _: None, replaces=("focused", number % 3))
+        assert len(running.thread._waiting) == 4
+        monkeypatch.delitem(sys.modules, "uvicorn")
+        until(lambda: called)
+        assert called == [999]
 
     def test_the_companion_can_be_stopped_while_a_library_is_missing(
         self, missing: None, start: Callable[..., Running], editor: MemoryEditor, lock_folder: Path
     ):
-        """E2."""
         running = start()
         until(lambda: editor.said)
         assert running.thread.stop(LIMIT)
@@ -215,13 +250,12 @@ class TestMissing:
 
 
 def test_the_culprit_of_a_failed_import_is_the_library():
-    """E1."""
     assert culprit(ImportError("no", name="a.b.c")) == "a"
     assert culprit(ValueError("never raised")) == ""
 
 
 def test_calls_run_in_the_order_of_their_posting(running: Running):
-    """E1: also those that were posted before there was anybody to call, and from any thread."""
+    """Also those that were posted before there was anybody to call, and from any thread."""
     called: list[tuple[int, int]] = []
 
     def post(number: int) -> None:
@@ -240,12 +274,11 @@ def test_calls_run_in_the_order_of_their_posting(running: Running):
 
 
 def test_calls_run_on_the_companion_thread(running: Running):
-    """E1."""
     assert running.do(lambda _: threading.current_thread().name) == "qwen-companion"
 
 
 def test_a_call_that_raises_stops_nothing(stormy: pytest.LogCaptureFixture, running: Running):
-    """E1: it is logged."""
+    """It is logged."""
 
     def fail(_: Companion) -> None:
         raise ValueError("a mistake")
@@ -258,14 +291,14 @@ def test_a_call_that_raises_stops_nothing(stormy: pytest.LogCaptureFixture, runn
 
 
 def test_a_call_after_the_stop_is_ignored(running: Running):
-    """E2: an editor's events go on."""
+    """An editor's events go on."""
     running.do(lambda _: None)
     assert running.thread.stop(LIMIT)
     running.thread.post(lambda _: pytest.fail("nobody is there"))
 
 
 def test_a_companion_may_be_stopped_at_any_moment(start: Callable[..., Running], lock_folder: Path):
-    """E2: right after its start too."""
+    """Right after its start too."""
     for wait in (lambda one: None, lambda one: until(lambda: one.thread._running)):
         running = start()
         wait(running)
@@ -277,7 +310,7 @@ def test_a_companion_may_be_stopped_at_any_moment(start: Callable[..., Running],
 def test_a_stop_that_takes_too_long_leaves_no_files(
     stormy: pytest.LogCaptureFixture, running: Running, lock_folder: Path, published_folder: Path
 ):
-    """E2: the editor doesn't wait. The server then finds its listener closed, and may say so."""
+    """The editor doesn't wait. The server then finds its listener closed, and may say so."""
     running.lock()
     go_on = threading.Event()
     running.thread.post(lambda _: go_on.wait(LIMIT))
@@ -290,7 +323,7 @@ def test_a_stop_that_takes_too_long_leaves_no_files(
 def test_an_unsafe_folder_is_reported_in_the_window(
     start: Callable[..., Running], editor: MemoryEditor, published_folder: Path, tmp_path: Path
 ):
-    """B1: and the other file is there all the same."""
+    """And the other file is there all the same."""
     (tmp_path / "trap").mkdir()
     published_folder.parent.mkdir()
     published_folder.symlink_to(tmp_path / "trap")
@@ -304,7 +337,7 @@ def test_an_unsafe_folder_is_reported_in_the_window(
 def test_a_window_without_a_port_is_reported_and_served_when_there_is_one(
     start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
 ):
-    """A3, issue 13 §5: the system may have none to give, at the start or when a window opens. It is said once."""
+    """The system may have none to give, at the start or when a window opens. It is said once."""
     editor.windows[2] = ()
     monkeypatch.setattr(companion_module, "TICK", 0.02)
     listen, asked = endpoint.listen, [0]
@@ -343,7 +376,7 @@ def test_a_window_without_a_port_is_reported_and_served_when_there_is_one(
 def test_a_window_whose_server_cannot_start_is_reported_once_and_served_when_it_can(
     start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
 ):
-    """A3, issue 13 §5: each try fails later than that of a window without a port."""
+    """Each try fails later than that of a window without a port."""
     monkeypatch.setattr(companion_module, "TICK", 0.05)
     opened, tries = HttpServer.open, 0
 
@@ -372,7 +405,7 @@ def test_a_window_whose_server_cannot_start_is_reported_once_and_served_when_it_
 def test_a_start_for_which_the_machine_has_no_file_descriptor_is_tried_again(
     start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
 ):
-    """Issue 13 §5: nothing is wrong with the libraries, so no repair is offered. It is said once."""
+    """Nothing is wrong with the libraries, so no repair is offered. It is said once."""
     monkeypatch.setattr(thread, "RETRY", 0.01)
     failures = [OSError(errno.EMFILE, "Too many open files") for _ in range(5)]
     run = asyncio.run

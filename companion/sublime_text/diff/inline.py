@@ -1,7 +1,7 @@
 """An inline diff: shows the lines that are gone in the view of a proposal.
 
-The editor's own inline diff does it. Where that shows nothing (the editor's issues 2666, 2728 and 4747), phantoms of
-the package do.
+The editor's own inline diff does it. Where that shows nothing (sublimehq/sublime_text#2666, #2728 and #4747),
+phantoms of the package do.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class InlineDiff:
         if marks is not None and not self.is_own and not EDITOR.holds("inline_diff_shown"):
             gap = self._gap(marks, has_links=has_links)
             self.is_own = gap is None and any(start < end for start, end in marks.original.lines)
-        # The editor's inline diff needs it (the editor's issue 4747).
+        # The editor's inline diff needs it (sublimehq/sublime_text#4747).
         self._view.settings().set("mini_diff", not self.is_own)
         if not self.is_own:
             self._toggle(shown=True)
@@ -156,7 +156,7 @@ def gone_lines(view: sublime.View, marks: Marks, original: str, links: Links | N
         if len(lines) > MOST_LINES:
             shown.append(f"… {len(lines) - MOST_LINES} more")
         shown = [f"{line[:LONGEST_LINE]}…" if len(line) > LONGEST_LINE else line for line in shown]
-        # A phantom may be as wide as its content only (the editor's issue 3261).
+        # A phantom may be as wide as its content only (sublimehq/sublime_text#3261).
         pad = max(0, int(view.viewport_extent()[0] - (max(map(columns, shown)) + 2) * em))
         text = "".join(f"<div>{safe(line).replace(' ', '&nbsp;') or '&nbsp;'}</div>" for line in shown)
         if filler and waiting:

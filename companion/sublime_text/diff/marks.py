@@ -196,7 +196,7 @@ class SideMarks:
     def _contents(self, side: Side, links: Links | None, *, inline: bool) -> list[tuple[int, str]]:
         """Where there are fillers, and what they show."""
         height, em, width = self._view.line_height(), self._view.em_width(), self._view.viewport_extent()[0]
-        # A phantom may be as wide as its content only (the editor's issue 3261).
+        # A phantom may be as wide as its content only (sublimehq/sublime_text#3261).
         plain, with_link = (max(0, int(width - columns * em)) for columns in (2, LINK_COLUMNS))
         named = links.in_fillers() if links else []
         if inline:
@@ -251,7 +251,7 @@ class SideMarks:
         self._change_fillers(list(self._fillers), [])
 
     def _holding_the_caret(self, change: Callable[[], None]) -> None:
-        """Keep the caret's line where it is on the screen: phantoms above it move it (the editor's issue 5894).
+        """Keep the caret's line where it is on the screen: phantoms above it move it (sublimehq/sublime_text#5894).
 
         A side without the focus follows the other one.
         """

@@ -114,7 +114,10 @@ def _shown(window: sublime.Window, chats: tuple[ShownChat, ...]) -> ShownWindow:
 
 
 def _terminal(view: sublime.View) -> Terminal | None:
-    """A tab of Terminus. It keeps the variables that it was opened with over restarts (sublime.md C)."""
+    """A tab of Terminus, with the variables that it was opened with (docs/protocols/sublime.md#terminus).
+
+    It keeps them over restarts.
+    """
     arguments = view.settings().get("terminus_view.args")
     variables = arguments.get("env") if isinstance(arguments, dict) else None
     if not isinstance(variables, dict):

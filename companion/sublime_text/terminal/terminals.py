@@ -1,7 +1,7 @@
 """The terminals of the package Terminus: starting a CLI in one, finding it again, typing into its prompt.
 
 What is known about a terminal is kept in the settings of its view, so a reload of this package loses nothing.
-Facts: sublime.md C.
+Facts: docs/protocols/sublime.md#terminus.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.conversation.conversation import START, Conversation, Cursor, History
-from companion.conversation.events import Envelope, read_envelope
+from companion.conversation.conversation import Conversation
+from companion.conversation.events import Envelope
+from companion.conversation.history import Cursor, History
 from companion.conversation.snapshot import (
     Choice,
     Choices,
@@ -22,11 +23,13 @@ from companion.conversation.snapshot import (
     Tool,
     Turn,
 )
+from companion.conversation.state import START
 from companion.daemon import answers, long
+from companion.daemon.decoder import decode
 
 from ..daemon.test_daemon_events import HISTORIES, SESSION
 
-FRAMES = [read_envelope(line) for line in SESSION]
+FRAMES = [decode(line) for line in SESSION]
 NUMBERED = [envelope for envelope in FRAMES if envelope.id is not None]
 
 
@@ -53,17 +56,15 @@ def texts(turn: Turn) -> list[tuple[str, str]]:
 
 def say(text: str, prompt: str | None = "p", kind: str = "agent_message_chunk", **more: Any) -> Envelope:
     update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}, **more}
-    return read_envelope({"type": "session_update", "promptId": prompt, "data": {"update": update}})
+    return decode({"type": "session_update", "promptId": prompt, "data": {"update": update}})
 
 
 def update(kind: str, /, **fields: Any) -> Envelope:
-    return read_envelope(
-        {"type": "session_update", "promptId": "p", "data": {"update": {"sessionUpdate": kind, **fields}}}
-    )
+    return decode({"type": "session_update", "promptId": "p", "data": {"update": {"sessionUpdate": kind, **fields}}})
 
 
 def event(kind: str, /, prompt: str | None = "p", **data: Any) -> Envelope:
-    return read_envelope({"type": kind, "promptId": prompt, "data": data})
+    return decode({"type": kind, "promptId": prompt, "data": data})
 
 
 def request(number: int = 1, **call: Any) -> Envelope:
@@ -169,18 +170,18 @@ def test_the_live_history_is_equal_in_all():
     assert conversation.turns == WHOLE.turns
 
 
-def test_one_call_for_many_changes():
+def test_changes_are_told_until_the_next_look():
     conversation = Conversation()
-    calls: list[int] = []
-    conversation.on_change = lambda: calls.append(1)
+    assert not conversation.changed.is_set()
     for _ in range(3):
         conversation.apply(say("x"))
-    assert calls == [1]
+    assert conversation.changed.is_set()
     revision = conversation.look().revision
+    assert not conversation.changed.is_set()
     conversation.apply(say("", kind="agent_message_chunk"))
-    assert calls == [1]
+    assert not conversation.changed.is_set()
     conversation.apply(say("y"))
-    assert calls == [1, 1]
+    assert conversation.changed.is_set()
     assert conversation.revision > revision
 
 
@@ -307,7 +308,7 @@ def test_a_question_is_open_until_it_is_answered_anywhere():
 
 
 def test_a_second_question_about_a_call_does_not_hide_the_first():
-    """Issue 5: what waits for an answer is there to be answered."""
+    """What waits for an answer is there to be answered."""
     again = event("permission_request", requestId="q", toolCall={"toolCallId": "t1"}, options=[])
     conversation = told([request(1), again, request(1)])
 
@@ -323,7 +324,7 @@ def test_a_second_question_about_a_call_does_not_hide_the_first():
 
 
 def test_messages_of_their_own_do_not_mix_with_the_answer_that_streams():
-    """Issue 12: notices of background tasks come in the middle of it, with raw ids."""
+    """Notices of background tasks come in the middle of it, with raw ids."""
     task = {"taskId": "agent-7f3a", "status": "completed", "toolUseId": "call_1"}
     notice = {"qwenDiscreteMessage": True, "source": "background_notification", "backgroundTask": task}
     response = {**notice, "source": "background_notification_response", "backgroundTask": task | {"turnId": "b"}}
@@ -348,8 +349,7 @@ def test_messages_of_their_own_do_not_mix_with_the_answer_that_streams():
 
 
 def test_events_that_can_not_be_read_have_one_notice():
-    """Issue 12."""
-    conversation = told([say("a"), read_envelope("{"), read_envelope("["), say("b"), read_envelope("{")])
+    conversation = told([say("a"), decode("{"), decode("["), say("b"), decode("{")])
     notices = [item for turn in conversation.turns for item in turn.items if isinstance(item, Notice)]
     assert notices == [Notice("Unsupported: an event that can't be read.")]
 
@@ -404,7 +404,6 @@ def test_a_rebuild_keeps_neither_the_plan_nor_the_queue():
 
 
 def test_what_runs_ends_with_its_session():
-    """Issue 5."""
     conversation = told([say("x", prompt="a"), event("turn_complete", prompt="a"), say("y"), request()])
     conversation.interrupt()
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
@@ -424,7 +423,7 @@ def test_a_history_that_has_more_of_a_turn_than_was_seen_is_what_counts():
 
 @pytest.mark.parametrize("key", ["p", None])
 def test_how_a_turn_was_seen_to_end_stays_where_the_history_does_not_tell(key: str | None):
-    """Issue 5: a history from disk has no ends; that of 0.21.2 has other keys, too."""
+    """A history from disk has no ends; that of 0.21.2 has other keys, too."""
 
     def asked(prompt: str | None) -> Envelope:
         meta: dict[str, Any] = {} if prompt else {"_meta": {"qwen.session.recordId": "1"}}
@@ -442,7 +441,7 @@ def test_how_a_turn_was_seen_to_end_stays_where_the_history_does_not_tell(key: s
 
 @pytest.mark.parametrize("is_written", [True, False])
 def test_what_was_streamed_stays_when_a_daemon_was_killed_before_it_wrote_it(is_written: bool):
-    """Issue 12: marked as interrupted."""
+    """Marked as interrupted."""
     asked = say("Do", "p", "user_message_chunk")
     conversation = told([asked, say("streamed, but not yet"), say("on the disk")])
     conversation.rebuild(History((asked,) if is_written else (), Cursor("f", 1)))
@@ -534,7 +533,7 @@ def test_a_command_that_asks_the_model_counts():
 def test_a_turn_knows_when_it_began(times: dict[str, Any]):
     begun = say("Do", "p", "user_message_chunk")
     assert begun.time is None
-    sent = read_envelope({"type": "session_update", "promptId": "p", "data": {}} | times)
+    sent = decode({"type": "session_update", "promptId": "p", "data": {}} | times)
     assert sent.time == 2.5
     assert told([replace(begun, time=2.5), say("Yes")]).turns[0].began == 2.5
 
@@ -559,7 +558,7 @@ def test_a_prompt_like_the_last_one_did_not_end_like_it():
 
 
 def test_the_history_of_old_daemons_names_no_prompts_but_their_records():
-    """Issue 5: 0.21.2."""
+    """0.21.2."""
 
     def recorded(number: int, text: str, kind: str = "user_message_chunk") -> Envelope:
         return say(text, None, kind, _meta={"qwen.session.recordId": f"record {number}"})
