@@ -1,4 +1,4 @@
-"""A scripted model on loopback, with the OpenAI API and the Gemini API.
+"""A scripted model on loopback, with the APIs of OpenAI (both), Anthropic and Gemini.
 
 A test registers a script: rounds of tool calls, then a closing sentence or an answer in pieces. The prompt has the
 script's tag, so the model's answer never depends on the wording of the prompt, and texts with any bytes reach the CLI
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from . import gemini_api
+from . import anthropic_api, gemini_api, responses_api
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 TAG = re.compile(r"\(task #(\d+)\)")
@@ -28,7 +28,8 @@ class Call:
     """One tool call that the model makes."""
 
     tool: str
-    arguments: dict[str, Any]
+    arguments: dict[str, Any] | str
+    """The arguments; a text for a custom tool of the Responses API."""
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,22 @@ class _Answers(BaseHTTPRequestHandler):
         except OSError:  # the CLI has cancelled
             pass
 
+    def _answer_elsewhere(self, model: Model, body: dict[str, Any]) -> None:
+        """Answer a request of the Messages API or of the Responses API."""
+        is_anthropic = anthropic_api.is_for(self.path)
+        translated = (anthropic_api if is_anthropic else responses_api).conversation(body)
+        text, calls = model.answer(translated)
+        script = model.speaking(translated)
+        pieces, thoughts = (script.pieces, script.thoughts) if script else ([text], [])
+        if is_anthropic:
+            kind, events = anthropic_api.answer(self.path, body, pieces, thoughts, calls)
+        else:
+            kind, events = responses_api.answer(body, pieces, thoughts, calls)
+        if len(events) == 1:
+            self._send(kind, events[0])
+        else:
+            self._speak(script or Script(0, ()), events)
+
     def _send(self, kind: str, body: bytes, status: int = 200) -> None:
         try:
             self.send_response(status)
@@ -227,6 +244,9 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
     class Handler(_Answers):
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name is the base class's)
             pass
+
+        def do_HEAD(self) -> None:
+            self._send("application/json", b"")
 
         def do_GET(self) -> None:
             self._send(
@@ -244,6 +264,9 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
                     self._speak(speaking, gemini_api.spoken(speaking.pieces))
                 else:
                     self._send(*gemini_api.answer(self.path, text, calls))
+                return
+            if anthropic_api.is_for(self.path) or responses_api.is_for(self.path):
+                self._answer_elsewhere(model, body)
                 return
             text, calls = model.answer(body)
             name = f"chatcmpl-{len(model.requests)}"

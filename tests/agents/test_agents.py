@@ -1,0 +1,104 @@
+"""What people do with an agent, with each agent as it is published and a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from companion.conversation.snapshot import Diff, Permission
+from tests.agent_talk import AgentTalk, MemoryFiles, run, said, talking, tools, until
+from tests.e2e.model import Call, Model, Script
+from tests.e2e.qwen import Home
+
+from .published import AGENTS, Published, folder_of
+
+#: Seconds for one step of an agent; only a failure takes that long.
+STEP = 60.0
+TEXT = "".join(f"line {number}\n" for number in range(1, 40))
+
+
+@dataclass
+class Place:
+    """One agent in a home of its own, with a scripted model."""
+
+    name: str
+    agent: Published
+    home: Home
+    model: Model = field(default_factory=Model)
+
+    @property
+    def folder(self) -> Path:
+        return self.home.workspace
+
+    @contextlib.asynccontextmanager
+    async def talk(self, session: str = "", editor: MemoryFiles | None = None) -> AsyncGenerator[AgentTalk]:
+        environment = self.agent.prepare(self.model.base_url.removesuffix("/v1"), self.home)
+        folder = str(folder_of(self.home))
+        async with talking(self.agent.command(), folder, environment, session=session, editor=editor) as talk:
+            if self.agent.asks:
+                await talk.client.switch_mode(talk.session, self.agent.asks)
+            yield talk
+
+    def changes(self, path: Path, *edits: tuple[str, str]) -> Script:
+        """A script that reads a file and makes edits, one in each round."""
+        read = [[self.agent.read(str(path))]] if self.agent.read else []
+        return self.model.script(*read, *([self.agent.edit(str(path), old, new)] for old, new in edits))
+
+    async def turn(self, talk: AgentTalk, script: Script, *, kind: str = "allow_once") -> list[Permission]:
+        """Have a turn done, and answer all its questions. Returns them."""
+        key = await talk.ask(f"Please {script.tag}")
+        asked: list[Permission] = []
+
+        def is_over() -> bool:
+            turn = talk.turn(key)
+            return turn is not None and turn.state != "running"
+
+        while True:
+            await until(lambda: is_over() or talk.conversation.status.permissions, STEP)
+            if is_over():
+                return asked
+            asked.append(talk.conversation.status.permissions[0])
+            await talk.vote(asked[-1], kind)
+            await until(lambda: is_over() or asked[-1] not in talk.conversation.status.permissions, STEP)
+
+
+@pytest.fixture(params=sorted(AGENTS))
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    place = Place(request.param, AGENTS[request.param], Home.make())
+    yield place
+    place.model.close()
+    place.home.remove()
+
+
+def diffs(asked: list[Permission]) -> list[Diff]:
+    return [diff for permission in asked for diff in permission.diffs]
+
+
+def test_it_says_what_the_model_says(place: Place):
+    async def test():
+        async with place.talk() as talk:
+            assert talk.client.name == place.agent.title
+            script = place.model.speech("One ", "two ", "three.", thoughts=("Hm. ",))
+            turn = await talk.done(await talk.ask(f"Count {script.tag}"))
+            assert (turn.state, said(turn)) == ("done", "One two three.")
+
+    run(test())
+
+
+def test_a_question_shows_the_whole_file_with_the_change_in_it(place: Place):
+    path = place.home.write("a.txt", TEXT)
+
+    async def test():
+        async with place.talk() as talk:
+            asked = await place.turn(talk, place.changes(path, ("line 20\n", "line twenty\n")))
+            expected = TEXT.replace("line 20\n", "line twenty\n")
+            assert path.read_text() == expected
+            assert [(diff.path, diff.old, diff.new) for diff in diffs(asked)] == [(str(path), TEXT, expected)]
+
+    run(test())
