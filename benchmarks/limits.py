@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 LIMITS: Mapping[str, float] = {
-    # Issue 2 §2
     "start.published_ms": 30,
     "start.initialize_ms": 1_500,
     "start.stall_ms": 16,
-    # Issue 13 §3: the first answer, as a multiple of a bare import of the libraries
+    # The first answer, as a multiple of a bare import of the libraries
     "start.import_ratio": 1.2,
     "server.post_ms": 2,
-    # Issue 13 §3: beside a companion with the stack of the official ones for VS Code. A p99 is that of few requests, so
+    # Beside a companion with the stack of the official ones for VS Code. A p99 is that of few requests, so
     # it shows what else runs on the machine; a limit on it would only be met now and then.
     "peer.list_ratio": 0.8,
     "peer.diff_ratio": 1,
     "peer.large_ratio": 0.9,
     "peer.notification_ratio": 0.8,
     "peer.memory_ratio": 0.7,
-    # Issue 3, figures
     "review.10k.shown_ms": 150,
     "review.10k.stall_ms": 16,
     "review.100k.shown_ms": 1_500,
@@ -30,21 +28,19 @@ LIMITS: Mapping[str, float] = {
     # "Grows linearly": a line of a long text takes about as long as one of a short text.
     # Quadratic growth would give 10.
     "review.growth": 2,
-    # Issue 11: a key costs the same, however many diffs wait
+    # A key costs the same, however many diffs wait
     "review.typing_0_ms": 2,
     "review.typing_100_ms": 2,
     "review.typing_300_ms": 2,
     "review.git_ratio": 1.5,
     "review.lines_ratio": 1,
-    # Issue 4, windows
     "windows.each_ms": 5,
     "windows.each_mb": 1,
-    # Issue 13 §3: CPU time of the UI thread for each event
+    # CPU time of the UI thread for each event
     "context.1000_views_ui_ms": 0.2,
-    # Issue 5, figures
     "chat.first_chunk_ms": 50,
     "chat.10k_chunks_ui_ms": 1_500,
-    # Issue 12: the same at any length, and no step on the UI thread over 20 ms
+    # The same at any length, and no step on the UI thread over 20 ms
     "chat.tools_200_ui_ms": 400,
     "chat.open_3000_ms": 500,
     "chat.open_3000_stall_ms": 20,
@@ -53,7 +49,7 @@ LIMITS: Mapping[str, float] = {
     "chat.frame_ms.10": 0.3,
     "chat.frame_ms.200": 0.3,
     "chat.frame_ms.3000": 0.3,
-    # Issue 15: at most 1.1 times what the daemon's chat takes
+    # At most 1.1 times what the daemon's chat takes
     "acp.first_chunk_ms": 55,
     "acp.10k_chunks_ui_ms": 1_650,
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 from .model import Call, Model, Script
 from .terminal import Terminal, WaitedError
 
-#: Seconds until the prompt must appear. It took 3 s on an idle machine and over 40 s on a busy one (qwen-ide.md §9).
+#: Seconds until the prompt must appear: docs/protocols/qwen-ide.md#terminal.
 START = 90.0
 #: Seconds for one step of a turn on a busy machine.
 STEP = 60.0

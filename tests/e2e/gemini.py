@@ -17,7 +17,10 @@ NEWEST = "0.61.0"
 
 
 def settings() -> dict[str, object]:
-    """The CLI's settings.json: IDE mode on, no questions and no network access (gemini-ide.md §11)."""
+    """The CLI's settings.json: IDE mode on, no questions and no network access.
+
+    Facts: docs/protocols/gemini-ide.md#settings-for-a-run-offline.
+    """
     return {
         "ide": {"enabled": True, "hasSeenNudge": True},
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},

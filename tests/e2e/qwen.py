@@ -154,7 +154,7 @@ XDG_FOLDERS = {
 def settings(approval: str = "default") -> dict[str, object]:
     """The CLI's settings.json: IDE mode on, no questions and no network access.
 
-    Only the approval mode "default" opens diffs (qwen-ide.md §3).
+    Only the approval mode "default" opens diffs (docs/protocols/qwen-ide.md#detection).
     """
     return {
         "$version": 4,

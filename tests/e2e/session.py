@@ -35,7 +35,7 @@ class CliSession(Generic[C]):
 
     @classmethod
     def begin(cls, make: Callable[[Home, Model], C]) -> Self:
-        """Start the editor first, because the CLI looks for one only when it starts (qwen-ide.md §3)."""
+        """Start the editor first: the CLI looks for one only when it starts (docs/protocols/qwen-ide.md#discovery)."""
         home = Home.make()
         home.write("greet.py", GREET)
         home.write("other.txt", "one\ntwo\nthree\n")

@@ -30,9 +30,9 @@ PTY: Any = importlib.import_module("winpty" if sys.platform == "win32" else "pty
 COLUMNS, ROWS = 130, 60
 #: Seconds between asking a tree of processes to end and killing it.
 ENDING_GRACE = 3.0
-#: Seconds. The CLI ignores Enter for about 0.5 s after a burst that looks like a paste (qwen-ide.md §9).
+#: Seconds. The CLI ignores Enter for about 0.5 s after what looks like a paste (docs/protocols/qwen-ide.md#terminal).
 PAUSE_AFTER_PASTE = 0.8
-#: pyte drops the rest of a line after these variation selectors of emoji (qwen-ide.md §9).
+#: pyte drops the rest of a line after these variation selectors of emoji (docs/protocols/qwen-ide.md#terminal).
 VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f]")
 
 T = TypeVar("T")
@@ -120,7 +120,8 @@ class Terminal:
 
     Args:
         inside: whether to imitate a terminal inside an editor, with one more process above the shell. This
-            process is then the shell's grandparent, which CLIs take for the editor (qwen-ide.md §2).
+            process is then the shell's grandparent, which CLIs take for the editor
+            (docs/protocols/qwen-ide.md#process-id).
     """
 
     def __init__(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], inside: bool = False) -> None:

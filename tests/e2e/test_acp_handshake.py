@@ -1,4 +1,4 @@
-"""The handshake of published agents without an account: what each says, and that a sign-in is asked for (issue 15)."""
+"""The handshake of published agents without an account: what each says, and that a sign-in is asked for."""
 
 from __future__ import annotations
 

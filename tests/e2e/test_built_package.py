@@ -12,7 +12,7 @@ from .session import GREET, GREET_BETTER
 
 
 def test_the_built_package_serves_a_diff_from_its_zip(tmp_path: Path) -> None:
-    """E1, D3: the zip has everything that the package needs, and the package needs no unpacked file."""
+    """The zip has everything that the package needs, and the package needs no unpacked file."""
     package = tmp_path / "QwenCompanion.sublime-package"
     subprocess.run(["bash", str(PROJECT / "scripts" / "package"), "--worktree", str(package)], check=True, timeout=120)
     home = Home.make()

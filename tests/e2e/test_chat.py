@@ -59,7 +59,6 @@ QUESTION = {
 
 
 def test_an_answer_streams_and_thoughts_fold(room: Room, chat: Chatting):
-    """F4."""
     script = room.model.speech(*WORDS, "\n\n```python\nx = 1\n```\n", thoughts=("Let me ", "think."), pause=0.03)
     chat.ask(script)
     early = chat.wait_text("❯ You", f"Please {script.tag}", "◆ Qwen Code", WORDS[3])
@@ -76,7 +75,6 @@ def test_an_answer_streams_and_thoughts_fold(room: Room, chat: Chatting):
 
 
 def test_a_tool_call_is_one_line_that_unfolds(room: Room, chat: Chatting):
-    """F4."""
     path = room.home.write("greet.py", GREET)
     script = room.model.script([Call("read_file", {"file_path": str(path)})])
     chat.ask(script)
@@ -91,7 +89,7 @@ def test_a_tool_call_is_one_line_that_unfolds(room: Room, chat: Chatting):
 
 @pytest.mark.parametrize("accepts", [True, False])
 def test_a_change_is_shown_as_a_diff_before_it_is_written(room: Room, chat: Chatting, accepts: bool):
-    """F5: accepting or rejecting the diff is the answer."""
+    """Accepting or rejecting the diff is the answer."""
     path = room.home.write(f"change-{accepts}.py", GREET)
     read = Call("read_file", {"file_path": str(path)})
     script = room.model.script([read], [Call("write_file", {"file_path": str(path), "content": GREET_BETTER})])
@@ -109,7 +107,6 @@ def test_a_change_is_shown_as_a_diff_before_it_is_written(room: Room, chat: Chat
 
 @pytest.mark.parametrize(("key", "answer"), [("y", "✓ Allowed once"), ("n", "✗ Rejected")])
 def test_a_command_needs_permission(room: Room, chat: Chatting, key: str, answer: str):
-    """F5."""
     made = room.home.workspace / f"made-{key}.txt"
     call = Call("run_shell_command", {"command": f"touch {made.name}", "description": "x", "is_background": False})
     chat.ask(room.model.script([call]))
@@ -123,7 +120,6 @@ def test_a_command_needs_permission(room: Room, chat: Chatting, key: str, answer
 
 
 def test_a_question_is_shown_as_a_form(room: Room, chat: Chatting):
-    """F5."""
     script = room.model.script([Call("ask_user_question", {"questions": [QUESTION]})])
     chat.ask(script)
     chat.wait_text("Which colour?", "Blue — cold")
@@ -135,7 +131,7 @@ def test_a_question_is_shown_as_a_form(room: Room, chat: Chatting):
 
 
 def test_escape_cancels_and_the_queue_continues(room: Room, chat: Chatting):
-    """F4: waiting prompts are shown and can be removed."""
+    """Waiting prompts are shown and can be removed."""
     chat.ask(room.model.speech(*WORDS, pause=0.1))
     chat.wait_text(WORDS[1])
     following, removed = room.model.speech("Next."), room.model.speech("Never.")
@@ -153,7 +149,7 @@ def test_escape_cancels_and_the_queue_continues(room: Room, chat: Chatting):
 
 
 def test_a_message_for_the_running_turn_is_shown_and_can_be_taken_back(room: Room, chat: Chatting):
-    """F4: Ctrl+Enter."""
+    """Ctrl+Enter."""
     chat.ask(room.model.speech(*WORDS, pause=0.1))
     chat.wait_text(WORDS[1])
     chat.write("Take me back")
@@ -169,7 +165,7 @@ def test_a_message_for_the_running_turn_is_shown_and_can_be_taken_back(room: Roo
 
 
 def test_a_chat_reconnects_by_itself_to_a_daemon_that_was_away(room: Room, chat: Chatting):
-    """F4: whatever the person does in the meantime. Unsent prompts are shown and can be taken back."""
+    """Whatever the person does in the meantime. Unsent prompts are shown and can be taken back."""
     chat.ask(room.model.speech("Before."))
     chat.wait_text("Before.")
     chat.wait_idle()
@@ -230,7 +226,7 @@ def test_the_mode_is_switched(room: Room, chat: Chatting):
 
 
 def test_nothing_is_lost_or_repeated_when_the_connection_drops(room: Room, chat: Chatting):
-    """F3: compared with the daemon's own transcript on disk."""
+    """Compared with the daemon's own transcript on disk."""
     chat.ask(room.model.speech(*WORDS, thoughts=("Hm.",) * 5, pause=0.05))
     for part in (5, 20, 40):
         chat.wait_text(WORDS[part])
@@ -253,7 +249,7 @@ def test_nothing_is_lost_or_repeated_when_the_connection_drops(room: Room, chat:
 
 
 def test_prompts_and_answers_of_another_client_are_shown(room: Room, chat: Chatting):
-    """F5: the diff closes, and a message says who answered."""
+    """The diff closes, and a message says who answered."""
     first = room.model.speech("For both.")
     chat.ask(first)
     chat.wait_text("For both.")
@@ -320,7 +316,6 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(room: Room, ch
 
 
 def test_the_page_about_the_daemon_says_where_everything_is(room: Room, chat: Chatting):
-    """F6, F7."""
     chat.command("daemon")
     page = chat.editor.wait(
         "whole page", lambda: next((view for view in chat.state["views"] if "## Checks" in view["text"]), None)
@@ -340,7 +335,7 @@ def test_the_page_about_the_daemon_says_where_everything_is(room: Room, chat: Ch
 
 
 def test_a_conversation_survives_a_reload_and_a_restart(room: Room):
-    """F2: once while a turn is running."""
+    """Once while a turn is running."""
     chat = room.window()
     chat.wait_live()
     slow = room.model.speech(*WORDS, pause=0.05)
@@ -367,7 +362,6 @@ def test_a_conversation_survives_a_reload_and_a_restart(room: Room):
 
 
 def test_a_new_conversation_survives_a_reload(room: Room, chat: Chatting):
-    """F2."""
     before = room.model.speech("In the first.")
     chat.ask(before)
     chat.wait_text("In the first.")
@@ -384,7 +378,7 @@ def test_a_new_conversation_survives_a_reload(room: Room, chat: Chatting):
 
 
 def test_the_token_is_in_no_view_no_log_and_no_list_of_processes(room: Room, chat: Chatting):
-    """F7: after everything that the tests above have done."""
+    """After everything that the tests above have done."""
     token = room.address.token
     assert token
     state = json.dumps(room.editor.state(text=True))
@@ -397,7 +391,7 @@ def test_the_token_is_in_no_view_no_log_and_no_list_of_processes(room: Room, cha
 
 
 def test_a_wrong_token_and_a_wrong_folder_are_reported(room: Room):
-    """F1, F2: in the chat itself, without retries."""
+    """In the chat itself, without retries."""
     elsewhere = room.home.root / "elsewhere"
     elsewhere.mkdir()
     chat = room.new_window(elsewhere)
@@ -435,7 +429,6 @@ def stranger() -> Iterator[str]:
 
 
 def test_a_server_that_is_no_daemon_is_reported(stranger: str):
-    """F1."""
     cases = {
         f"{stranger} is not `qwen serve`": {"daemon__url": stranger},
         "http://127.0.0.1:9": {"daemon__url": "http://127.0.0.1:9"},
@@ -456,7 +449,7 @@ def test_a_server_that_is_no_daemon_is_reported(stranger: str):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_private_daemon_lives_as_long_as_its_window(programs: None, version: str):
-    """F1, F2, F7: it survives a reload, and is started again if it is killed in the middle of a turn."""
+    """It survives a reload, and is started again if it is killed in the middle of a turn."""
     room = Room(version, managed=True)
     try:
         chat = room.new_window()
@@ -494,7 +487,7 @@ def test_a_private_daemon_lives_as_long_as_its_window(programs: None, version: s
 
 
 def test_no_private_daemon_outlives_its_editor(programs: None):
-    """F2: it ends when the editor quits, or with the next start if the editor was killed."""
+    """It ends when the editor quits, or with the next start if the editor was killed."""
     room = Room(NEWEST_QWEN, managed=True)
     try:
         room.window().wait_live()
@@ -516,7 +509,7 @@ def test_no_private_daemon_outlives_its_editor(programs: None):
 
 
 def test_a_slow_editor_gets_the_whole_text(room: Room):
-    """F4: 10,000 pieces and 100 ms for each render; the reader isn't delayed and the memory doesn't grow."""
+    """10,000 pieces and 100 ms for each render; the reader isn't delayed and the memory doesn't grow."""
     pieces = [f"{number:06d} " for number in range(10_000)]
     slow = room.home.root / "ZSlow"
     slow.mkdir(exist_ok=True)
@@ -542,7 +535,7 @@ def test_a_slow_editor_gets_the_whole_text(room: Room):
 
 
 def test_an_excluded_file_never_reaches_the_model(room: Room, chat: Chatting):
-    """Issue 14, point 4: neither by itself while it is active and selected, nor if the person names it."""
+    """Neither by itself while it is active and selected, nor if the person names it."""
     secret = room.home.write(".env", "PASSWORD=hunter2\n")
     view = chat.editor.open_file(secret, window=chat.window)
     chat.editor.do("select", view=view, regions=[[0, 16]])

@@ -110,7 +110,6 @@ def test_a_rejected_diff_is_not_written_and_an_unsaved_text_is_read(room: Room):
 
 
 def test_the_agent_shows_a_diff_by_the_editors_own_server_and_gets_the_outcome(agent: Agents):
-    """Issue 15, point 7."""
     agent.uses_editor = True
     room = Room(agent)
     try:
@@ -140,7 +139,7 @@ def test_the_agent_shows_a_diff_by_the_editors_own_server_and_gets_the_outcome(a
 
 @pytest.mark.skipif(sys.platform == "win32", reason="on Windows the agent is started again")
 def test_a_reload_in_mid_turn_loses_nothing_of_the_turn(room: Room):
-    """Issue 15, point 1: the process and its pipes are handed over."""
+    """The process and its pipes are handed over."""
     chat = room.chat()
     first = room.model.script()
     chat.ask(first)
@@ -164,7 +163,6 @@ def test_a_reload_in_mid_turn_loses_nothing_of_the_turn(room: Room):
 
 
 def test_a_reload_while_a_permission_waits_asks_again(room: Room):
-    """Issue 15, point 1."""
     path = room.home.write("a.py", "x = 1\n")
     chat = room.chat()
     script = room.agent.changes(path, "x = 1", "x = 2")

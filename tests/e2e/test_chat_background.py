@@ -1,4 +1,4 @@
-"""What the agent does in the background, with the real `qwen serve` (issue 9, point 10)."""
+"""What the agent does in the background, with the real `qwen serve`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A long conversation with the real `qwen serve`: its end first, then what came earlier (issue 12, point 9)."""
+"""A long conversation with the real `qwen serve`: its end first, then what came earlier."""
 
 from __future__ import annotations
 

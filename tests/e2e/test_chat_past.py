@@ -1,4 +1,4 @@
-"""Going back in a chat with the real `qwen serve`: rewind, edit a prompt, fork, suggestion, effort (issue 9)."""
+"""Going back in a chat with the real `qwen serve`: rewind, edit a prompt, fork, suggestion, effort."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two real agents beside each other in one window, a tab each (issue 15, point 6)."""
+"""Two real agents beside each other in one window, a tab each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenarios for servers of MCP's own conformance suite (A1), each applied or with the reason why it can't be."""
+"""The scenarios for servers of MCP's own conformance suite, each applied or with the reason why it can't be."""
 
 from __future__ import annotations
 

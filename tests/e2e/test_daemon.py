@@ -325,7 +325,7 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(served: Served
 
 
 def test_one_can_sign_in_at_the_providers_that_the_daemon_names(served: Served):
-    """Issue 9, point 16. The sign-in itself needs a provider: tests/unit has it."""
+    """The sign-in itself needs a provider: tests/unit has it."""
 
     async def test() -> None:
         async with served.talk() as here:
@@ -337,7 +337,7 @@ def test_one_can_sign_in_at_the_providers_that_the_daemon_names(served: Served):
 
 
 async def archived(here: Talk) -> None:
-    """Pin a copy of a session, archive it, export it from the archive, and take it out again (issue 9, point 15)."""
+    """Pin a copy of a session, archive it, export it from the archive, and take it out again."""
     client, folder = here.client, here.session.folder
     copy = await client.fork(here.session, "A copy")
     await client.detach(copy)

@@ -1,4 +1,4 @@
-"""The README tried as a new user would, from the installed package to the first accepted edited change (issue 14)."""
+"""The README tried as a new user would, from the installed package to the first accepted edited change."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ EDITED = GREET_BETTER.replace("hi {name}", "good morning, {name}")
 
 
 def test_the_cli_says_that_it_is_connected_to_sublime_text(gemini_session: GeminiSession) -> None:
-    """B2: through its discovery file alone. Nothing in the CLI's environment names the port or the editor."""
+    """Through its discovery file alone. Nothing in the CLI's environment names the port or the editor."""
     assert "Connected to Sublime Text" in gemini_session.gemini.command("/ide status")
 
 
 def test_open_files_cursor_and_selection_reach_the_model(gemini_session: GeminiSession) -> None:
-    """C1 to C4, in the JSON that this CLI sends to its model."""
+    """In the JSON that this CLI sends to its model."""
     session = gemini_session
     session.editor.open_file(session.home.workspace / "other.txt")
     path = session.file("context.py")
@@ -48,7 +48,7 @@ def _told(session: GeminiSession, script: Script) -> str:
 
 @pytest.mark.parametrize("text", [GREET_BETTER, EDITED], ids=["unedited", "edited"])
 def test_an_accepted_proposal_is_written(gemini_session: GeminiSession, text: str) -> None:
-    """D3: byte for byte, with the person's edits."""
+    """Byte for byte, with the person's edits."""
     session = gemini_session
     path = session.file("accepted.py")
     script = session.gemini.ask_to_write(path, GREET_BETTER)
@@ -63,7 +63,7 @@ def test_an_accepted_proposal_is_written(gemini_session: GeminiSession, text: st
 
 
 def test_an_edit_in_a_file_with_crlf_keeps_its_line_endings(gemini_session: GeminiSession) -> None:
-    """D3, with the tool `replace`."""
+    """With the tool `replace`."""
     session = gemini_session
     path = session.file("windows.txt", b"one\r\ntwo\r\nthree\r\n")
     script = session.gemini.ask_to_edit(path, "two", "TWO")
@@ -95,7 +95,6 @@ def _assert_refused(session: GeminiSession, name: str) -> None:
 
 
 def test_a_rejected_proposal_is_not_written(gemini_session: GeminiSession) -> None:
-    """D4."""
     path = gemini_session.file("rejected.py")
     gemini_session.gemini.ask_to_write(path, GREET_BETTER)
     gemini_session.editor.reject(gemini_session.editor.wait_diff(path))
@@ -103,7 +102,7 @@ def test_a_rejected_proposal_is_not_written(gemini_session: GeminiSession) -> No
 
 
 def test_an_empty_text_is_not_accepted(gemini_session: GeminiSession) -> None:
-    """The CLI would write its proposal instead (gemini-ide.md §0): the diff stays open."""
+    """The CLI would write its proposal instead (docs/protocols/gemini-ide.md#diffs): the diff stays open."""
     session = gemini_session
     path = session.file("empty.py")
     session.gemini.ask_to_write(path, GREET_BETTER)
@@ -118,7 +117,7 @@ def test_an_empty_text_is_not_accepted(gemini_session: GeminiSession) -> None:
 
 @pytest.mark.parametrize("text", [GREET_BETTER, EDITED], ids=["unedited", "edited"])
 def test_yes_in_the_terminal_writes_the_current_text_of_the_diff(gemini_session: GeminiSession, text: str) -> None:
-    """D2: this CLI writes the text from closeDiff. So no edit is lost, and no view has to keep it."""
+    """This CLI writes the text from closeDiff. So no edit is lost, and no view has to keep it."""
     session = gemini_session
     path = session.file("yes.py")
     script = session.gemini.ask_to_write(path, GREET_BETTER)
@@ -135,7 +134,7 @@ def test_yes_in_the_terminal_writes_the_current_text_of_the_diff(gemini_session:
 
 
 def test_escape_in_the_terminal_closes_the_diff(gemini_session: GeminiSession) -> None:
-    """D2: the CLI calls closeDiff and writes nothing."""
+    """The CLI calls closeDiff and writes nothing."""
     path = gemini_session.file("escape.py")
     gemini_session.gemini.ask_to_write(path, GREET_BETTER)
     gemini_session.editor.wait_diff(path)
@@ -147,9 +146,9 @@ def test_escape_in_the_terminal_closes_the_diff(gemini_session: GeminiSession) -
 def test_the_cli_stays_usable_when_the_editor_quits_and_connects_again_after_a_restart(
     own_gemini_session: GeminiSession,
 ) -> None:
-    """E2, D4: if the diff were left open, nobody could answer its question (gemini-ide.md §7).
+    """If the diff were left open, nobody could answer its question (docs/protocols/gemini-ide.md#diffs).
 
-    Issue 4: the editor has the same port again, and `/ide enable` finds it.
+    The editor has the same port again, and `/ide enable` finds it.
     """
     session = own_gemini_session
     path = session.file("pending.py")
@@ -190,7 +189,7 @@ def qwen(gemini_session: GeminiSession, programs: None) -> Iterator[Qwen]:
 def test_two_families_change_one_file_and_each_gets_the_outcome_of_its_own_diff(
     gemini_session: GeminiSession, qwen: Qwen
 ) -> None:
-    """D3, D4: the diffs of both CLIs have the same path."""
+    """The diffs of both CLIs have the same path."""
     session = gemini_session
     path = session.file("both.py")
     of_qwen = qwen.ask_to_write(path, "by = 'Qwen'\n")
@@ -212,7 +211,7 @@ def test_two_families_change_one_file_and_each_gets_the_outcome_of_its_own_diff(
 
 
 def test_two_windows_and_three_clis_at_once(gemini_session: GeminiSession, qwen: Qwen) -> None:
-    """B4, C1, D3, D4: two CLIs with a diff of one file. Each context and outcome reaches only its own CLI."""
+    """Two CLIs with a diff of one file. Each context and outcome reaches only its own CLI."""
     session = gemini_session
     other = session.home.root / "second project"
     other.mkdir()
@@ -259,7 +258,7 @@ def test_two_windows_and_three_clis_at_once(gemini_session: GeminiSession, qwen:
 
 
 def test_the_cli_stays_connected_over_ten_reloads_with_nothing_typed(gemini_session: GeminiSession) -> None:
-    """E1, E2: Gemini CLI doesn't reconnect by itself either (gemini-ide.md §5)."""
+    """Gemini CLI doesn't reconnect by itself either (docs/protocols/gemini-ide.md#http)."""
     session = gemini_session
     for number in range(10):
         session.editor.do("reload_package")

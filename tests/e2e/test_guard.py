@@ -1,4 +1,4 @@
-"""The server's checks over raw HTTP: what is refused, in which order, and that no other session suffers (A2, A4)."""
+"""The server's checks over raw HTTP: what is refused, in which order, and that no other session suffers."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def raw(editor: Editor, witness: McpClient) -> Iterator[Raw]:
     ],
 )
 def test_host_origin_and_token_are_checked(raw: Raw, headers: dict[str, str | None], status: int) -> None:
-    """A4: a refused request opens no session."""
+    """A refused request opens no session."""
     filled = {name: value and value.format(port=raw.port, token=raw.token) for name, value in headers.items()}
     response = raw.send(body=INITIALIZE, headers=filled)
     assert response.status_code == status, response.text
@@ -120,7 +120,7 @@ def test_host_origin_and_token_are_checked(raw: Raw, headers: dict[str, str | No
 
 
 def test_the_checks_come_in_the_order_host_origin_token(raw: Raw) -> None:
-    """A4: first the host, then the origin, then the token. Every path and method is checked."""
+    """First the host, then the origin, then the token. Every path and method is checked."""
     none: dict[str, str | None] = {"Authorization": None}
     assert raw.send(body=INITIALIZE, headers={**EVIL, **none}).status_code == 403
     assert raw.send(body=INITIALIZE, headers={"Host": EVIL["Host"], **none}).status_code == 403
@@ -139,27 +139,25 @@ def test_the_checks_come_in_the_order_host_origin_token(raw: Raw) -> None:
 
 
 def test_an_unknown_path_is_404(raw: Raw) -> None:
-    """A2."""
     for path in ("/", "/mcp2", "/mcp/other", "/sse"):
         assert raw.send(path=path, body=INITIALIZE).status_code == 404, path
         assert raw.send("GET", path).status_code == 404, path
 
 
 def test_an_unknown_session_is_404(raw: Raw) -> None:
-    """A1: on a 404, a client's SDK starts a new session."""
+    """On a 404, a client's SDK starts a new session."""
     assert raw.call("0123456789abcdef", body=LIST_TOOLS).status_code == 404
     stream = {"Mcp-Session-Id": "0123456789abcdef", **VERSION, "Accept": "text/event-stream"}
     assert raw.send("GET", headers=stream).status_code == 404
 
 
 def test_a_wrong_method_is_405(raw: Raw) -> None:
-    """A2."""
     for method in ("PUT", "PATCH", "OPTIONS"):
         assert raw.send(method).status_code == 405, method
 
 
 def test_a_body_over_64_mib_is_413_and_one_of_20_mib_passes(raw: Raw) -> None:
-    """A2: an announced length is refused before the body arrives, and an unannounced one before the body's end."""
+    """An announced length is refused before the body arrives, and an unannounced one before the body's end."""
     session = raw.session()
     assert raw.announce((64 << 20) + 1, token=raw.token) == 413
     headers = {"Authorization": f"Bearer {raw.token}", "Mcp-Session-Id": session, **ACCEPT}
@@ -180,7 +178,7 @@ def test_a_body_over_64_mib_is_413_and_one_of_20_mib_passes(raw: Raw) -> None:
     ids=["broken", "not text", "empty", "cut off"],
 )
 def test_broken_json_is_a_parse_error_and_the_server_continues(raw: Raw, content: bytes) -> None:
-    """A1: the JSON-RPC error -32700."""
+    """The JSON-RPC error -32700."""
     session = raw.session()
     response = raw.call(session, content)
     assert response.status_code == 400
@@ -194,7 +192,6 @@ def test_broken_json_is_a_parse_error_and_the_server_continues(raw: Raw, content
     ids=str,
 )
 def test_json_that_is_not_a_request_is_an_error_and_the_server_continues(raw: Raw, body: Any) -> None:
-    """A1."""
     session = raw.session()
     response = raw.call(session, json.dumps(body).encode())
     assert response.status_code == 400
@@ -203,7 +200,7 @@ def test_json_that_is_not_a_request_is_an_error_and_the_server_continues(raw: Ra
 
 
 def test_a_foreign_session_does_not_reach_an_open_diff(editor: Editor, witness: McpClient, raw: Raw) -> None:
-    """A4, D2: neither a request without the token nor one from another session."""
+    """Neither a request without the token nor one from another session."""
     path = editor.home.write("guarded.py", GREET)
     witness.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
     proposal = editor.wait_diff(path)

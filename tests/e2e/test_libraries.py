@@ -35,7 +35,7 @@ sys.meta_path.insert(0, Hides())
 def test_a_library_that_fails_is_reported_in_one_sentence_and_the_package_is_loaded(
     tmp_path: Path, file: str, text: str, state: str
 ) -> None:
-    """Issue 2 §1: in the status bar and in the console, without a traceback."""
+    """In the status bar and in the console, without a traceback."""
     module = tmp_path / file
     module.parent.mkdir(exist_ok=True)
     module.write_text(text, encoding="utf-8")

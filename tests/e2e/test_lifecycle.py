@@ -17,9 +17,9 @@ def _assert_usable(session: Session) -> None:
 
 
 def test_the_cli_stays_usable_when_the_editor_quits_and_connects_again_after_a_restart(own_session: Session) -> None:
-    """E2, D4: the open diff is answered as rejected before the server stops, and the discovery files are gone.
+    """The open diff is answered as rejected before the server stops, and the discovery files are gone.
 
-    Issue 4: the editor has the same port again, and `/ide enable` finds it.
+    The editor has the same port again, and `/ide enable` finds it.
     """
     session = own_session
     path = session.file("pending.py")
@@ -42,7 +42,7 @@ def test_the_cli_stays_usable_when_the_editor_quits_and_connects_again_after_a_r
 
 
 def test_a_new_editor_takes_over_after_a_crash(own_session: Session) -> None:
-    """B1: the leftovers of the crashed editor are cleared, and `/ide enable` finds the new one."""
+    """The leftovers of the crashed editor are cleared, and `/ide enable` finds the new one."""
     session = own_session
     path = session.file("crashed.py")
     session.qwen.ask_to_write(path, GREET_BETTER)

@@ -34,7 +34,10 @@ OUTSIDE, VARIABLES = "outside terminal", "outside terminal with variables"
 
 @dataclass(frozen=True)
 class Row:
-    """A version, and the terminals in which it should find the editor (qwen-ide.md §1.1, gemini-ide.md §9)."""
+    """A version, and the terminals in which it should find the editor.
+
+    Facts: docs/protocols/qwen-ide.md#discovery, docs/protocols/gemini-ide.md#versions.
+    """
 
     family: str
     version: str
@@ -161,7 +164,7 @@ def running(row: Row, home: Home, model: Model, *, inside: bool, **variables: st
 
 @pytest.mark.parametrize("row", EACH)
 def test_a_version_works(row: Row, results: Results, home: Home, model: Model, window: Editor) -> None:
-    """B2, B3, C1, D1, D3, from a terminal inside the editor."""
+    """From a terminal inside the editor."""
     view = window.open_file(home.write("open.py", "before = 1\nmarker_of_the_selection = 2\n"))
     window.do("select", view=view, regions=[[11, 34]])
     with running(row, home, model, inside=True) as cli:
@@ -192,7 +195,7 @@ def test_a_version_works(row: Row, results: Results, home: Home, model: Model, w
 def test_a_version_finds_the_editor_from_an_outside_terminal_if_it_can(
     row: Row, results: Results, home: Home, model: Model, window: Editor
 ) -> None:
-    """B3, B5: with the discovery files alone, and with the variables."""
+    """With the discovery files alone, and with the variables."""
     given = copied(window)
     assert given
     for column, variables in ((OUTSIDE, {}), (VARIABLES, given)):

@@ -65,12 +65,11 @@ def client(node_program: Path, editor: Editor) -> Iterator[NodeClient]:
 
 
 def test_it_connects_and_lists_the_tools(client: NodeClient) -> None:
-    """A1, D1, D2."""
     assert {tool["name"] for tool in client.do("tools")} >= {"openDiff", "closeDiff"}
 
 
 def test_it_gets_the_context(editor: Editor, client: NodeClient) -> None:
-    """C2, C6: the first update comes as soon as the stream is open."""
+    """The first update comes as soon as the stream is open."""
     (file,) = [
         file for file in client.wait_for("ide/contextUpdate")["workspaceState"]["openFiles"] if file.get("isActive")
     ]
@@ -103,7 +102,6 @@ def test_it_gets_the_context(editor: Editor, client: NodeClient) -> None:
 def test_an_unedited_proposal_comes_back_byte_for_byte(
     editor: Editor, client: NodeClient, request: pytest.FixtureRequest, text: str
 ) -> None:
-    """D3."""
     path = editor.home.workspace / f"{request.node.callspec.id.replace(' ', '-')}.txt"
     assert client.call("openDiff", filePath=str(path), newContent=text) == []
     editor.accept(editor.wait_diff(path))
@@ -126,7 +124,7 @@ def test_an_unedited_proposal_comes_back_byte_for_byte(
 def test_an_edited_proposal_keeps_its_line_endings_and_its_bom(
     editor: Editor, client: NodeClient, request: pytest.FixtureRequest, proposed: str, edited: str
 ) -> None:
-    """D3: a new first line gets the ending of the others."""
+    """A new first line gets the ending of the others."""
     path = editor.home.workspace / f"edited-{request.node.callspec.id.replace(' ', '-')}.txt"
     client.call("openDiff", filePath=str(path), newContent=proposed)
     proposal = editor.wait_diff(path)
@@ -137,7 +135,6 @@ def test_an_edited_proposal_keeps_its_line_endings_and_its_bom(
 
 
 def test_a_rejected_and_a_closed_diff(editor: Editor, client: NodeClient) -> None:
-    """D2, D4."""
     path = editor.home.write("node.py", GREET)
     client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
     editor.reject(editor.wait_diff(path))

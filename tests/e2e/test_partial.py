@@ -1,6 +1,6 @@
-"""Accepting a part of a proposal: the real Qwen Code writes exactly the part that the person kept (issue 3).
+"""Accepting a part of a proposal: the real Qwen Code writes exactly the part that the person kept.
 
-People ask for this most often, and no other companion offers it (peers.md §4).
+People ask for this most often, and no other companion offers it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _by_link(session: Session, proposal: Told, change: int) -> None:
 def test_the_file_holds_the_two_changes_that_were_not_reverted(
     session: Session, change: int, revert: Callable[[Session, Told, int], Any]
 ) -> None:
-    """Issue 3: revert one of three changes and accept."""
+    """Revert one of three changes and accept."""
     path = session.file(f"partial{change}{revert.__name__}.py", _text())
     script = session.qwen.ask_to_write(path, _text(1, 2, 3))
     proposal = session.editor.wait_diff(path)
@@ -64,7 +64,7 @@ def test_the_file_holds_the_two_changes_that_were_not_reverted(
 
 
 def test_a_change_that_was_reverted_and_restored_is_written(session: Session) -> None:
-    """Issue 3: restore a change, in a file with Windows line endings."""
+    """Restore a change, in a file with Windows line endings."""
     path = session.file("restored.py", _text().replace("\n", "\r\n"))
     script = session.qwen.ask_to_edit(path, "value_3 = 3", "value_3 = 'three'")
     proposal = session.editor.wait_diff(path)

@@ -35,7 +35,7 @@ def text_of(result: types.CallToolResult) -> str:
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
 def test_a_protocol_version_that_the_clis_speak_is_agreed_on(editor: Editor, version: str) -> None:
-    """A1: the versions that old and new Qwen Code ask for (qwen-ide.md §4)."""
+    """The versions that old and new Qwen Code ask for (docs/protocols/qwen-ide.md#http)."""
     with connect(editor.lock(), version=version) as client:
         assert client.version == version
         assert set(client.tools()) >= {"openDiff", "closeDiff"}
@@ -43,7 +43,7 @@ def test_a_protocol_version_that_the_clis_speak_is_agreed_on(editor: Editor, ver
 
 
 def test_a_client_that_asks_for_the_newest_version_gets_one_that_works(editor: Editor) -> None:
-    """A1: the newest version has no handshake, so the server offers one that it speaks."""
+    """The newest version has no handshake, so the server offers one that it speaks."""
     with connect(editor.lock(), version=LATEST_PROTOCOL_VERSION) as client:
         assert client.version in ("2025-06-18", "2025-11-25")
         assert set(client.tools()) >= {"openDiff", "closeDiff"}
@@ -51,7 +51,7 @@ def test_a_client_that_asks_for_the_newest_version_gets_one_that_works(editor: E
 
 
 def test_a_diff_works_with_the_version_that_the_sdk_chooses(editor: Editor) -> None:
-    """A1: for a client that leaves the choice to the SDK."""
+    """For a client that leaves the choice to the SDK."""
     with connect(editor.lock(), version=None) as client:
         assert set(client.tools()) >= {"openDiff", "closeDiff"}
         client.wait_for("ide/contextUpdate")
@@ -62,7 +62,6 @@ def test_a_diff_works_with_the_version_that_the_sdk_chooses(editor: Editor) -> N
 
 
 def test_the_tools_describe_their_arguments(client: McpClient) -> None:
-    """D1, D2."""
     tools = client.tools()
     for name, required, optional in (
         ("openDiff", {"filePath", "newContent"}, set()),
@@ -82,7 +81,7 @@ def _active(update: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_context_of_a_session_follows_the_editor(editor: Editor, client: McpClient) -> None:
-    """C1, C2, C4, C6: the newest file is the only active one, and no field is null."""
+    """The newest file is the only active one, and no field is null."""
     view = editor.open_file(editor.home.workspace / "greet.py")
     editor.do("select", view=view, regions=[[4, 9]])
     update = client.wait_for("ide/contextUpdate", lambda update: _active(update).get("selectedText") == "greet")
@@ -107,7 +106,7 @@ def test_the_context_of_a_session_follows_the_editor(editor: Editor, client: Mcp
 
 
 def test_a_selection_is_sent_at_once_and_a_burst_of_changes_once(editor: Editor, client: McpClient) -> None:
-    """C1: 50 ms after the last change, not with the next tick, and not once for each change."""
+    """50 ms after the last change, not with the next tick, and not once for each change."""
     view = editor.open_file(editor.home.write("burst.txt", "x" * 100))
     took: list[float] = []
     for first in (1, 5, 9):
@@ -128,7 +127,7 @@ def test_a_selection_is_sent_at_once_and_a_burst_of_changes_once(editor: Editor,
 
 
 def test_nothing_is_sent_when_nothing_changed(editor: Editor, client: McpClient) -> None:
-    """C1: no update if a view gets the focus again, or just because time passes."""
+    """No update if a view gets the focus again, or just because time passes."""
     view = editor.open_file(editor.home.workspace / "greet.py")
     editor.do("select", view=view, regions=[[0, 3]])
     client.wait_for("ide/contextUpdate", lambda update: _active(update).get("selectedText") == "def")
@@ -139,7 +138,7 @@ def test_nothing_is_sent_when_nothing_changed(editor: Editor, client: McpClient)
 
 
 def test_the_first_update_has_the_files_that_are_already_open(editor: Editor) -> None:
-    """C6: as soon as the stream is open, without any change in the editor."""
+    """As soon as the stream is open, without any change in the editor."""
     editor.open_file(editor.home.workspace / "greet.py")
     time.sleep(0.5)
     with connect(editor.lock()) as client:
@@ -147,7 +146,7 @@ def test_the_first_update_has_the_files_that_are_already_open(editor: Editor) ->
 
 
 def test_an_accepted_diff_is_notified_with_its_text(editor: Editor, client: McpClient) -> None:
-    """D1, D3: the answer comes at once and is empty; the outcome comes once."""
+    """The answer comes at once and is empty; the outcome comes once."""
     path = editor.home.write("accepted.py", GREET)
     result = client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
     assert (result.content, bool(result.is_error)) == ([], False)
@@ -165,7 +164,6 @@ def test_an_accepted_diff_is_notified_with_its_text(editor: Editor, client: McpC
 
 @pytest.mark.parametrize("way", ["command", "link", "close"])
 def test_a_rejected_diff_is_notified(editor: Editor, client: McpClient, way: str) -> None:
-    """D4."""
     path = editor.home.write("rejected.py", GREET)
     client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
     proposal = editor.wait_diff(path)
@@ -183,7 +181,7 @@ def test_a_rejected_diff_is_notified(editor: Editor, client: McpClient, way: str
 
 
 def test_closediff_answers_with_the_current_text(editor: Editor, client: McpClient) -> None:
-    """D2: as JSON in a text block. With suppressNotification, no notification follows."""
+    """As JSON in a text block. With suppressNotification, no notification follows."""
     path = editor.home.write("closed.py", GREET)
     client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
     editor.set_text(editor.wait_diff(path), "half a thought\n")
@@ -199,7 +197,7 @@ def test_closediff_answers_with_the_current_text(editor: Editor, client: McpClie
 
 
 def test_the_path_comes_back_unchanged(editor: Editor, client: McpClient) -> None:
-    """D3: the CLI would not recognize a normalized path as the one that it waits for (qwen-ide.md §5)."""
+    """The CLI would not recognize a normalized path as the one that it waits for (docs/protocols/qwen-ide.md#diffs)."""
     path = editor.home.write("odd.py", GREET)
     odd = f"{path.parent}/./sub/..//{path.name}"
     (path.parent / "sub").mkdir(exist_ok=True)
@@ -209,7 +207,7 @@ def test_the_path_comes_back_unchanged(editor: Editor, client: McpClient) -> Non
 
 
 def test_two_clients_with_a_diff_of_one_file_get_their_own_outcomes(editor: Editor, client: McpClient) -> None:
-    """D3, D4: an outcome goes only to the session that owns the diff."""
+    """An outcome goes only to the session that owns the diff."""
     path = editor.home.write("shared.py", GREET)
     with connect(editor.lock()) as other:
         other.wait_for("ide/contextUpdate")
@@ -242,7 +240,7 @@ def test_two_clients_with_a_diff_of_one_file_get_their_own_outcomes(editor: Edit
 def test_a_bad_call_gets_a_clear_error_and_changes_nothing(
     editor: Editor, client: McpClient, tool: str, arguments: dict[str, Any], says: str
 ) -> None:
-    """D1, D2: a result with an error or a JSON-RPC error, which says what is wrong."""
+    """A result with an error or a JSON-RPC error, which says what is wrong."""
     filled = {
         name: value.replace("{folder}", str(editor.home.workspace)) if isinstance(value, str) else value
         for name, value in arguments.items()
@@ -262,7 +260,7 @@ def test_a_bad_call_gets_a_clear_error_and_changes_nothing(
 
 
 def test_closing_a_diff_that_is_not_open_is_harmless(editor: Editor, client: McpClient) -> None:
-    """D2: the CLI does so if the call and an outcome cross. The answer has no content."""
+    """The CLI does so if the call and an outcome cross. The answer has no content."""
     path = editor.home.write("gone.py", GREET)
     for _ in range(2):
         answer = json.loads(text_of(client.call("closeDiff", filePath=str(path), suppressNotification=True)))
@@ -273,7 +271,7 @@ def test_closing_a_diff_that_is_not_open_is_harmless(editor: Editor, client: Mcp
 
 
 def test_a_reload_of_the_package_rejects_open_diffs_and_keeps_the_port(editor: Editor) -> None:
-    """D4, E1, E2: outcomes are sent before the server stops. Port and token stay, so that CLIs can continue."""
+    """Outcomes are sent before the server stops. Port and token stay, so that CLIs can continue."""
     old = editor.lock()
     with connect(old) as client:
         client.wait_for("ide/contextUpdate")
@@ -291,7 +289,7 @@ def test_a_reload_of_the_package_rejects_open_diffs_and_keeps_the_port(editor: E
 
 
 def test_each_window_has_its_own_server_and_closing_it_rejects_its_diffs(editor: Editor, client: McpClient) -> None:
-    """B4, D4, E2: its own port, token and discovery files. The session of the other window still works."""
+    """Its own port, token and discovery files. The session of the other window still works."""
     folder = editor.home.root / "second"
     folder.mkdir()
     window = editor.do("new_window", folders=[str(folder)])["window"]
@@ -321,7 +319,7 @@ def _ids(window: dict[str, Any]) -> list[int]:
 
 
 def test_a_token_is_valid_only_for_its_own_window(editor: Editor) -> None:
-    """A4: the token says which window its bearer may use."""
+    """The token says which window its bearer may use."""
     folder = editor.home.root / "third"
     folder.mkdir()
     window = editor.do("new_window", folders=[str(folder)])["window"]
@@ -335,7 +333,7 @@ def test_a_token_is_valid_only_for_its_own_window(editor: Editor) -> None:
 
 
 def test_a_diff_of_a_folder_is_refused(editor: Editor, client: McpClient) -> None:
-    """D1: with `isError` and a sentence that says why."""
+    """With `isError` and a sentence that says why."""
     result = client.call("openDiff", filePath=str(editor.home.workspace), newContent="x\n")
     assert result.is_error
     assert str(editor.home.workspace) in text_of(result) or "folder" in text_of(result)
@@ -343,7 +341,6 @@ def test_a_diff_of_a_folder_is_refused(editor: Editor, client: McpClient) -> Non
 
 
 def test_both_discovery_files_have_the_same_content(editor: Editor) -> None:
-    """B2, B3, B4."""
     (lock_file,) = editor.lock_files()
     (published,) = (editor.home.tmp / "qwen" / "ide").glob("qwen-code-ide-server-*.json")
     lock = json.loads(lock_file.read_text(encoding="utf-8"))

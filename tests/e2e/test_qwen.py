@@ -22,12 +22,11 @@ SETTLED = 1.0
 
 
 def test_the_cli_says_that_it_is_connected_to_sublime_text(session: Session) -> None:
-    """B1, B3, B4: through the lock file alone. Nothing in the CLI's environment names the port."""
+    """Through the lock file alone. Nothing in the CLI's environment names the port."""
     assert "Connected to Sublime Text" in session.qwen.command("/ide status")
 
 
 def test_open_files_cursor_and_selection_reach_the_model(session: Session) -> None:
-    """C1 to C4."""
     session.editor.open_file(session.home.workspace / "other.txt")
     path = session.file("context.py")
     view = session.editor.open_file(path)
@@ -42,7 +41,7 @@ def test_open_files_cursor_and_selection_reach_the_model(session: Session) -> No
 
 
 def test_a_change_of_the_selection_reaches_the_next_prompt(session: Session) -> None:
-    """C1: every change sends an update, not only the opening of a file."""
+    """Every change sends an update, not only the opening of a file."""
     view = session.editor.open_file(session.file("moving.txt", "alpha\nbeta\ngamma\n"))
     session.editor.do("select", view=view, regions=[[0, 5]])
     time.sleep(SETTLED)
@@ -57,7 +56,7 @@ def test_a_change_of_the_selection_reaches_the_next_prompt(session: Session) -> 
 
 
 def test_a_diff_shows_the_file_on_disk_and_the_proposal(session: Session) -> None:
-    """D1: two sides in the CLI's window. The person's own view keeps its text and the focus."""
+    """Two sides in the CLI's window. The person's own view keeps its text and the focus."""
     path = session.file("shown.py")
     own = session.editor.open_file(path)
     script = session.qwen.ask_to_write(path, GREET_BETTER)
@@ -84,7 +83,6 @@ def test_a_diff_shows_the_file_on_disk_and_the_proposal(session: Session) -> Non
     ],
 )
 def test_an_unedited_proposal_is_written_byte_for_byte(session: Session, text: str) -> None:
-    """D3."""
     path = session.file("unedited.py")
     script = session.qwen.ask_to_write(path, text)
     session.editor.accept(session.editor.wait_diff(path))
@@ -94,7 +92,7 @@ def test_an_unedited_proposal_is_written_byte_for_byte(session: Session, text: s
 
 
 def test_an_edited_proposal_is_written_as_edited(session: Session) -> None:
-    """D3: with the person's own edits."""
+    """With the person's own edits."""
     path = session.file("edited.py")
     script = session.qwen.ask_to_write(path, GREET_BETTER)
     proposal = session.editor.wait_diff(path)
@@ -107,7 +105,7 @@ def test_an_edited_proposal_is_written_as_edited(session: Session) -> None:
 
 
 def test_the_accept_link_accepts(session: Session) -> None:
-    """D3, with the link in the phantom."""
+    """With the link in the phantom."""
     path = session.file("link.py")
     script = session.qwen.ask_to_write(path, GREET_BETTER)
     session.editor.click_answer(session.editor.wait_diff(path), "accept")
@@ -128,7 +126,6 @@ def _assert_refused(session: Session, name: str) -> None:
 
 
 def test_a_rejected_proposal_is_not_written(session: Session) -> None:
-    """D4."""
     path = session.file("rejected.py")
     session.qwen.ask_to_write(path, GREET_BETTER)
     session.editor.reject(session.editor.wait_diff(path))
@@ -136,7 +133,7 @@ def test_a_rejected_proposal_is_not_written(session: Session) -> None:
 
 
 def test_closing_the_proposal_rejects_it(session: Session) -> None:
-    """D4: closing the view also rejects."""
+    """Closing the view also rejects."""
     path = session.file("closed.py")
     session.qwen.ask_to_write(path, GREET_BETTER)
     session.editor.do("close_view", view=session.editor.wait_diff(path)["id"])
@@ -144,7 +141,7 @@ def test_closing_the_proposal_rejects_it(session: Session) -> None:
 
 
 def test_yes_in_the_terminal_closes_the_diff(session: Session) -> None:
-    """D2: the CLI calls closeDiff and writes its proposal."""
+    """The CLI calls closeDiff and writes its proposal."""
     path = session.file("yes.py")
     script = session.qwen.ask_to_write(path, GREET_BETTER)
     session.editor.wait_diff(path)
@@ -156,7 +153,7 @@ def test_yes_in_the_terminal_closes_the_diff(session: Session) -> None:
 
 
 def test_edits_that_the_cli_drops_are_kept(session: Session) -> None:
-    """D2: after a "yes" in the terminal Qwen Code writes its own proposal (qwen-ide.md §6); a view keeps the edits."""
+    """A "yes" in the terminal makes Qwen Code write its own proposal (docs/protocols/qwen-ide.md#diffs)."""
     path = session.file("dropped.py")
     script = session.qwen.ask_to_write(path, GREET_BETTER)
     edited = GREET_BETTER + "# an hour of work\n"
@@ -172,7 +169,7 @@ def test_edits_that_the_cli_drops_are_kept(session: Session) -> None:
 
 
 def test_escape_in_the_terminal_closes_the_diff(session: Session) -> None:
-    """D2: the CLI calls closeDiff and writes nothing."""
+    """The CLI calls closeDiff and writes nothing."""
     path = session.file("escape.py")
     session.qwen.ask_to_write(path, GREET_BETTER)
     session.editor.wait_diff(path)
@@ -182,7 +179,7 @@ def test_escape_in_the_terminal_closes_the_diff(session: Session) -> None:
 
 
 def test_a_new_file_is_written_by_the_cli_when_accepted(session: Session) -> None:
-    """D1: the file need not exist; D3: the CLI writes it, not the editor."""
+    """The file need not exist. The CLI writes it, not the editor."""
     path = session.home.workspace / "folder" / "new.py"
     script = session.qwen.ask_to_write(path, GREET)
     proposal = session.editor.wait_diff(path)
@@ -194,7 +191,6 @@ def test_a_new_file_is_written_by_the_cli_when_accepted(session: Session) -> Non
 
 
 def test_a_new_file_is_not_created_when_rejected(session: Session) -> None:
-    """D4."""
     path = session.home.workspace / "unwanted.py"
     session.qwen.ask_to_write(path, GREET)
     session.editor.reject(session.editor.wait_diff(path))
@@ -205,7 +201,7 @@ def test_a_new_file_is_not_created_when_rejected(session: Session) -> None:
 
 @pytest.mark.parametrize("edited", [False, True], ids=["unedited", "edited"])
 def test_a_file_with_crlf_keeps_its_line_endings(session: Session, edited: bool) -> None:
-    """D3: with the edit tool, in a file with Windows line endings."""
+    """With the edit tool, in a file with Windows line endings."""
     path = session.file("windows.txt", b"one\r\ntwo\r\nthree\r\n")
     script = session.qwen.ask_to_edit(path, "two", "TWO")
     proposal = session.editor.wait_diff(path)
@@ -217,7 +213,7 @@ def test_a_file_with_crlf_keeps_its_line_endings(session: Session, edited: bool)
 
 
 def test_two_diffs_of_one_turn_come_one_after_the_other(session: Session) -> None:
-    """D1: the CLI waits for the first outcome before it opens the second diff. Each file gets its own outcome."""
+    """The CLI waits for the first outcome before it opens the second diff. Each file gets its own outcome."""
     first, second = session.home.workspace / "first.txt", session.home.workspace / "second.txt"
     calls = [Call("write_file", {"file_path": str(path), "content": f"{path.name}\n"}) for path in (first, second)]
     script = session.qwen.ask("Write two files", calls)
@@ -236,7 +232,7 @@ def test_two_diffs_of_one_turn_come_one_after_the_other(session: Session) -> Non
 
 
 def test_an_empty_text_is_not_accepted(session: Session) -> None:
-    """The CLI would write its proposal instead (qwen-ide.md §6): the diff stays open."""
+    """The CLI would write its proposal instead (docs/protocols/qwen-ide.md#diffs): the diff stays open."""
     path = session.file("empty.py")
     session.qwen.ask_to_write(path, GREET_BETTER)
     proposal = session.editor.wait_diff(path)
@@ -250,7 +246,7 @@ def test_an_empty_text_is_not_accepted(session: Session) -> None:
 
 
 def test_a_diff_opens_in_the_window_of_the_cli(session: Session) -> None:
-    """B5, design: each window has an endpoint, so the active window doesn't matter."""
+    """Each window has an endpoint, so the active window doesn't matter."""
     other = session.home.root / "another project"
     other.mkdir()
     window = session.editor.do("new_window", folders=[str(other)])["window"]
@@ -272,7 +268,7 @@ def test_a_diff_opens_in_the_window_of_the_cli(session: Session) -> None:
 
 
 def test_the_persons_own_unsaved_text_is_left_alone(session: Session) -> None:
-    """D3: the CLI writes the file on disk, and the buffer keeps the person's changes."""
+    """The CLI writes the file on disk, and the buffer keeps the person's changes."""
     path = session.file("dirty.py")
     own = session.editor.open_file(path)
     session.editor.do("insert", view=own, text="# mine\n")
@@ -285,7 +281,7 @@ def test_the_persons_own_unsaved_text_is_left_alone(session: Session) -> None:
 
 
 def test_a_cli_finds_the_window_of_its_folder(session: Session) -> None:
-    """B4: the window that has the terminal's folder open, or a folder above it."""
+    """The window that has the terminal's folder open, or a folder above it."""
     other = session.home.root / "second project"
     (other / "sub").mkdir(parents=True)
     window = session.editor.do("new_window", folders=[str(other)])["window"]
@@ -312,7 +308,7 @@ def _ids(window: dict[str, Any]) -> list[int]:
 
 
 def test_the_cli_stays_connected_over_ten_reloads_with_nothing_typed(session: Session) -> None:
-    """E1, E2: the port, the token and the CLI's session stay. Context and diffs work after each reload."""
+    """The port, the token and the CLI's session stay. Context and diffs work after each reload."""
     lock = session.editor.lock()
     for number in range(10):
         session.editor.do("reload_package")
@@ -334,7 +330,7 @@ SECRET = "PASSWORD=hunter2"
 
 
 def test_an_excluded_file_that_is_focused_and_selected_never_reaches_the_model(session: Session) -> None:
-    """Issue 14, point 4: neither its name nor its text, and no other file stands for it."""
+    """Neither its name nor its text, and no other file stands for it."""
     before = session.file("before.txt", "alpha\n")
     select_all(session, before, "alpha")
     assert f"Path: {before}" in asked(session, "alpha")
@@ -350,7 +346,7 @@ def test_an_excluded_file_that_is_focused_and_selected_never_reaches_the_model(s
 
 
 def test_with_files_the_cursor_reaches_the_model_and_no_text(session: Session) -> None:
-    """Issue 14, point 4: a project's own setting, which is stricter than the person's."""
+    """A project's own setting, which is stricter than the person's."""
     select_all(session, session.file("first.txt", "alpha\n"), "alpha")
     asked(session, "first.txt")
     open_project(session, {"context": "files"})

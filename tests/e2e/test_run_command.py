@@ -124,7 +124,7 @@ def terminus(programs: None) -> Iterator[TerminusEditor]:
 def test_the_cli_of_the_run_command_connects_asks_and_reads_what_is_sent(
     terminus: TerminusEditor, key: str, started: Callable[[Model, Terminal], StartedQwen | StartedGemini]
 ) -> None:
-    """Issue 4, "Terminal": the person only runs the command."""
+    """The person only runs the command."""
     terminus.editor.do("command", name="qwen_companion_run", args={"cli": key})
     cli = started(terminus.model, terminus.terminal(terminus.told("open")))
     try:

@@ -1,4 +1,4 @@
-"""What happens in weeks, in a short run: nothing is lost and nothing is left (issue 13 §1 and §4)."""
+"""What happens in weeks, in a short run: nothing is lost and nothing is left."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def test_settings_with_an_approval_mode_that_never_asks(
 
 @pytest.mark.long
 def test_an_old_cli_that_has_no_variables_or_an_old_port(desk: Desk) -> None:
-    """0.5.2 to 0.10.1 find an editor by its variables alone (qwen-ide.md §8)."""
+    """0.5.2 to 0.10.1 find an editor by its variables alone (docs/protocols/qwen-ide.md#variables)."""
     editor = desk.open()
     command = pinned("qwen", "0.8.2")
     bare = desk.qwen(command=command)
@@ -300,7 +300,7 @@ def test_a_cli_in_a_terminal_from_before(desk: Desk, process: Callable[..., list
 
 
 def test_an_old_cli_in_a_terminal_without_variables(desk: Desk, process: Callable[..., list[int]]) -> None:
-    """0.5.2 to 0.10.1 find an editor by its variables alone (qwen-ide.md §8)."""
+    """0.5.2 to 0.10.1 find an editor by its variables alone (docs/protocols/qwen-ide.md#variables)."""
     (desk.home.qwen_home / "settings.json").write_text(json.dumps(qwen_cli.settings()), encoding="utf-8")
     editor = desk.open()
     pids = process("@qwen-code/qwen-code", "0.8.2")

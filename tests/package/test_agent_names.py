@@ -1,4 +1,4 @@
-"""The chat says which agent answers by a value, since there are several (issues 12 §17 and 15 §2)."""
+"""The chat says which agent answers by a value, since there are several."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_everything_that_sublime_text_and_package_control_read_ships(package: Pa
 
 
 def test_the_links_of_the_shipped_pages_lead_to_shipped_files(package: Path) -> None:
-    """Issue 14, point 8. Pictures are not shipped: Sublime Text shows the pages as text."""
+    """Pictures are not shipped: Sublime Text shows the pages as text."""
     shipped = names(package)
     pages = [name for name in shipped if name.endswith(".md")]
     assert {"README.md", "docs/compatibility.md"} <= set(pages)
@@ -115,7 +115,7 @@ def test_the_messages_are_for_the_installation_and_for_versions(package: Path) -
 
 
 def test_this_version_has_a_message_and_no_message_is_left_out(root: Path, package: Path) -> None:
-    """Issue 14, point 8: what is new is told at each upgrade, and in the changelog's words for commands."""
+    """What is new is told at each upgrade, and in the changelog's words for commands."""
     messages = jsonc.loads((root / "messages.json").read_text(encoding="utf-8"))
     assert messages[__version__] == f"messages/{__version__}.txt"
     assert sorted(messages.values()) == sorted(name for name in names(package) if name.startswith("messages/"))
@@ -142,7 +142,6 @@ def test_the_message_at_the_installation_names_commands_that_exist(root: Path) -
 
 
 def test_the_settings_menu_leads_to_the_readme_the_changelog_and_the_documentation(root: Path, package: Path) -> None:
-    """Issue 14, points 1 and 10."""
     text = (root / "Main.sublime-menu").read_text(encoding="utf-8")
     opened = set(re.findall(r'"\$\{packages\}/QwenCompanion/([^"]+)"', text))
     assert {"README.md", "CHANGELOG.md"} <= opened <= names(package)

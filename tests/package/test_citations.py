@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PLACES = ("companion", "headless", "plugin.py")
+PLACES = ("companion", "headless", "plugin.py", "tests", "benchmarks", "scripts")
 PAGE = re.compile(r"(?<![\w:/.*-])([\w][\w./-]*\.md)(?:#([\w-]+))?")
 NUMBER = re.compile(r"(?<!\w)[Ii]ssues? #?\d+")
 TRACKED = re.compile(r"[\w-]+/[\w.-]+#\d+(?:(?:, | and |, and )#\d+)*")
@@ -93,6 +93,14 @@ def test_a_reason_that_nobody_can_open_is_found(text: str) -> None:
 def test_a_page_and_a_public_tracker_are_reasons() -> None:
     text = "docs/protocols/qwen-ide.md#diffs, docs/chat.md, sublimehq/sublime_text#2666, #2728 and #4747. `F8`"
     assert list(unopened(text)) == []
+
+
+def test_no_page_or_script_names_a_section_of_what_is_not_here() -> None:
+    """Those that are not Python: pages, scripts, workflows, settings."""
+    kinds = (".md", ".txt", ".toml", ".yml", ".cjs", ".mjs", ".sublime-settings")
+    names = [name for name in tracked() if name.endswith(kinds) or name.startswith("scripts/")]
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in names if (ROOT / name).is_file()}
+    assert [name for name, text in texts.items() if NUMBER.search(text) or "§" in text] == []
 
 
 @pytest.mark.parametrize("name", [name for name in tracked() if name.startswith("docs/") and name.endswith(".md")])

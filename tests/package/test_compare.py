@@ -1,4 +1,4 @@
-"""“How it compares”: each cell has its source, and no source is left over (issue 14, point 10)."""
+"""“How it compares”: each cell has its source, and no source is left over."""
 
 from __future__ import annotations
 

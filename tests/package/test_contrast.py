@@ -1,4 +1,4 @@
-"""Text in phantoms is readable on both sides of each colour scheme (issue 14, point 9): a contrast of 4.5 or more.
+"""Text in phantoms is readable on both sides of each colour scheme: a contrast of 4.5 or more.
 
 `min-contrast` is the editor's: it moves the lightness of a colour until the contrast is there. Its documentation is
 what this computes by.
@@ -84,7 +84,7 @@ def assert_readable(side: str, variables: dict[str, Colour]) -> None:
 
 @pytest.mark.parametrize("side", sorted(SCHEMES))
 def test_a_filler_and_a_header_have_different_tints(side: str) -> None:
-    """Issue 11 §10: each differs from the other as much as from the text's background."""
+    """Each differs from the other as much as from the text's background."""
     variables = {name: parsed(value) for name, value in SCHEMES[side].palette().items()}
     [tint] = re.findall(rf"html\.{side} {{ --tint: (.*); }}", COLOURS)
     [gap] = re.findall(rf"html\.{side} {{{{ --filler: (.*?); }}}}", MARKS.read_text("utf-8"))

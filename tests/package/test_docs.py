@@ -34,14 +34,13 @@ def test_the_architecture_leads_to_one_file_for_each_of_twelve_behaviours(root: 
 
 
 def test_every_file_on_the_way_is_there(root: Path):
-    """Issue 8: the file that the page names is the one that has to change."""
+    """The file that the page names is the one that has to change."""
     named = {name for row in behaviours(root) for name in re.findall(r"`([\w/]+\.py)`", row)}
     assert len(named) > BEHAVIOURS
     assert [name for name in sorted(named) if not (root / "companion" / name).is_file()] == []
 
 
 def test_each_room_says_what_it_does_and_where_to_begin(root: Path):
-    """Issue 8, 1."""
     rooms = [path for path in (root / "companion").rglob("__init__.py") if path.parent != root / "companion"]
     assert len(rooms) > BEHAVIOURS
     for room in rooms:
@@ -65,7 +64,6 @@ def test_every_decision_is_listed(root: Path):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_each_task_has_a_page_with_pictures_that_the_readme_links(root: Path, task: str):
-    """Issue 14, point 10."""
     page = (root / "docs" / f"{task}.md").read_text()
     pictures = re.findall(r"!\[[^\]]+\]\(pictures/([\w-]+\.png)\)", page)
     assert len(pictures) >= TASKS[task]
@@ -75,7 +73,7 @@ def test_each_task_has_a_page_with_pictures_that_the_readme_links(root: Path, ta
 
 @pytest.mark.parametrize("task", FILMS)
 def test_an_animated_picture_takes_about_a_minute_and_little_room(root: Path, task: str):
-    """Issue 14, point 10: APNG, whose frames say how long they are shown."""
+    """APNG, whose frames say how long they are shown."""
     content = (root / "docs/pictures" / f"{FILMS[task]}.png").read_bytes()
     assert len(content) < MAX_FILM
     seconds, at = 0.0, 8

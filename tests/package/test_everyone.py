@@ -1,4 +1,4 @@
-"""Nobody needs a mouse (issue 14, point 9)."""
+"""Nobody needs a mouse."""
 
 from __future__ import annotations
 

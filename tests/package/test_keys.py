@@ -1,4 +1,4 @@
-"""The key bindings of the package (issue 14, point 2)."""
+"""The key bindings of the package."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def suggestions(keymap: str) -> list[tuple[list[str], str]]:
 
 
 def test_each_caption_of_the_palette_stands_alone(root: Path) -> None:
-    """Issue 14, point 8: no two of one name, each under the name of the package."""
+    """No two of one name, each under the name of the package."""
     captions = [each["caption"] for each in jsonc.loads((root / "Default.sublime-commands").read_text("utf-8"))]
     assert len(set(captions)) == len(captions)
     assert [one for one in captions if not one.startswith(("Qwen Companion: ", "Preferences: QwenCompanion "))] == []

@@ -1,4 +1,4 @@
-"""Text that is not our own reaches minihtml through one function, `minihtml.safe` (issue 11 §7).
+"""Text that is not our own reaches minihtml through one function, `minihtml.safe`.
 
 Every place that gives the editor minihtml is listed in tests/sublime/test_markup.py with the test that feeds it hostile
 text. A new place fails here until it is listed there.

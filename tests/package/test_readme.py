@@ -1,4 +1,4 @@
-"""What the README says of the settings and of what a CLI is told is what the package does (issue 14, point 4)."""
+"""What the README says of the settings and of what a CLI is told is what the package does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/real-editor.md, the assumptions of the package and the probes of Check Editor agree (issue 9, point 6)."""
+"""docs/real-editor.md, the assumptions of the package and the probes of Check Editor agree."""
 
 from __future__ import annotations
 

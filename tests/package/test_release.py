@@ -111,7 +111,7 @@ def test_python_3_14_takes_these_wheels(tmp_path: Path, tags: str) -> None:
     "tags", ["cp314-cp314t", "cp313-cp313", "cp315-abi3", "cp313-none", "py2-none", "pp311-pypy311_pp73", "cp36-cp36m"]
 )
 def test_a_wheel_for_another_interpreter_is_refused(tmp_path: Path, tags: str) -> None:
-    """Free-threaded ones above all: the channel once served them (sublime.md B2)."""
+    """Free-threaded ones above all: the channel once served them (docs/protocols/sublime.md#libraries)."""
     with pytest.raises(ReleaseError, match=r"lib-1\.0"):
         check_wheel(make_wheel(tmp_path, f"lib-1.0-{tags}-win_amd64.whl"), "windows-x64")
 

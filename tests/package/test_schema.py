@@ -1,4 +1,4 @@
-"""The schema for settings in a project (issue 14, point 8): editors of JSON complete and check them with it."""
+"""The schema for settings in a project: editors of JSON complete and check them with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chat with an agent on its standard input and output: which one, with whose consent, and its files (issue 15)."""
+"""A chat with an agent on its standard input and output: which one, with whose consent, and its files."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class TestPicking(AgentCase):
 
 
 class TestAnotherCommand(AgentCase):
-    """The command of an agent is another one in the settings, and a chat with it is open (issue 15, point 6)."""
+    """The command of an agent is another one in the settings, and a chat with it is open."""
 
     def open_chat(self) -> Steps:
         yield from super().open_chat()
@@ -206,7 +206,7 @@ class TestFiles(CompanionCase):
         self.assertFalse(self.ask(lambda files: files.replace(str(self.folder / "none"), "")))
 
     def test_a_file_that_can_not_be_saved_is_as_it_was(self) -> Steps:
-        """Issue 15, point 4: the agent is told, and the person saves nothing later that they don't know of."""
+        """The agent is told, and the person saves nothing later that they don't know of."""
         before = text_of(self.view)
         path = str(self.file)
         # Sublime shows a message and leaves the text unsaved.

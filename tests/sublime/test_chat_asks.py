@@ -1,4 +1,4 @@
-"""Permissions and questions in a chat (Issue 5, "Permissions"): by buttons, by keys, in panels; picked by kind."""
+"""Permissions and questions in a chat: by buttons, by keys, in panels; picked by kind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ class TestPermission(ChatCase):
         yield from self.voted("id3", None)
 
     def test_options_that_do_not_fit_have_a_line_each_and_allowing_for_good_looks_different(self) -> Steps:
-        """Issue 12."""
         html = loaded("sublime_text.chat.html")
         permission = self.permission(*ALL)
         long = tuple(replace(option, name=f"{option.name} for a very long reason") for option in permission.options)
@@ -230,7 +229,7 @@ class TestAttention(ChatCase):
 
 
 class TestClicks(ChatCase):
-    """Issue 11 §1: a click on *Allow* in a chat that has moved under the mouse does not vote."""
+    """A click on *Allow* in a chat that has moved under the mouse does not vote."""
 
     def click(self, permission: str = "p1") -> None:
         self.screen.click(self.view, f"vote:0:{permission}")

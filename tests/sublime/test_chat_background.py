@@ -1,4 +1,4 @@
-"""What the agent does in the background, on the screen (issue 9, point 10)."""
+"""What the agent does in the background, on the screen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ class TestBackground(ChatCase):
         return end <= self.view.viewport_position()[1] + self.view.viewport_extent()[1]
 
     def test_the_prompt_stays_on_the_screen_when_the_bar_grows(self) -> Steps:
-        """Issue 12, points 10 and 13."""
         said = self.message("line\n\n" * 200)
         self.show(said)
         yield self.shows_prompt

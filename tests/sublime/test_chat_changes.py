@@ -1,4 +1,4 @@
-"""All changes of a turn in one list with their diffs, on the screen (issue 9, point 12)."""
+"""All changes of a turn in one list with their diffs, on the screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes with a prompt by itself, pictures from the clipboard, and notifications (issue 12, points 13 and 14)."""
+"""What goes with a prompt by itself, pictures from the clipboard, and notifications."""
 
 from __future__ import annotations
 
@@ -68,7 +68,6 @@ class TestContext(ChatCase):
         self.assertEqual((excerpt.name, excerpt.text), ("app.py:2-3", "two\nthree"))
 
     def test_a_tab_without_a_file_is_excluded_by_its_name(self) -> Steps:
-        """Issue 14, point 4."""
         view = self.window.new_file()
         view.set_scratch(True)
         view.run_command("insert", {"characters": "KEY"})

@@ -1,4 +1,4 @@
-"""What is in the prompt outlives the chat's tab (Issue 5, "Prompting"): nothing that a person has written is lost."""
+"""What is in the prompt outlives the chat's tab: nothing that a person has written is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a chat begins and ends (Issue 5, "Commands"; F1): off by default, one for each window, there again afterwards."""
+"""How a chat begins and ends: off by default, one for each window, there again afterwards."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TestOpening(ClosedCase):
         self.assertTrue(sublime.load_settings(saved[0]).get("daemon.enabled"))
 
     def test_it_is_said_where_it_works_before_it_is_turned_on(self) -> Steps:
-        """F6: whatever names the address is what the chat connects to."""
+        """Whatever names the address is what the chat connects to."""
         self.set_setting("daemon.enabled", False)
         asked: list[str] = []
         named = "QWEN_IDE_DAEMON_URL"

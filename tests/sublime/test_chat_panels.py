@@ -1,4 +1,4 @@
-"""Models, modes, sessions and the daemon's page (Issue 5, "Models, modes, sessions" and "Locality")."""
+"""Models, modes, sessions and the daemon's page ("Models, modes, sessions" and "Locality")."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TestSwitching(ChatCase):
 
 
 class TestOptions(ChatCase):
-    """Issue 15, point 3: what an agent lets one set besides."""
+    """What an agent lets one set besides."""
 
     def setUp(self) -> Steps:
         yield from super().setUp()
@@ -75,7 +75,7 @@ class TestOptions(ChatCase):
 
 
 class TestStop(ChatCase):
-    """Issue 15, point 5: what the editor runs for an agent has a button below its tool call."""
+    """What the editor runs for an agent has a button below its tool call."""
 
     def test_the_button_stops_it_and_goes_with_it(self) -> Steps:
         tool = self.view_values.Tool("t", "", "npm test", "execute", "in_progress", terminals=("terminal-1",))
@@ -109,7 +109,7 @@ class TestDaemonPage(ChatCase):
 
 
 class TestWithoutChat(CompanionCase):
-    """Issue 14, point 3: sessions, the page on the daemon and a new chat need no open chat."""
+    """Sessions, the page on the daemon and a new chat need no open chat."""
 
     def test_the_chat_opens_first(self) -> Steps:
         self.set_setting("daemon.enabled", True)
@@ -137,7 +137,7 @@ class TestWithoutChat(CompanionCase):
 
 
 class TestAddFromMenus(ChatCase):
-    """Issue 14, point 1: Add to Chat on several files and folders of the side bar."""
+    """Add to Chat on several files and folders of the side bar."""
 
     def test_files_and_folders_are_mentioned_and_those_elsewhere_are_said_not_to_be(self) -> None:
         (self.folder / "my lib").mkdir()
@@ -147,7 +147,6 @@ class TestAddFromMenus(ChatCase):
         self.assertTrue(self.screen.said(f"{self.folder.parent.name} is not in the folder of the chat"))
 
     def test_excluded_files_and_folders_are_left_out_with_one_sentence(self) -> None:
-        """Issue 14, point 4."""
         for name in ("secrets", "lib"):
             (self.folder / name).mkdir()
         (self.folder / ".env").touch()
@@ -163,7 +162,7 @@ class TestAddFromMenus(ChatCase):
 
 
 class TestFolder(ChatCase):
-    """Issue 14, point 3: Change Chat Folder, and the folder in the bar when there are several."""
+    """Change Chat Folder, and the folder in the bar when there are several."""
 
     BAR = "qwen_companion.chat_bar"
 

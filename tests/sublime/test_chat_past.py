@@ -1,4 +1,4 @@
-"""Going back in a chat: rewind, edit an earlier prompt, fork, take the suggestion, the effort (issue 9, point 11)."""
+"""Going back in a chat: rewind, edit an earlier prompt, fork, take the suggestion, the effort."""
 
 from __future__ import annotations
 

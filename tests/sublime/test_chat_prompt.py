@@ -1,4 +1,4 @@
-"""Prompting (Issue 5, "Prompting"): sending, recalling, completing, and what goes with a prompt."""
+"""Prompting: sending, recalling, completing, and what goes with a prompt."""
 
 from __future__ import annotations
 
@@ -70,7 +70,6 @@ class TestSending(ChatCase):
         yield lambda: self.screen.said("There is no daemon.")
 
     def test_what_comes_back_is_in_the_order_in_which_it_was_sent(self) -> Steps:
-        """Issue 12."""
         excerpt = self.prompts.Excerpt
         self.type("since")
         for text in ("one", "two", ""):
@@ -172,7 +171,7 @@ class TestMentions(ChatCase):
         self.assertEqual(self.chat.attached, [])
 
     def test_an_excluded_file_is_not_added(self) -> Steps:
-        """Issue 14, point 4: neither its name nor what is selected in it; one sentence says so."""
+        """Neither its name nor what is selected in it; one sentence says so."""
         yield from self.open_view(".env", "PASSWORD=hunter2\n")
         for select in (False, True):
             if select:
@@ -188,7 +187,6 @@ class TestMentions(ChatCase):
         self.assertEqual((self.chat.attached, self.prompt), ([], ""))
 
     def test_a_tab_without_a_file_is_excluded_by_its_name(self) -> None:
-        """Issue 14, point 4."""
         view = self.window.new_file()
         view.set_scratch(True)
         view.set_name("new.pem")
@@ -232,7 +230,6 @@ class TestMentions(ChatCase):
 
 class TestUndo(ChatCase):
     def test_undo_and_redo_change_the_prompt_alone_while_text_streams(self) -> Steps:
-        """Issue 12."""
         for text in ("first", " second", " third"):
             self.type(text)
             self.show(self.message(f"Answer before{text}"))
@@ -271,7 +268,7 @@ class TestUndo(ChatCase):
 
 
 class TestSlashCommands(ChatCase):
-    """Issue 12: what harms in a session of the daemon is translated, or not offered."""
+    """What harms in a session of the daemon is translated, or not offered."""
 
     def test_clear_and_its_other_names_begin_a_new_chat(self) -> Steps:
         for text in ("/clear", "/new ", "/ clear", "/\n reset", "/\ufeffclear\ufeff"):

@@ -1,4 +1,4 @@
-"""The list of conversations (issue 5; issue 9, point 15)."""
+"""The list of conversations."""
 
 from __future__ import annotations
 

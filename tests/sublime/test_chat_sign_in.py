@@ -1,4 +1,4 @@
-"""Signing in, on the screen (issue 9, point 16)."""
+"""Signing in, on the screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several chats in one window, a tab each (issue 15, point 6): which one a command, a key or an answer is for."""
+"""Several chats in one window, a tab each: which one a command, a key or an answer is for."""
 
 from __future__ import annotations
 

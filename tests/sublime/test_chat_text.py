@@ -1,4 +1,4 @@
-"""The text of a chat: the transcript is nobody's to edit, the prompt is the person's (Issue 5, "The view")."""
+"""The text of a chat: the transcript is nobody's to edit, the prompt is the person's."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ class TestPrompt(ChatCase):
 
 class TestTime(ChatCase):
     def test_ten_thousand_chunks_take_little_of_the_editor(self) -> Steps:
-        """Issue 5: they add under 1.5 s, however many frames they make; here each one makes its own."""
+        """They add under 1.5 s, however many frames they make; here each one makes its own."""
         taken, text = 0.0, ""
         for at in range(10_000):
             text += f"chunk {at} " + ("\n" if at % 12 == 0 else "")

@@ -1,4 +1,4 @@
-"""What a chat shows besides its text (Issue 5, "The view"): folds, links, code blocks, the bar, and how it scrolls."""
+"""What a chat shows besides its text: folds, links, code blocks, the bar, and how it scrolls."""
 
 from __future__ import annotations
 
@@ -137,7 +137,6 @@ class TestLinks(ChatCase):
         self.assertEqual(self.window.active_view(), self.view)
 
     def test_a_web_address_is_opened_after_a_question(self) -> Steps:
-        """Issue 12."""
         asked: list[str] = []
         opened: list[str] = []
         self.show(self.message("See https://a.example/x?y#z."), state="done")
@@ -251,7 +250,6 @@ class TestBar(ChatCase):
         self.assertNotIn("Cancel", self.bar())
 
     def test_a_turn_that_was_interrupted_or_has_failed_can_be_continued(self) -> Steps:
-        """Issue 12."""
         for state, words in (("interrupted", "Continue"), ("failed", "Retry")):
             self.chats.calls.clear()
             self.show(self.message("half"), state=state, last=state)
@@ -298,7 +296,6 @@ class TestBar(ChatCase):
         yield 1
 
     def test_the_end_of_a_long_turn_is_told_to_a_person_who_looks_elsewhere(self) -> Steps:
-        """Issue 12."""
         clock = [1000.0]
         with patch.object(loaded("sublime_text.chat.view"), "monotonic", lambda: clock[0]):
             for seconds, is_told in ((5, False), (25, True)):
@@ -320,7 +317,7 @@ class TestBar(ChatCase):
 
 
 class TestLinksWithoutTheMouse(ChatCase):
-    """Issue 14, point 9: every link has a command."""
+    """Every link has a command."""
 
     def hrefs(self) -> list[str]:
         """Those in the phantoms of the chat."""
@@ -350,7 +347,7 @@ class TestLinksWithoutTheMouse(ChatCase):
 
 
 class TestEarlier(ChatCase):
-    """A long conversation (issue 12, points 9 and 14)."""
+    """A long conversation."""
 
     def turns(self, first: int, end: int, *, has_earlier: bool = False, more: str = "") -> Any:
         """Show turns that are numbered, the last one with more text."""
@@ -438,8 +435,6 @@ class TestEarlier(ChatCase):
 
 
 class TestPersonsMessages(ChatCase):
-    """Issue 12, point 17."""
-
     KEY = "qwen_companion.chat_said"
 
     def framed(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""A chat with the keys of Vim (issue 14, point 2). Vintage and NeoVintageous are played by the view's setting."""
+"""A chat with the keys of Vim. Vintage and NeoVintageous are played by the view's setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signing in to an agent on its standard input and output, on the screen (issue 15, point 3)."""
+"""Signing in to an agent on its standard input and output, on the screen."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class TestWays(ChatCase):
         self.terminal = self.terminus.views[-1]
 
     def test_the_chat_connects_again_once_the_login_has_ended(self) -> Steps:
-        """Issue 15, point 3. A login that has failed stays on the screen."""
+        """A login that has failed stays on the screen."""
         yield from self.log_in()
         self.assertEqual(self.chats.of("reconnect"), [])
         self.terminal.settings().set("terminus_view.finished", True)
@@ -90,7 +90,7 @@ class TestWays(ChatCase):
         self.assertEqual({number for number, *_ in self.chats.of("reconnect")}, {self.chat.id})
 
     def test_a_login_that_ends_at_once_is_noticed(self) -> Steps:
-        """Issue 15, point 3. The person may be signed in already."""
+        """The person may be signed in already."""
         with patch.object(self.ways, "LOOK", 1000):
             yield from self.log_in()
             self.terminal.close()

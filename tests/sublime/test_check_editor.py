@@ -1,4 +1,4 @@
-"""The check of the editor, and the answers that choose the fallbacks (issue 9, point 6)."""
+"""The check of the editor, and the answers that choose the fallbacks."""
 
 from __future__ import annotations
 

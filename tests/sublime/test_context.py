@@ -1,4 +1,4 @@
-"""The context that a CLI gets (requirements C1 to C6)."""
+"""The context that a CLI gets."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from .companion_case import CompanionCase, Steps, loaded
 
 
 class TestContext(CompanionCase):
-    """C1 to C6."""
-
     def test_the_first_context_names_the_active_file_and_its_cursor(self) -> Steps:
         yield lambda: self.cli.active
         self.assertEqual(self.cli.active["path"], str(self.file))
@@ -52,7 +50,7 @@ class TestContext(CompanionCase):
         self.assertEqual([file for file in self.cli.context["openFiles"][1:] if len(file) > 2], [])
 
     def test_files_whose_focus_is_unknown_follow_in_the_order_of_their_tabs(self) -> Steps:
-        """Issue 14 §5: they were open before the package was, or were opened in the background."""
+        """They were open before the package was, or were opened in the background."""
         views = []
         for name in ("d.py", "c.py", "b.py"):
             yield from self.open_view(name)
@@ -78,7 +76,7 @@ class TestContext(CompanionCase):
         yield lambda: [file["path"] for file in self.cli.context["openFiles"]] == [str(self.file)]
 
     def test_a_file_that_is_saved_under_another_name_is_sent_with_that_name(self) -> Steps:
-        """Issue 2: on rename; the old file still exists but is not open."""
+        """On rename; the old file still exists but is not open."""
         yield lambda: self.cli.active.get("path") == str(self.file)
         self.view.retarget(str(self.folder / "b.py"))
         self.view.run_command("save")
@@ -87,7 +85,7 @@ class TestContext(CompanionCase):
         self.assertTrue(self.file.exists())
 
     def test_a_renamed_file_is_sent_with_its_new_name(self) -> Steps:
-        """Issue 2: on rename in the side bar: without a save, and with or without the focus."""
+        """On rename in the side bar: without a save, and with or without the focus."""
         yield from self.open_view("b.py")
         yield lambda: self.cli.active.get("path") == str(self.folder / "b.py")
         self.file.rename(self.folder / "c.py")

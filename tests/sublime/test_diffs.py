@@ -1,4 +1,4 @@
-"""Diffs on the screen (requirements D1 to D4)."""
+"""Diffs on the screen."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
 
 
 class TestDiffs(CompanionCase):
-    """D1 to D4."""
-
     def test_a_diff_shows_the_file_and_the_editable_proposal_side_by_side(self) -> Steps:
         yield from self.open_diff(PROPOSAL)
         self.assertEqual(text_of(self.original), self.file.read_text())
@@ -129,7 +127,7 @@ class TestDiffs(CompanionCase):
         self.assertEqual(kept()[0].name(), "app.py (your edits)")
 
     def test_a_new_file_is_shown_as_the_proposal_alone(self) -> Steps:
-        """Issue 11 §10: the left half was empty."""
+        """The left half was empty."""
         path = self.folder / "new" / "file.py"
         yield from self.open_diff("x = 1\n", path)
         self.assertEqual(diff_views(self.window, "original"), [])

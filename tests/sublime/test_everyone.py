@@ -1,4 +1,4 @@
-"""Nobody needs to tell colours apart (issue 14, point 9)."""
+"""Nobody needs to tell colours apart."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class TestColours(CompanionCase):
         self.assertFalse(self.original.get_regions("qwen_companion.words"))
 
     def test_changed_words_are_lighter_or_darker_than_their_line(self) -> None:
-        """Their fill is seen without its hue. Issue 11 §10 wants no boxes."""
+        """Their fill is seen without its hue. No boxes are drawn around it."""
         marks = loaded("sublime_text.diff.marks")
         self.assertFalse(marks._WORDS & sublime.RegionFlags.DRAW_NO_FILL)
         self.assertFalse(marks._LINES & sublime.RegionFlags.DRAW_NO_FILL)

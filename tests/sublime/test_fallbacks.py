@@ -1,4 +1,4 @@
-"""What Check Editor has found out chooses the fallbacks (issue 9, points 5 and 6).
+"""What Check Editor has found out chooses the fallbacks.
 
 Each is tried with the answer yes, with the answer no, and while nobody knows.
 """
@@ -269,7 +269,7 @@ class TestEcho(ChangesCase):
 
 
 class TestInline(ChangesCase):
-    """An inline diff where the editor's own may show nothing (its issues 2666, 2728 and 4747)."""
+    """An inline diff where the editor's own may show nothing (sublimehq/sublime_text#2666, #2728, #4747)."""
 
     def setUp(self) -> Steps:
         yield from super().setUp()
@@ -309,7 +309,7 @@ class TestInline(ChangesCase):
         self.assertTrue(self.proposal.settings().get("qwen_companion.inline"))
 
     def test_the_phantoms_are_as_wide_as_the_view_whatever_they_show(self) -> Steps:
-        """The editor's issue 3261: a phantom may be as wide as its content only."""
+        """sublimehq/sublime_text#3261: a phantom may be as wide as its content only."""
         self.know(inline_diff_shown=False)
         yield from self.open_inline()
         yield lambda: len(self.shown) == 2

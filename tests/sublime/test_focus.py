@@ -1,4 +1,4 @@
-"""Where the focus goes (issue 9, point 5: faults of the editor)."""
+"""Where the focus goes (faults of the editor)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BETTER = 'def greet(name):\n    print(f"hi {name}")\n'
 
 
 class TestWindowBehind(CompanionCase):
-    """sublime_text#4407: `Window.focus_view` and `focus_sheet` raise their window."""
+    """sublimehq/sublime_text#4407: `Window.focus_view` and `focus_sheet` raise their window."""
 
     def setUp(self) -> Steps:
         yield from super().setUp()
@@ -73,7 +73,7 @@ class TestWindowBehind(CompanionCase):
 
 
 class TestPanel(CompanionCase):
-    """sublime_text#3349: the focus does not go back to a panel."""
+    """sublimehq/sublime_text#3349: the focus does not go back to a panel."""
 
     def test_a_panel_that_did_not_get_the_focus_back_is_shown_and_focused_again(self) -> Steps:
         panel = self.window.create_output_panel("companion_focus")

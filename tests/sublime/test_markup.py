@@ -1,4 +1,4 @@
-"""Hostile text in every place that shows minihtml (issue 11 §7): none of it becomes a tag, an entity or a link."""
+"""Hostile text in every place that shows minihtml: none of it becomes a tag, an entity or a link."""
 
 from __future__ import annotations
 

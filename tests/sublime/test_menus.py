@@ -1,4 +1,4 @@
-"""The menus of the side bar, of tabs and of texts (issue 14, point 1)."""
+"""The menus of the side bar, of tabs and of texts."""
 
 from __future__ import annotations
 
@@ -77,7 +77,6 @@ class TestMenus(TerminalCase):
         self.assertEqual(self.terminus.opened, [])
 
     def test_a_file_that_has_gone_is_reported_in_one_sentence(self) -> Steps:
-        """Issue 14, bad input."""
         yield from self.run_cli()
         gone = str(self.folder / "gone.py")
         for name, args in (("send_file", {}), ("chat_add", {}), ("run", {"cli": "qwen"})):

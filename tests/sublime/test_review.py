@@ -1,4 +1,4 @@
-"""Reviewing a diff: a test for each lesson that other companions have learnt (peers.md §4)."""
+"""Reviewing a diff: a test for each lesson that other companions have learnt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TestSaving(CompanionCase):
     """Accepting on save is dangerous where editors save by themselves."""
 
     def test_a_package_that_saves_the_proposal_by_itself_neither_accepts_nor_writes(self) -> Steps:
-        """peers.md §4: claudecode.nvim #71, autosave accepts a diff at once."""
+        """coder/claudecode.nvim#71, autosave accepts a diff at once."""
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
         self.proposal.run_command("save")
@@ -27,7 +27,7 @@ class TestSaving(CompanionCase):
         self._assert_undecided()
 
     def test_whichever_way_a_save_arrives_only_one_by_hand_accepts(self) -> Steps:
-        """Issue 3: explicit saving only. The editor tells of `save` as of a window's command or of a view's."""
+        """Explicit saving only. The editor tells of `save` as of a window's command or of a view's."""
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
         listener = loaded("sublime_text.listeners").QwenCompanionListener()
@@ -42,7 +42,7 @@ class TestSaving(CompanionCase):
         self.assertIsNone(listener.on_text_command(self.view, "save", BY_HAND))
 
     def test_saving_on_lost_focus_neither_accepts_nor_writes(self) -> Steps:
-        """peers.md §4: `save_on_focus_lost`, with the edited proposal losing the focus."""
+        """`save_on_focus_lost`, with the edited proposal losing the focus."""
         yield from self.open_diff(PROPOSAL)
         self.proposal.settings().set("save_on_focus_lost", True)
         self.window.focus_view(self.proposal)
@@ -53,7 +53,7 @@ class TestSaving(CompanionCase):
         self.assertEqual(text_of(self.proposal), PROPOSAL + "# mine\n")
 
     def test_saving_all_files_leaves_the_proposal_alone(self) -> Steps:
-        """peers.md §4: the proposal is an unsaved scratch view."""
+        """The proposal is an unsaved scratch view."""
         yield from self.open_diff(PROPOSAL)
         self.proposal.run_command("append", {"characters": "# mine\n"})
         self.window.run_command("save_all")
@@ -62,7 +62,7 @@ class TestSaving(CompanionCase):
         self.assertFalse(self.proposal.is_dirty())
 
     def test_the_person_saving_the_proposal_accepts_it(self) -> Steps:
-        """Issue 3: Save in the proposal accepts, with what was edited."""
+        """Save in the proposal accepts, with what was edited."""
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
         self.proposal.run_command("append", {"characters": "# mine\n"})
@@ -71,7 +71,7 @@ class TestSaving(CompanionCase):
         self.assertEqual(self.content, PROPOSAL + "# mine\n")
 
     def test_saving_another_view_does_not_accept(self) -> Steps:
-        """Issue 3: only Save in the proposal accepts."""
+        """Only Save in the proposal accepts."""
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.view)
         self.window.run_command("save", BY_HAND)
@@ -79,7 +79,7 @@ class TestSaving(CompanionCase):
         self._assert_undecided()
 
     def test_the_package_neither_writes_nor_saves_the_file(self) -> Steps:
-        """peers.md §4: claudecode.nvim #33, formatters on save; the CLI alone writes."""
+        """coder/claudecode.nvim#33, formatters on save; the CLI alone writes."""
         self.view.settings().set("trim_trailing_white_space_on_save", "all")
         self.view.run_command("append", {"characters": "# blanks   \n"})
         before = self.file.stat()
@@ -95,7 +95,7 @@ class TestSaving(CompanionCase):
         self.assertEqual(text_of(self.view), FILE + "# blanks   \n")
 
     def test_no_newline_is_added_at_the_end(self) -> Steps:
-        """peers.md §4: claudecode.nvim #33; not by a setting for saved files either."""
+        """coder/claudecode.nvim#33; not by a setting for saved files either."""
         yield from self.open_diff("x = 1")
         self.proposal.settings().set("ensure_newline_at_eof_on_save", True)
         self.window.focus_view(self.proposal)
@@ -115,14 +115,14 @@ class TestOwnWork(CompanionCase):
     """Nothing of the person's own is touched."""
 
     def test_a_dirty_buffer_is_warned_of_and_the_left_side_is_the_disk(self) -> Steps:
-        """peers.md §4: claudecode.nvim #74."""
+        """coder/claudecode.nvim#74."""
         self.view.run_command("append", {"characters": "# unsaved\n"})
         yield from self.open_diff(PROPOSAL)
         self.assertEqual(text_of(self.original), FILE)
         yield lambda: "unsaved" in self.screen.header(self.original)
 
     def test_a_buffer_that_becomes_dirty_is_warned_of_as_long_as_it_is(self) -> Steps:
-        """peers.md §4: a visible warning when the buffer is dirty."""
+        """A visible warning when the buffer is dirty."""
         yield from self.open_diff(PROPOSAL)
         yield lambda: self.screen.header(self.original)
         self.view.run_command("append", {"characters": "# unsaved\n"})
@@ -131,7 +131,7 @@ class TestOwnWork(CompanionCase):
         yield lambda: "unsaved" not in self.screen.header(self.original)
 
     def test_a_buffer_that_is_dirty_in_another_window_is_warned_of_too(self) -> Steps:
-        """Issue 3: the header warns when the file is open with unsaved edits."""
+        """The header warns when the file is open with unsaved edits."""
         self.view.close()
         before = {window.id() for window in sublime.windows()}
         sublime.run_command("new_window")
@@ -152,13 +152,13 @@ class TestOwnWork(CompanionCase):
             other.run_command("close_window")
 
     def test_a_clean_buffer_is_not_warned_of(self) -> Steps:
-        """peers.md §4: a warning that is always there is none."""
+        """A warning that is always there is none."""
         yield from self.open_diff(PROPOSAL)
         yield lambda: self.screen.header(self.original)
         self.assertEqual(self.screen.header(self.original), "Current file")
 
     def test_the_undo_history_of_the_own_buffer_is_as_it_was(self) -> Steps:
-        """peers.md §3.1: a companion that shows its diff in the person's buffer pollutes the undo history."""
+        """A companion that shows its diff in the person's buffer pollutes the undo history."""
         self.view.run_command("append", {"characters": "# unsaved\n"})
         yield from self.open_diff(PROPOSAL)
         self.edit(self.proposal, "else\n")
@@ -171,7 +171,7 @@ class TestOwnWork(CompanionCase):
         self.assertEqual(text_of(self.view), FILE + "# unsaved\n")
 
     def test_a_diff_of_another_window_leaves_the_one_in_front_alone(self) -> Steps:
-        """peers.md §4: gemini-cli #7354, claude-code-ide.el #151."""
+        """google-gemini/gemini-cli#7354, manzaltu/claude-code-ide.el#151."""
         before = {window.id() for window in sublime.windows()}
         sublime.run_command("new_window")
         yield lambda: {window.id() for window in sublime.windows()} - before
@@ -191,7 +191,7 @@ class TestOwnWork(CompanionCase):
             other.run_command("close_window")
 
     def test_an_input_panel_keeps_the_focus(self) -> Steps:
-        """peers.md §4: claudecode.nvim #84, keystrokes that are meant for something else."""
+        """coder/claudecode.nvim#84, keystrokes that are meant for something else."""
         panel = self.window.show_input_panel("Name:", "", None, None, None)
         yield lambda: self.focused() == panel
         yield from self.open_diff(PROPOSAL)
@@ -204,7 +204,7 @@ class TestOwnWork(CompanionCase):
         self.window.run_command("hide_panel", {"cancel": True})
 
     def test_a_terminal_in_a_panel_keeps_the_focus(self) -> Steps:
-        """peers.md §4: claudecode.nvim #84, claude-code-ide.el #60."""
+        """coder/claudecode.nvim#84, manzaltu/claude-code-ide.el#60."""
         panel = self.window.create_output_panel("terminus_test")
         panel.settings().set("terminus_view", True)
         self.window.run_command("show_panel", {"panel": "output.terminus_test"})
@@ -226,7 +226,7 @@ class TestStaleTabs(CompanionCase):
     """Diffs go when they are decided, and only then."""
 
     def test_no_view_is_left_after_many_diffs(self) -> Steps:
-        """peers.md §4: claudecode.nvim #155, #205, #241."""
+        """coder/claudecode.nvim#155, #205, #241."""
         before = self.window.views()
         decisions = ["accept", "reject", "close", "close_diff"]
         for number in range(12):
@@ -248,7 +248,7 @@ class TestStaleTabs(CompanionCase):
         self.assertEqual(self.window.active_view(), self.view)
 
     def test_a_diff_that_the_cli_closes_leaves_nothing_behind(self) -> Steps:
-        """peers.md §4: claudecode.nvim #155; answered in the terminal."""
+        """coder/claudecode.nvim#155; answered in the terminal."""
         before = self.window.views()
         yield from self.open_diff(PROPOSAL)
         yield from self.done(self.cli.call("closeDiff", filePath=str(self.file), suppressNotification=True))
@@ -260,7 +260,7 @@ class TestStaleTabs(CompanionCase):
         self.assertEqual(self.cli.outcomes, [])
 
     def test_a_view_of_another_package_is_left_alone(self) -> Steps:
-        """peers.md §4: claudecode.nvim closed other tools' diff tabs."""
+        """coder/claudecode.nvim closed other tools' diff tabs."""
         other = self.window.new_file()
         other.set_name(f"{self.file.name} ← Qwen Code")
         other.set_scratch(True)
@@ -271,7 +271,7 @@ class TestStaleTabs(CompanionCase):
         self.assertTrue(other.is_valid())
 
     def test_a_diff_whose_cli_is_gone_says_so_and_stays_until_it_is_closed(self) -> Steps:
-        """peers.md §4: gemini-cli #11239; design.md: orphaned, none notified."""
+        """google-gemini/gemini-cli#11239: orphaned, none notified."""
         yield from self.open_diff(PROPOSAL)
         self.set_limit("server.sessions", "STREAM_GONE_LIMIT", 0.1)
         self.cli.close()
@@ -289,7 +289,7 @@ class TestStaleTabs(CompanionCase):
         self.assertEqual(self.file.read_text(), FILE)
 
     def test_an_orphan_still_says_so_after_an_edit(self) -> Steps:
-        """design.md: the view stays, marked."""
+        """The view stays, marked."""
         yield from self.open_diff(PROPOSAL)
         self.set_limit("server.sessions", "STREAM_GONE_LIMIT", 0.1)
         self.cli.close()
@@ -303,7 +303,7 @@ class TestProposals(CompanionCase):
     """New files, empty texts, and the same path more than once."""
 
     def test_a_new_file_that_was_rejected_can_be_proposed_again(self) -> Steps:
-        """peers.md §4: claudecode.nvim #69."""
+        """coder/claudecode.nvim#69."""
         path = self.folder / "new.py"
         yield from self.open_diff("first = 1\n", path)
         yield lambda: "New file" in self.screen.header(self.proposal)
@@ -323,20 +323,20 @@ class TestProposals(CompanionCase):
         self.assertEqual(self.cli.outcomes, expected)
 
     def test_an_empty_proposal_can_be_accepted(self) -> Steps:
-        """peers.md §4: claude-code #88468."""
+        """anthropics/claude-code#88468."""
         yield from self.open_diff("")
         self.assertEqual(text_of(self.proposal), "")
         yield from self.accepted()
         self.assertEqual(self.content, "")
 
     def test_an_empty_new_file_can_be_accepted(self) -> Steps:
-        """peers.md §4: claude-code #88468; a diff without a change."""
+        """anthropics/claude-code#88468; a diff without a change."""
         yield from self.open_diff("", self.folder / "empty.py")
         yield from self.accepted()
         self.assertEqual(self.content, "")
 
     def test_a_proposal_that_the_person_has_emptied_is_refused_and_said_so(self) -> Steps:
-        """design.md: the CLI would write its own proposal instead."""
+        """The CLI would write its own proposal instead."""
         yield from self.open_diff(PROPOSAL)
         self.edit(self.proposal, "")
         self.proposal.run_command("qwen_companion_accept_diff")
@@ -347,7 +347,7 @@ class TestProposals(CompanionCase):
         self.assertEqual(self.content, "x = 1\n")
 
     def test_two_clis_with_a_diff_of_one_path_each_hear_their_own_outcome(self) -> Steps:
-        """peers.md §5: owner-only notifications, a diff for each session and path."""
+        """Owner-only notifications, a diff for each session and path."""
         other = self.connect()
         yield from self.done(other.connected)
         yield from self.open_diff("mine = 1\n")
@@ -364,7 +364,7 @@ class TestProposals(CompanionCase):
         self.assertEqual(len(self.cli.outcomes), 1)
 
     def test_a_proposal_that_replaces_an_edited_one_keeps_the_edits(self) -> Steps:
-        """design.md: the same key again supersedes silently, and edits that are dropped are kept."""
+        """The same key again supersedes silently, and edits that are dropped are kept."""
         yield from self.open_diff(PROPOSAL)
         self.proposal.run_command("append", {"characters": "# mine\n"})
         old = self.proposal

@@ -1,4 +1,4 @@
-"""The changes of a diff: marked, reached by a key, reverted and restored one by one (issue 3)."""
+"""The changes of a diff: marked, reached by a key, reverted and restored one by one."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class TestMoving(ChangesCase):
     """The caret goes from change to change."""
 
     def test_next_goes_down_and_from_the_last_change_to_the_first(self) -> Steps:
-        """Issue 3: next change."""
+        """Next change."""
         yield from self.open_changes()
         self.assertEqual(self.rows(), ROWS)
         seen = []
@@ -95,7 +95,7 @@ class TestMoving(ChangesCase):
         self.assertEqual(self.window.active_view(), self.proposal)
 
     def test_previous_goes_up_and_from_the_first_change_to_the_last(self) -> Steps:
-        """Issue 3: previous change."""
+        """Previous change."""
         yield from self.open_changes()
         seen = []
         for _ in range(4):
@@ -104,14 +104,14 @@ class TestMoving(ChangesCase):
         self.assertEqual(seen, [*ROWS[::-1], ROWS[-1]])
 
     def test_a_change_far_below_is_scrolled_to(self) -> Steps:
-        """Issue 3: reachable by a key."""
+        """Reachable by a key."""
         yield from self.open_changes("".join([*LINES[:-1], "another end\n"]))
         self.assertFalse(self.proposal.visible_region().contains(self.regions()[0]))
         self.command("next_change")
         yield lambda: self.proposal.visible_region().contains(self.regions()[0])
 
     def test_a_changed_word_far_to_the_right_is_scrolled_to_on_both_sides(self) -> Steps:
-        """Issue 11 §10: both sides scroll sideways together."""
+        """Both sides scroll sideways together."""
         long = [f"{' '.join(f'word{at}' for at in range(80))} end\n"]
         self.file.write_text("".join([*LINES[:9], *long]))
         yield lambda: "word79" in text_of(self.view)
@@ -123,7 +123,7 @@ class TestMoving(ChangesCase):
         yield lambda: self.original.viewport_position()[0] == self.proposal.viewport_position()[0]
 
     def test_the_links_of_the_header_move_too(self) -> Steps:
-        """Issue 3: the header carries previous and next."""
+        """The header carries previous and next."""
         yield from self.open_changes()
         self.screen.click(self.proposal, "previous")
         self.assertEqual(self.row(), ROWS[-1])
@@ -131,7 +131,7 @@ class TestMoving(ChangesCase):
         self.assertEqual(self.row(), ROWS[0])
 
     def test_without_a_change_the_caret_stays(self) -> Steps:
-        """Issue 3: nothing to go to."""
+        """Nothing to go to."""
         yield from self.open_changes()
         self.edit(self.proposal, FILE)
         yield lambda: not self.regions()
@@ -141,10 +141,10 @@ class TestMoving(ChangesCase):
 
 
 class TestReverting(ChangesCase):
-    """peers.md §4: partial acceptance is the wish that is repeated most (claudecode.nvim #80, claude-code #31395)."""
+    """Partial acceptance is the wish that is repeated most (coder/claudecode.nvim#80, anthropics/claude-code#31395)."""
 
     def test_the_change_at_the_caret_is_reverted_and_no_other(self) -> Steps:
-        """peers.md §4: whatever kind of change it is."""
+        """Whatever kind of change it is."""
         yield from self.open_changes()
         for change, row in enumerate(ROWS):
             self.put_caret(row)
@@ -155,7 +155,7 @@ class TestReverting(ChangesCase):
             yield lambda: self.rows() == ROWS
 
     def test_the_link_at_a_change_reverts_it(self) -> Steps:
-        """Issue 3: each change has an annotation with a link."""
+        """Each change has an annotation with a link."""
         yield from self.open_changes()
         self.assertEqual(self.screen.annotations(self.proposal), ["↩ revert", "↩ revert"])
         fillers = self.screen.phantoms(self.proposal, "qwen_companion.fillers")
@@ -170,7 +170,6 @@ class TestReverting(ChangesCase):
         self.assertEqual(self.content, without(1))
 
     def test_a_reverted_change_stays_visible_with_a_link_that_restores_it(self) -> Steps:
-        """Issue 11 §10."""
         yield from self.open_changes()
         for change, row in enumerate(ROWS):
             self.put_caret(row)
@@ -185,7 +184,6 @@ class TestReverting(ChangesCase):
             yield lambda: self.rows() == ROWS
 
     def test_what_the_person_types_is_no_reverted_change(self) -> Steps:
-        """Issue 11 §10."""
         yield from self.open_changes()
         self.put_caret(60)
         self.proposal.run_command("insert", {"characters": "typed"})
@@ -194,7 +192,7 @@ class TestReverting(ChangesCase):
         self.assertEqual(self.screen.restores(self.proposal), [])
 
     def test_an_edit_leaves_the_fillers_that_stay_the_same(self) -> Steps:
-        """Issue 9 §5: each phantom that is changed moves the text (the editor's issue 5894)."""
+        """Each phantom that is changed moves the text (sublimehq/sublime_text#5894)."""
         yield from self.open_changes()
         changed: list[str] = []
         add, erase = sublime.View.add_phantom, sublime.View.erase_phantom_by_id
@@ -215,7 +213,7 @@ class TestReverting(ChangesCase):
         self.assertEqual([key for key in changed if key == "qwen_companion.fillers"], ["qwen_companion.fillers"])
 
     def test_a_reverted_change_can_be_restored(self) -> Steps:
-        """Issue 3: restore brings back what was proposed."""
+        """Restore brings back what was proposed."""
         yield from self.open_changes()
         for change, row in enumerate(ROWS):
             self.put_caret(row)
@@ -226,7 +224,7 @@ class TestReverting(ChangesCase):
             yield lambda: self.rows() == ROWS
 
     def test_undo_after_a_revert_takes_back_exactly_that(self) -> Steps:
-        """Issue 3: a revert is one step of the undo history."""
+        """A revert is one step of the undo history."""
         yield from self.open_changes()
         self.proposal.run_command("append", {"characters": "# mine\n"})
         self.put_caret(ROWS[1])
@@ -241,7 +239,7 @@ class TestReverting(ChangesCase):
         self.assertEqual(text_of(self.proposal), PROPOSAL)
 
     def test_with_every_change_reverted_the_accepted_text_is_the_file_byte_for_byte(self) -> Steps:
-        """Issue 3: reverting every change gives the original."""
+        """Reverting every change gives the original."""
         yield from self.open_changes()
         for _ in ROWS:
             before = len(self.rows())
@@ -253,7 +251,7 @@ class TestReverting(ChangesCase):
         self.assertEqual(self.content.encode(), FILE.encode())
 
     def test_off_a_change_nothing_is_reverted_and_that_is_said(self) -> Steps:
-        """Issue 3: the change at the caret."""
+        """The change at the caret."""
         yield from self.open_changes()
         self.put_caret(6)
         self.command("revert_change")
@@ -261,7 +259,7 @@ class TestReverting(ChangesCase):
         self.assertEqual(text_of(self.proposal), PROPOSAL)
 
     def test_the_line_after_a_selected_line_feed_does_not_count(self) -> Steps:
-        """Issue 11 §2: whole lines are selected up to the beginning of the next one, which may be changed."""
+        """Whole lines are selected up to the beginning of the next one, which may be changed."""
         yield from self.open_changes()
         self.proposal.sel().clear()
         self.proposal.sel().add(sublime.Region(*(self.proposal.text_point(row, 0) for row in (ROWS[1] - 1, ROWS[1]))))
@@ -270,7 +268,7 @@ class TestReverting(ChangesCase):
         self.assertEqual(text_of(self.proposal), PROPOSAL)
 
     def test_a_revert_that_an_edit_has_overtaken_is_computed_again(self) -> Steps:
-        """Issue 11 §2: the text may change while the edits are computed; the command is not dropped."""
+        """The text may change while the edits are computed; the command is not dropped."""
         yield from self.open_changes()
         self.put_caret(ROWS[0])
         self.command("revert_change")
@@ -278,7 +276,7 @@ class TestReverting(ChangesCase):
         yield from self.becomes(without(0) + "# mine\n")
 
     def test_commands_that_are_typed_fast_are_all_done(self) -> Steps:
-        """Issue 11 §2: next, revert, next, revert: the second was dropped."""
+        """Next, revert, next, revert: the second was dropped."""
         yield from self.open_changes()
         for _ in range(3):
             self.command("next_change")
@@ -289,7 +287,7 @@ class TestReverting(ChangesCase):
         self.assertEqual(text_of(self.proposal), PROPOSAL)
 
     def test_every_change_at_a_caret_or_in_a_selection_is_reverted_in_one_step(self) -> Steps:
-        """Issue 11 §2: of three carets only the first counted, of a selection over two changes nothing."""
+        """Of three carets only the first counted, of a selection over two changes nothing."""
         yield from self.open_changes()
         for regions in (
             [sublime.Region(self.proposal.text_point(row, 2)) for row in ROWS],
@@ -305,7 +303,7 @@ class TestReverting(ChangesCase):
             yield lambda: self.rows() == ROWS
 
     def test_the_carets_of_the_left_side_count_when_it_has_the_focus(self) -> Steps:
-        """Issue 11 §2: revert from the left side used the caret of the right side."""
+        """Revert from the left side used the caret of the right side."""
         yield from self.open_changes()
         self.put_caret(ROWS[0])
         self.original.sel().clear()
@@ -316,7 +314,7 @@ class TestReverting(ChangesCase):
         yield from self.becomes(PROPOSAL)
 
     def test_the_last_link_reverts_the_last_change(self) -> Steps:
-        """Issue 11 §2: without a last newline it reverted the wrong one of two deletions."""
+        """Without a last newline it reverted the wrong one of two deletions."""
         self.file.write_text("a\nX\nb\nY")
         yield lambda: text_of(self.view) == "a\nX\nb\nY"
         yield from self.open_changes("a\nb")
@@ -329,7 +327,7 @@ class TestReverting(ChangesCase):
             yield 300
 
     def test_a_link_that_is_out_of_date_does_nothing_and_says_so(self) -> Steps:
-        """Issue 9 §5: annotations that stay or get mixed up (the editor's issues 5511 and 5566)."""
+        """Annotations that stay or get mixed up (sublimehq/sublime_text#5511, #5566)."""
         yield from self.open_changes()
         stale = self.screen.links(self.proposal)[1]
         navigate = self.screen.navigate(self.proposal)
@@ -347,7 +345,7 @@ class TestMarks(ChangesCase):
     """What both sides show."""
 
     def test_changed_lines_and_words_are_marked_on_both_sides(self) -> Steps:
-        """Issue 3: lines, and the changed words inside a line."""
+        """Lines, and the changed words inside a line."""
         yield from self.open_changes()
         lines = [self.proposal.substr(region) for region in self.regions()]
         self.assertEqual(lines, ["line 3 was here\n", "inserted one\ninserted two\n", ""])
@@ -357,7 +355,7 @@ class TestMarks(ChangesCase):
             self.assertEqual([view.substr(r) for r in view.get_regions("qwen_companion.words")], [word])
 
     def test_the_header_counts_changes_and_lines(self) -> Steps:
-        """Issue 3: the header counts."""
+        """The header counts."""
         yield from self.open_changes()
         self.assertIn("Qwen Code: +3 −3 in 3 changes", self.screen.header(self.proposal))
         self.put_caret(ROWS[1])
@@ -365,7 +363,7 @@ class TestMarks(ChangesCase):
         yield lambda: "+1 −3 in 2 changes" in self.screen.header(self.proposal)
 
     def test_the_marks_follow_the_persons_edits(self) -> Steps:
-        """Issue 3: recomputed as the person edits."""
+        """Recomputed as the person edits."""
         yield from self.open_changes()
         self.proposal.sel().clear()
         self.proposal.sel().add(self.proposal.text_point(70, 0))
@@ -377,7 +375,7 @@ class TestMarks(ChangesCase):
         yield lambda: self.rows() == ROWS
 
     def test_stale_marks_are_not_drawn(self) -> Steps:
-        """Issue 11: marks of a text that has been edited since would be at wrong lines."""
+        """Marks of a text that has been edited since would be at wrong lines."""
         yield from self.open_changes()
         diffs = loaded("sublime_text.package").adapter().diffs
         review = diffs.find(self.proposal).review
@@ -389,7 +387,7 @@ class TestMarks(ChangesCase):
         yield lambda: self.rows() == [*ROWS, 89]
 
     def test_a_diff_that_nobody_edits_is_compared_once(self) -> Steps:
-        """Issue 3, figures: filling a view is an edit to the editor only."""
+        """Filling a view is an edit to the editor only."""
         self.set_limit("sublime_text.diff.fill", "CHUNK", 500)
         with patch.object(loaded("review.reviews"), "marks", wraps=loaded("review.reviews").marks) as compared:
             yield from self.open_changes()
@@ -403,7 +401,7 @@ class TestMarks(ChangesCase):
             self.assertEqual(compared.call_count, 3)
 
     def test_an_equal_line_is_as_high_on_both_sides(self) -> Steps:
-        """Issue 3: fillers keep both sides level, and follow the edits."""
+        """Fillers keep both sides level, and follow the edits."""
         yield from self.open_changes()
         self._assert_level()
         self.proposal.sel().clear()
@@ -419,7 +417,7 @@ class TestMarks(ChangesCase):
         self._assert_level()
 
     def test_scrolling_one_side_scrolls_the_other(self) -> Steps:
-        """Issue 3: both sides scroll together."""
+        """Both sides scroll together."""
         yield from self.open_changes()
         for view, other, row in ((self.original, self.proposal, 60), (self.proposal, self.original, 20)):
             y = view.text_to_layout(view.text_point(row, 0))[1]
@@ -432,7 +430,7 @@ class TestMarks(ChangesCase):
             self.assertLess(abs(view.viewport_position()[1] - y), 1)
 
     def test_more_changes_than_can_be_decorated_are_said_to_be_so(self) -> Steps:
-        """Issue 3: without fillers and links, the diff says what it lacks; a revert by key is there all the same."""
+        """Without fillers and links, the diff says what it lacks; a revert by key is there all the same."""
         self.set_limit("sublime_text.diff.marks", "MAX_DECORATED", 2)
         yield from self.open_changes()
         lacks = "Too many changes: no links and no alignment."
@@ -448,7 +446,7 @@ class TestMarks(ChangesCase):
         self.assertNotIn("Too many", self.screen.header(self.proposal))
 
     def test_without_fillers_the_same_lines_scroll_together(self) -> Steps:
-        """Issue 3: scrolling one side scrolls the other, and sides of many changes are of other heights."""
+        """Scrolling one side scrolls the other, and sides of many changes are of other heights."""
         self.set_limit("sublime_text.diff.marks", "MAX_DECORATED", 2)
         yield from self.open_changes()
         row_of = lambda view: view.rowcol(view.layout_to_text(view.viewport_position()))[0]  # noqa: E731
@@ -467,7 +465,7 @@ class TestMarks(ChangesCase):
             self.assertEqual((row_of(view), row_of(other)), (row, sides[other].index(line)))
 
     def test_sublimes_own_hunk_commands_work_on_the_proposal(self) -> Steps:
-        """Issue 3: the original is the reference document. They need `mini_diff`, as the inline diff does."""
+        """The original is the reference document. They need `mini_diff`, as the inline diff does."""
         yield from self.open_changes()
         self.command("toggle_diff_layout")
         yield lambda: not self.original.is_valid()
@@ -497,10 +495,10 @@ class TestMarks(ChangesCase):
 
 
 class TestInline(ChangesCase):
-    """One view with Sublime's own inline diff (peers.md §4: claudecode.nvim #82)."""
+    """One view with Sublime's own inline diff (coder/claudecode.nvim#82)."""
 
     def test_the_setting_opens_one_view(self) -> Steps:
-        """Issue 3: a setting chooses."""
+        """A setting chooses."""
         self.set_setting("diff_layout", "inline")
         yield from self._open_inline()
         self.assertEqual(diff_views(self.window, "original"), [])
@@ -514,7 +512,7 @@ class TestInline(ChangesCase):
         self.assertEqual(self.selected(), [self.view])
 
     def test_after_an_edit_every_hunk_is_shown_again(self) -> Steps:
-        """Issue 9 §5: the editor may show some hunks only, and none with `mini_diff: false` (its issue 4747)."""
+        """The editor may show some hunks only, and none with `mini_diff: false` (sublimehq/sublime_text#4747)."""
         self.know(inline_diff_shown=True)
         self.set_setting("diff_layout", "inline")
         yield from self._open_inline()
@@ -538,13 +536,13 @@ class TestInline(ChangesCase):
         self.assertEqual(list(self.proposal.sel()), carets)
 
     def test_a_new_file_is_said_to_be_new(self) -> Steps:
-        """Issue 3: the header warns when it is new."""
+        """The header warns when it is new."""
         self.set_setting("diff_layout", "inline")
         yield from self._open_inline(self.folder / "new.py")
         yield lambda: "New file" in self.screen.header(self.proposal)
 
     def test_the_command_switches_both_ways_and_keeps_text_and_undo(self) -> Steps:
-        """Issue 3: a command toggles."""
+        """A command toggles."""
         yield from self.open_changes()
         self.proposal.run_command("append", {"characters": "# mine\n"})
         mine = self.proposal
@@ -571,7 +569,7 @@ class TestInline(ChangesCase):
         self.assertEqual(self.selected(), [self.view])
 
     def test_the_layout_of_one_diff_is_not_that_of_the_next(self) -> Steps:
-        """Issue 3: the setting chooses, the command toggles the one diff."""
+        """The setting chooses, the command toggles the one diff."""
         yield from self.open_changes()
         self.command("toggle_diff_layout")
         (self.folder / "b.py").write_text("x = 0\n")
@@ -590,7 +588,7 @@ class TestKeys(ChangesCase):
     """The keys are active in a diff only."""
 
     def test_the_context_of_the_keys_is_a_diff(self) -> Steps:
-        """Issue 3: each binding with a context of our own."""
+        """Each binding with a context of our own."""
         listener = loaded("sublime_text.listeners").QwenCompanionListener()
         equal, not_equal = sublime.QueryOperator.EQUAL, sublime.QueryOperator.NOT_EQUAL
         yield from self.open_changes()
@@ -603,7 +601,7 @@ class TestKeys(ChangesCase):
         self.assertIsNone(listener.on_query_context(self.proposal, "another.key", equal, True, False))
 
     def test_f7_moves_in_a_diff_and_nowhere_else(self) -> Steps:
-        """Issue 3: none active elsewhere."""
+        """None active elsewhere."""
         try:
             from headless import host, keymap  # noqa: PLC0415 - Sublime's API has no way to press a key
         except ImportError:

@@ -1,4 +1,4 @@
-"""No edit is lost, and the header says what is so (issue 11 §5 and §6)."""
+"""No edit is lost, and the header says what is so."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TestKept(CompanionCase):
         return [view for view in views if text_of(view) == MINE and view.name() == "app.py (your edits)"]
 
     def test_an_edited_proposal_whose_tab_is_closed_is_kept(self) -> Steps:
-        """Issue 11 §5: with its syntax; not scratch, so the editor asks before it goes; and nothing is selected."""
+        """With its syntax; not scratch, so the editor asks before it goes; and nothing is selected."""
         yield from self.open_edited()
         self.proposal.close()
         yield lambda: self.kept() and self.cli.outcomes
@@ -40,7 +40,6 @@ class TestKept(CompanionCase):
         self.assertEqual(self.window.active_view(), self.view)
 
     def test_an_unedited_proposal_leaves_nothing(self) -> Steps:
-        """Issue 11 §5."""
         yield from self.open_diff(PROPOSAL)
         self.proposal.close()
         yield from self.closed()
@@ -48,7 +47,6 @@ class TestKept(CompanionCase):
         self.assertEqual(self.window.views(), [self.view])
 
     def test_an_edited_proposal_of_a_project_that_closes_is_kept(self) -> Steps:
-        """Issue 11 §5."""
         yield from self.open_edited()
         loaded("sublime_text.listeners").QwenCompanionListener().on_pre_close_project(self.window)
         yield lambda: self.cli.outcomes and self.kept()
@@ -56,7 +54,6 @@ class TestKept(CompanionCase):
         self.assertEqual(len(self.kept()), 1)
 
     def test_an_edited_proposal_of_a_window_that_closes_is_kept_in_another(self) -> Steps:
-        """Issue 11 §5."""
         before = {window.id() for window in sublime.windows()}
         old = {view.id() for window in sublime.windows() for view in window.views()}
         sublime.run_command("new_window")
@@ -77,7 +74,7 @@ class TestKept(CompanionCase):
                     window.run_command("close_window")
 
     def test_a_rejected_text_can_be_reopened(self) -> Steps:
-        """Issue 11 §5: a deliberate reject leaves no tab."""
+        """A deliberate reject leaves no tab."""
         yield from self.open_edited()
         self.proposal.run_command("qwen_companion_reject_diff")
         yield from self.closed()
@@ -89,7 +86,7 @@ class TestKept(CompanionCase):
         yield lambda: len(self.kept()) == 1
 
     def test_saves_in_a_proposal_are_answered(self) -> Steps:
-        """Issue 11 §5: they were swallowed."""
+        """They were swallowed."""
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
         listener = loaded("sublime_text.listeners").QwenCompanionListener()
@@ -103,7 +100,7 @@ class TestKept(CompanionCase):
         self.assertEqual(self.cli.outcomes, [])
 
     def test_closing_the_left_side_closes_one_tab_and_the_diff_goes_inline(self) -> Steps:
-        """Issue 9 §5: Ctrl+W closes every selected tab (the editor's issue 4643)."""
+        """Ctrl+W closes every selected tab (sublimehq/sublime_text#4643)."""
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.original)
         listener = loaded("sublime_text.listeners").QwenCompanionListener()
@@ -119,7 +116,7 @@ class TestKept(CompanionCase):
         yield lambda: diff_views(self.window, "original")
 
     def test_a_text_that_the_view_changes_is_sent_as_it_came(self) -> Steps:
-        """Issue 9 §5: NUL (the editor's issues 393 and 1939)."""
+        """NUL (sublimehq/sublime_text#393, #1939)."""
         insert = sublime.View.insert
 
         def without_nul(view: sublime.View, edit: sublime.Edit, point: int, text: str) -> int:
@@ -137,7 +134,6 @@ class TestHeader(CompanionCase):
     """What differs besides the text, and what is so on disk."""
 
     def test_a_change_of_line_endings_alone_is_shown_and_can_be_reverted(self) -> Steps:
-        """Issue 11 §6."""
         yield from self.open_diff(FILE.replace("\n", "\r\n"))
         yield lambda: "LF → CRLF in 2 lines" in self.screen.header(self.proposal)
         self.screen.click(self.proposal, "endings:revert")
@@ -154,7 +150,7 @@ class TestHeader(CompanionCase):
         self.assertEqual(self.content, FILE)
 
     def test_the_commands_for_line_endings_and_for_a_changed_file_need_a_reason(self) -> Steps:
-        """Issue 14, point 9: each link has a command, which is enabled where the link is."""
+        """Each link has a command, which is enabled where the link is."""
         module = loaded("sublime_text.diff.commands")
         self.set_limit("companion", "TICK", 0.1)
         yield from self.open_diff(PROPOSAL)
@@ -168,7 +164,7 @@ class TestHeader(CompanionCase):
         yield lambda: not reload.is_enabled()
 
     def test_the_file_that_has_changed_can_be_reloaded(self) -> Steps:
-        """Issue 11 §6: the warning goes when it is no longer true."""
+        """The warning goes when it is no longer true."""
         self.set_limit("companion", "TICK", 0.1)
         yield from self.open_diff(PROPOSAL)
         yield lambda: self.screen.header(self.original)
@@ -185,7 +181,7 @@ class TestHeader(CompanionCase):
         self.assertTrue(self.original.is_read_only())
 
     def test_a_file_that_is_open_by_another_path_is_the_same_file(self) -> Steps:
-        """Issue 11 §6: symbolic links and real paths (macOS's `/tmp`, linked projects)."""
+        """Symbolic links and real paths (macOS's `/tmp`, linked projects)."""
         link = Path(f"{self.folder}-link")
         try:
             link.symlink_to(self.folder, target_is_directory=True)
@@ -201,7 +197,6 @@ class TestHeader(CompanionCase):
         yield lambda: "unsaved edits" not in self.screen.header(self.original)
 
     def test_the_encoding_is_that_of_the_files_view(self) -> Steps:
-        """Issue 11 §6."""
         path = self.folder / "russian.txt"
         path.write_bytes("привет\n".encode("cp1251"))
         with patch.object(sublime.View, "encoding", lambda _: "Cyrillic (Windows 1251)"):

@@ -1,4 +1,4 @@
-"""All files of a turn at once: the list that stays open, the next and the previous file (issue 11 §11)."""
+"""All files of a turn at once: the list that stays open, the next and the previous file."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TestList(CompanionCase):
         self.panel.sel().add(self.panel.text_point(row, 0))
 
     def test_it_has_each_file_with_its_counts_and_its_state(self) -> Steps:
-        """Issue 11 §11: one list of files with +/− and a state each."""
+        """One list of files with +/− and a state each."""
         yield from self.open_three()
         yield from self.show_list()
         expected = [["a.py", "+1 −0", "viewed"], ["b.py", "+1 −0", "not viewed"], ["c.py", "+1 −0", "not viewed"]]
@@ -62,7 +62,7 @@ class TestList(CompanionCase):
         self.assertEqual(self.focused(), self.panel)
 
     def test_it_stays_open_and_says_what_has_become_of_each(self) -> Steps:
-        """Issue 11 §11: the list stays; the states change."""
+        """The list stays; the states change."""
         yield from self.open_three()
         yield from self.show_list()
         self.window.focus_view(self.proposals[0])
@@ -81,7 +81,7 @@ class TestList(CompanionCase):
         yield lambda: [row[0] for row in self.rows()] == ["d.py"]
 
     def test_an_entry_opens_its_diff(self) -> Steps:
-        """Issue 11 §11: by Enter, and by a click."""
+        """By Enter, and by a click."""
         yield from self.open_three()
         yield from self.show_list()
         self.put_caret(3)
@@ -97,14 +97,14 @@ class TestList(CompanionCase):
         self.assertEqual(self.window.active_view(), self.proposals[1])
 
     def test_keys_go_to_the_next_file_and_to_the_previous_one(self) -> Steps:
-        """Issue 11 §11: and around."""
+        """And around."""
         yield from self.open_three()
         for previous, expected in ((False, 1), (False, 2), (False, 0), (True, 2), (True, 1)):
             self.window.run_command("qwen_companion_go_to_diff", {"previous": previous} if previous else None)
             self.assertEqual(self.window.active_view(), self.proposals[expected])
 
     def test_after_an_answer_the_next_file_opens(self) -> Steps:
-        """Issue 11 §11: the one after it in the list, not the first."""
+        """The one after it in the list, not the first."""
         yield from self.open_three()
         self.window.run_command("qwen_companion_go_to_diff")
         for expected in (2, 0):
@@ -112,7 +112,6 @@ class TestList(CompanionCase):
             yield lambda expected=expected: self.window.active_view() == self.proposals[expected]
 
     def test_after_an_answer_the_next_file_of_another_group_opens(self) -> Steps:
-        """Issue 11 §11."""
         columns = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
         self.window.run_command("set_layout", columns)
         yield from self.open_diff("a\n", self.folder / "a.py")
@@ -128,7 +127,7 @@ class TestList(CompanionCase):
         yield lambda: self.window.active_view() == self.proposal
 
     def test_the_rest_is_accepted_or_rejected_at_once(self) -> Steps:
-        """Issue 11 §11: by a link or a command, after the question for those that were not viewed."""
+        """By a link or a command, after the question for those that were not viewed."""
         yield from self.open_three()
         yield from self.show_list()
         self.proposals[0].run_command("qwen_companion_reject_diff")
@@ -145,7 +144,7 @@ class TestList(CompanionCase):
         yield lambda: [row[2] for row in self.rows()] == ["rejected"] * 3
 
     def test_a_file_in_a_folder_and_one_elsewhere_say_where_they_are(self) -> Steps:
-        """Issue 11 §11: files of one name must be told apart."""
+        """Files of one name must be told apart."""
         elsewhere = self.folder.parent / "elsewhere.py"
         for path in (self.folder / "sub" / "folder" / "a.py", elsewhere):
             yield from self.open_diff("x\n", path)

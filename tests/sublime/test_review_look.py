@@ -1,4 +1,4 @@
-"""What a diff looks like (issue 11, points 9 and 10). docs/pictures shows the same."""
+"""What a diff looks like. docs/pictures shows the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TestLook(ChangesCase):
     """Lines, words, fillers and links."""
 
     def test_changed_words_are_filled_and_not_boxed(self) -> Steps:
-        """Issue 11 §10: in the colours of the editor's own inline diff."""
+        """In the colours of the editor's own inline diff."""
         yield from self.open_changes()
         for view, kind in ((self.original, "deleted"), (self.proposal, "inserted")):
             scope, _, flags = self.screen.drawn(view, WORDS)
@@ -39,7 +39,7 @@ class TestLook(ChangesCase):
             self.assertFalse(flags & Flags.DRAW_NO_FILL)
 
     def test_a_colour_scheme_without_backgrounds_for_a_diff_outlines_the_lines(self) -> Steps:
-        """Issue 11 §10: a fill in the colour of a text would hide the words in it."""
+        """A fill in the colour of a text would hide the words in it."""
         with patch.object(sublime.View, "style_for_scope", lambda *_: {"foreground": "#00ff00"}):
             yield from self.open_changes()
         scope, _, flags = self.screen.drawn(self.proposal, WORDS)
@@ -48,7 +48,7 @@ class TestLook(ChangesCase):
         self.assertEqual((scope, flags & Flags.DRAW_NO_FILL), ("markup.inserted", Flags.DRAW_NO_FILL))
 
     def test_the_editors_own_gutter_marks_say_nothing_beside_ours(self) -> Steps:
-        """Issue 11 §10: they said the same, perhaps a line apart. Its inline diff needs them; ours say nothing then."""
+        """They said the same, perhaps a line apart. Its inline diff needs them; ours say nothing then."""
         yield from self.open_changes()
         self.assertFalse(self.proposal.settings().get("mini_diff"))
         self.command("toggle_diff_layout")
@@ -60,7 +60,7 @@ class TestLook(ChangesCase):
         self.assertFalse(self.proposal.settings().get("mini_diff"))
 
     def test_the_line_below_a_deletion_has_neither_a_mark_nor_a_link(self) -> Steps:
-        """Issue 11 §10: the link is on a line of its own kind, in both layouts."""
+        """The link is on a line of its own kind, in both layouts."""
         yield from self.open_changes()
         for fillers in (["↩ restore 2 lines"], ["↩ restore 2 lines"]):
             [gap] = self.proposal.get_regions(GAPS)
@@ -74,7 +74,7 @@ class TestLook(ChangesCase):
         yield from self.becomes(without(2))
 
     def test_a_reverted_change_is_outlined(self) -> Steps:
-        """Issue 11 §10: it stays visible, all its lines."""
+        """It stays visible, all its lines."""
         yield from self.open_changes()
         self.put_caret(ROWS[2])
         self.command("revert_change")
@@ -85,7 +85,7 @@ class TestLook(ChangesCase):
         self.assertEqual((icon, flags & Flags.DRAW_NO_OUTLINE), ("circle", Flags.NONE))
 
     def test_a_link_in_a_narrow_pane_is_one_glyph(self) -> Steps:
-        """Issue 11 §10. A pane that becomes wider has the words."""
+        """A pane that becomes wider has the words."""
         self.set_limit("sublime_text.diff.view", "WATCH", 20)
         with narrow(40):
             yield from self.open_changes()
@@ -98,7 +98,7 @@ class TestLook(ChangesCase):
 
 
 class TestTop(ChangesCase):
-    """What is new or gone above the first line reads as that (issue 11 §10). No phantom can be above it."""
+    """What is new or gone above the first line reads as that. No phantom can be above it."""
 
     def test_a_filler_for_lines_above_the_first_one_says_so(self) -> Steps:
         yield from self.open_changes(TOP)
@@ -125,7 +125,7 @@ class TestTop(ChangesCase):
 
 
 class TestReach(ChangesCase):
-    """Accept, Reject and the place of the caret, wherever one scrolls (issue 11 §9)."""
+    """Accept, Reject and the place of the caret, wherever one scrolls."""
 
     def test_the_status_bar_says_which_change_the_caret_is_in_and_names_the_keys(self) -> Steps:
         yield from self.open_changes()
@@ -140,7 +140,7 @@ class TestReach(ChangesCase):
         yield lambda: self.proposal.get_status(KEYS).startswith("3 changes · ")
 
     def test_the_header_keeps_its_links_where_it_does_not_fit(self) -> Steps:
-        """Issue 11 §11: three columns in a group, or a narrow screen."""
+        """Three columns in a group, or a narrow screen."""
         self.set_limit("sublime_text.diff.view", "WATCH", 20)
         self.window.set_project_data({"folders": []})
         header = loaded("sublime_text.diff.header")
@@ -160,7 +160,6 @@ class TestReach(ChangesCase):
         self.assertIn("reload", contents[-1])
 
     def test_a_warning_that_does_not_fit_is_counted_and_said_on_a_click(self) -> Steps:
-        """Issue 11 §11."""
         with narrow(24):
             self.view.run_command("append", {"characters": "x"})
             yield from self.open_changes()
@@ -169,7 +168,7 @@ class TestReach(ChangesCase):
         self.assertTrue(self.screen.said("open with unsaved edits"))
 
     def test_the_headers_follow_the_width_of_the_pane(self) -> Steps:
-        """Issue 11 §11: there is no event for it."""
+        """There is no event for it."""
         self.set_limit("sublime_text.diff.view", "WATCH", 20)
         yield from self.open_changes()
         self.assertIn("✓ Accept", self.screen.header(self.proposal))
@@ -178,7 +177,7 @@ class TestReach(ChangesCase):
         yield lambda: "✓ Accept" in self.screen.header(self.proposal)
 
     def test_the_headers_fit_at_once_where_the_diff_is_shown(self) -> Steps:
-        """Issue 11 §11: the editor gives the views their widths a moment after it has shown them."""
+        """The editor gives the views their widths a moment after it has shown them."""
         self.set_limit("sublime_text.diff.view", "WATCH", 600_000)
         yield from self.open_changes()
         yield lambda: "✓ Accept" in self.screen.header(self.proposal)
@@ -187,7 +186,7 @@ class TestReach(ChangesCase):
             yield lambda: "Accept" not in self.screen.header(self.proposal)
 
     def test_a_hidden_diff_is_not_watched(self) -> Steps:
-        """Issue 11 §8: hidden diffs poll nothing."""
+        """Hidden diffs poll nothing."""
         self.set_limit("sublime_text.diff.view", "WATCH", 20)
         yield from self.open_changes()
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)

@@ -1,4 +1,4 @@
-"""How diffs end, many at once, and what the person sees and has afterwards (issue 3)."""
+"""How diffs end, many at once, and what the person sees and has afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TestSeveral(CompanionCase):
     """Several diffs of a window."""
 
     def test_accepting_all_accepts_each_as_it_stands(self) -> Steps:
-        """Issue 3: Accept All, whichever CLI it is."""
+        """Accept All, whichever CLI it is."""
         other = self.connect()
         yield from self.done(other.connected)
         yield from self.open_diff("a = 1\n", self.folder / "a.py")
@@ -36,7 +36,7 @@ class TestSeveral(CompanionCase):
         self.assertEqual(self.window.active_view(), self.view)
 
     def test_accepting_all_leaves_what_cannot_be_accepted(self) -> Steps:
-        """design.md: an emptied text is refused."""
+        """An emptied text is refused."""
         yield from self.open_diff("a = 1\n", self.folder / "a.py")
         self.edit(self.proposal, "")
         emptied = self.proposal
@@ -49,7 +49,7 @@ class TestSeveral(CompanionCase):
         self.assertEqual(diff_views(self.window, "proposal"), [emptied])
 
     def test_rejecting_all_rejects_each(self) -> Steps:
-        """Issue 3: Reject All."""
+        """Reject All."""
         for name in ("a.py", "b.py", "c.py"):
             yield from self.open_diff("x = 1\n", self.folder / name)
         self.window.run_command("qwen_companion_reject_all")
@@ -59,7 +59,7 @@ class TestSeveral(CompanionCase):
         self.assertEqual({(method, told["filePath"]) for method, told in self.cli.outcomes}, expected)
 
     def test_the_pending_diffs_are_listed_and_the_picked_one_is_shown(self) -> Steps:
-        """Issue 3: the quick panel has file, counts and CLI."""
+        """The quick panel has file, counts and CLI."""
         yield from self.open_diff(PROPOSAL)
         first = [self.original, self.proposal]
         yield lambda: "1 change" in self.screen.header(first[1])
@@ -83,7 +83,7 @@ class TestSeveral(CompanionCase):
         self.assertEqual(self.cli.outcomes, [])
 
     def test_a_pick_that_comes_too_late_shows_nothing(self) -> Steps:
-        """Issue 3: a diff may be answered while the list is open."""
+        """A diff may be answered while the list is open."""
         yield from self.open_diff(PROPOSAL)
         self.window.run_command("qwen_companion_pending_diffs")
         [(_, pick)] = self.screen.panels
@@ -97,7 +97,7 @@ class TestClosing(CompanionCase):
     """What closes takes its diffs with it."""
 
     def test_closing_the_project_rejects_its_diffs(self) -> Steps:
-        """Issue 3: reject by closing the project."""
+        """Reject by closing the project."""
         yield from self.open_diff(PROPOSAL)
         self.window.run_command("close_workspace")
         yield lambda: self.cli.outcomes
@@ -105,7 +105,7 @@ class TestClosing(CompanionCase):
         yield from self.closed()
 
     def test_closing_the_window_rejects_every_diff_once(self) -> Steps:
-        """Issue 3: reject by closing the window; its views close as well, which decides nothing more."""
+        """Reject by closing the window; its views close as well, which decides nothing more."""
         for name in ("a.py", "b.py"):
             yield from self.open_diff("x = 1\n", self.folder / name)
         self.window.run_command("close_window")
@@ -116,14 +116,14 @@ class TestClosing(CompanionCase):
 
 
 class TestDoneOnDisk(CompanionCase):
-    """peers.md §4: diffs that nobody resolves in automatic modes (gemini-cli #11823)."""
+    """Diffs that nobody resolves in automatic modes (google-gemini/gemini-cli#11823)."""
 
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.set_limit("companion", "TICK", 0.1)
 
     def test_a_proposal_that_the_file_holds_already_is_accepted_without_a_view(self) -> Steps:
-        """Issue 3: when the diff opens."""
+        """When the diff opens."""
         before = self.window.views()
         yield from self.done(self.cli.call("openDiff", filePath=str(self.file), newContent=FILE))
         yield lambda: self.cli.outcomes
@@ -133,7 +133,7 @@ class TestDoneOnDisk(CompanionCase):
         self.assertEqual(self.window.views(), before)
 
     def test_a_diff_closes_by_itself_once_the_file_holds_the_proposal(self) -> Steps:
-        """Issue 3: or later."""
+        """Or later."""
         yield from self.open_diff(PROPOSAL)
         self.file.write_text(PROPOSAL)
         yield from self.closed()
@@ -143,7 +143,7 @@ class TestDoneOnDisk(CompanionCase):
         self.assertEqual(self.window.views(), [self.view])
 
     def test_edits_of_a_diff_that_closes_by_itself_are_kept(self) -> Steps:
-        """Issue 3: what the person has made of the proposal is not lost."""
+        """What the person has made of the proposal is not lost."""
         yield from self.open_diff(PROPOSAL)
         self.proposal.run_command("append", {"characters": "# mine\n"})
         self.file.write_text(PROPOSAL)
@@ -154,7 +154,7 @@ class TestDoneOnDisk(CompanionCase):
         self.assertEqual(self.window.active_view(), self.view)
 
     def test_a_new_file_that_appears_with_the_proposal_closes_the_diff(self) -> Steps:
-        """Issue 3: a new file too."""
+        """A new file too."""
         path = self.folder / "new.py"
         yield from self.open_diff("x = 1\n", path)
         path.write_text("x = 1\n")
@@ -167,7 +167,7 @@ class TestWarnings(CompanionCase):
     """What the header warns of."""
 
     def test_a_file_that_changes_on_disk_is_warned_of(self) -> Steps:
-        """Issue 3: when it changed on disk; the diff stays as it is."""
+        """When it changed on disk; the diff stays as it is."""
         self.set_limit("companion", "TICK", 0.1)
         yield from self.open_diff(PROPOSAL)
         yield lambda: self.screen.header(self.original)
@@ -177,7 +177,7 @@ class TestWarnings(CompanionCase):
         self.assertEqual((text_of(self.original), self.cli.outcomes), (FILE, []))
 
     def test_a_file_that_is_only_touched_is_not_warned_of(self) -> Steps:
-        """Issue 3: its text is the same."""
+        """Its text is the same."""
         self.set_limit("companion", "TICK", 0.1)
         yield from self.open_diff(PROPOSAL)
         yield 2_100  # the look that was on its way
@@ -186,7 +186,7 @@ class TestWarnings(CompanionCase):
         self.assertNotIn("⚠", self.screen.header(self.original))
 
     def test_a_file_outside_the_folders_is_warned_of(self) -> Steps:
-        """Issue 3: when it is outside the window's folders."""
+        """When it is outside the window's folders."""
         outside = Path(tempfile.mkdtemp(prefix="outside-"))
         self.addCleanup(shutil.rmtree, outside)
         yield from self.open_diff("x = 1\n", outside / "new.py")
@@ -195,10 +195,10 @@ class TestWarnings(CompanionCase):
 
 
 class TestAfterwards(CompanionCase):
-    """peers.md §4: refresh the open buffer after the CLI wrote (claudecode.nvim #137)."""
+    """Refresh the open buffer after the CLI wrote (coder/claudecode.nvim#137)."""
 
     def test_the_clean_view_of_the_file_is_reloaded_and_its_caret_stays(self) -> Steps:
-        """Issue 3: what the CLI has written is seen where the person was."""
+        """What the CLI has written is seen where the person was."""
         self.view.sel().clear()
         self.view.sel().add(4)
         yield from self.open_diff(PROPOSAL)
@@ -208,7 +208,7 @@ class TestAfterwards(CompanionCase):
         self.assertEqual((self.window.active_view(), list(self.view.sel())), (self.view, [sublime.Region(4)]))
 
     def test_the_status_bar_says_what_has_happened(self) -> Steps:
-        """Issue 3: a status message."""
+        """A status message."""
         yield from self.open_diff(PROPOSAL)
         self.assertEqual(self.screen.messages, [])
         yield from self.accepted()
@@ -218,7 +218,7 @@ class TestAfterwards(CompanionCase):
         yield lambda: self.screen.said("Rejected the change of app.py")
 
     def test_an_accepted_text_that_the_cli_does_not_write_is_kept(self) -> Steps:
-        """Issue 3: said, and offered in a tab that the editor asks about before it goes."""
+        """Said, and offered in a tab that the editor asks about before it goes."""
         self.set_limit("review.reviews", "WRITE_LIMIT", 0.5)
         yield from self.open_diff(PROPOSAL)
         self.proposal.run_command("append", {"characters": "# mine\n"})
@@ -232,7 +232,7 @@ class TestAfterwards(CompanionCase):
         self.assertEqual((self.file.read_text(), self.window.active_view()), (FILE, self.view))
 
     def test_an_accepted_text_that_is_written_in_time_is_not_kept(self) -> Steps:
-        """Issue 3: only one that is not written."""
+        """Only one that is not written."""
         self.set_limit("review.reviews", "WRITE_LIMIT", 0.5)
         yield from self.open_diff(PROPOSAL)
         yield from self.accepted()
@@ -240,7 +240,7 @@ class TestAfterwards(CompanionCase):
         self.assertEqual(self.window.views(), [self.view])
 
     def test_a_text_that_equals_the_file_needs_no_writing(self) -> Steps:
-        """Issue 3: with every change reverted, a CLI may leave the file alone."""
+        """With every change reverted, a CLI may leave the file alone."""
         self.set_limit("review.reviews", "WRITE_LIMIT", 0.5)
         yield from self.open_diff(PROPOSAL)
         self.edit(self.proposal, FILE)
@@ -253,10 +253,10 @@ class TestAfterwards(CompanionCase):
 
 
 class TestContextOnly(CompanionCase):
-    """peers.md §4: context only, diffs stay in the terminal (claudecode.nvim #45)."""
+    """Context only, diffs stay in the terminal (coder/claudecode.nvim#45)."""
 
     def test_without_diffs_no_tool_is_offered_and_the_context_still_works(self) -> Steps:
-        """Issue 3: the setting show_diffs."""
+        """The setting show_diffs."""
         tools = self.cli.tools()
         yield from self.done(tools)
         self.assertEqual([tool["name"] for tool in tools.result()], ["openDiff", "closeDiff"])

@@ -1,4 +1,4 @@
-"""Where a diff opens, and what the window shows afterwards (peers.md §4, issue 3)."""
+"""Where a diff opens, and what the window shows afterwards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TestPlaces(CompanionCase):
     """The layout, the tabs and the focus are afterwards as before."""
 
     def test_two_groups_show_afterwards_what_they_showed_before(self) -> Steps:
-        """Issue 3: the window's own layout; the sheets selected in other groups stay."""
+        """The window's own layout; the sheets selected in other groups stay."""
         self.window.set_layout(TWO_GROUPS)
         right: list[sublime.View] = []
         for name in ("b.py", "c.py"):
@@ -41,7 +41,7 @@ class TestPlaces(CompanionCase):
         self.assertEqual((self.window.layout(), self.window.active_view()), (TWO_GROUPS, self.view))
 
     def test_a_diff_opens_beside_the_code_and_not_over_the_terminal(self) -> Steps:
-        """Issue 3: the terminal in another group stays visible and focused."""
+        """The terminal in another group stays visible and focused."""
         self.window.set_layout(TWO_GROUPS)
         terminal = self.window.new_file()
         terminal.settings().set("terminus_view", True)
@@ -59,7 +59,7 @@ class TestPlaces(CompanionCase):
         self.assertEqual(self.window.active_view(), terminal)
 
     def test_the_focus_returns_to_the_terminal_from_which_the_person_moved_into_the_diff(self) -> Steps:
-        """Issue 3: the window's previous focus returns; in another group the terminal had it."""
+        """The window's previous focus returns; in another group the terminal had it."""
         self.window.set_layout(TWO_GROUPS)
         terminal = self.window.new_file()
         terminal.settings().set("terminus_view", True)
@@ -77,7 +77,7 @@ class TestPlaces(CompanionCase):
             self.assertEqual(self.window.active_view(), terminal)
 
     def test_the_focus_returns_to_a_panel_from_which_the_person_moved_into_the_diff(self) -> Steps:
-        """Issue 3: the window's previous focus returns; a terminal in a panel had it."""
+        """The window's previous focus returns; a terminal in a panel had it."""
         panel = yield from self._open_panel()
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
@@ -88,7 +88,7 @@ class TestPlaces(CompanionCase):
         self.assertEqual((self.focused(), self.selected()), (panel, [self.view]))
 
     def test_a_panel_that_was_hidden_meanwhile_stays_hidden(self) -> Steps:
-        """Issue 3: the focus can't return to what is no longer there."""
+        """The focus can't return to what is no longer there."""
         panel = yield from self._open_panel()
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
@@ -101,7 +101,7 @@ class TestPlaces(CompanionCase):
         self.assertTrue(panel.is_valid())
 
     def test_the_focus_returns_to_the_terminal_after_the_last_of_several_diffs(self) -> Steps:
-        """Issue 3: in whichever order they are answered, and from wherever the later one was opened."""
+        """In whichever order they are answered, and from wherever the later one was opened."""
         for order in ([0, 1], [1, 0]):
             panel = yield from self._open_panel()
             proposals = []
@@ -128,7 +128,7 @@ class TestPlaces(CompanionCase):
         return panel
 
     def test_a_tab_that_the_person_has_chosen_meanwhile_stays(self) -> Steps:
-        """Issue 3: nothing of the person's own is moved."""
+        """Nothing of the person's own is moved."""
         yield from self.open_view("b.py")
         self.window.focus_view(self.view)
         yield from self.open_diff(PROPOSAL)
@@ -138,7 +138,7 @@ class TestPlaces(CompanionCase):
         self.assertEqual((self.selected(), self.window.active_view()), ([self.opened], self.opened))
 
     def test_a_tab_chosen_meanwhile_in_another_group_stays(self) -> Steps:
-        """Issue 3: the focus that the person has moved stays where it is."""
+        """The focus that the person has moved stays where it is."""
         self.window.set_layout(TWO_GROUPS)
         yield from self.open_view("b.py")
         other = self.opened
@@ -154,7 +154,7 @@ class TestPlaces(CompanionCase):
         self.assertEqual(self.window.active_view(), other)
 
     def test_two_tabs_side_by_side_are_back_after_the_last_of_several_diffs(self) -> Steps:
-        """Issue 3: as before once the last diff is closed, in whichever order they are."""
+        """As before once the last diff is closed, in whichever order they are."""
         for order in ([0, 1], [1, 0]):
             yield from self.open_view("b.py")
             self.select([self.view, self.opened])
@@ -171,7 +171,7 @@ class TestPlaces(CompanionCase):
             self.assertEqual(self.window.active_view(), self.view)
 
     def test_a_diff_stays_level_with_its_original_when_edits_of_another_are_kept(self) -> Steps:
-        """design.md: the view that keeps them opens behind what is shown."""
+        """The view that keeps them opens behind what is shown."""
         yield from self.open_diff(PROPOSAL)
         shown = [self.view, self.original, self.proposal]
         yield from self.open_diff("x = 1\n", self.folder / "b.py")
@@ -182,7 +182,7 @@ class TestPlaces(CompanionCase):
         self.assertEqual(self.selected(), shown)
 
     def test_a_window_without_a_view_has_a_place_for_a_diff(self) -> Steps:
-        """peers.md §4: claudecode.nvim #231, no suitable window and the agent crashes."""
+        """coder/claudecode.nvim#231, no suitable window and the agent crashes."""
         self.view.close()
         yield from self.open_diff(PROPOSAL)
         self.assertEqual(self.selected(), [self.original, self.proposal])
@@ -191,7 +191,7 @@ class TestPlaces(CompanionCase):
         self.assertEqual(self.window.views(), [])
 
     def test_the_commands_work_from_the_left_side_too(self) -> Steps:
-        """Issue 3: a diff is one thing, whichever side has the focus."""
+        """A diff is one thing, whichever side has the focus."""
         yield from self.open_diff(PROPOSAL)
         yield lambda: self.proposal.get_regions("qwen_companion.changes")
         self.window.focus_view(self.original)

@@ -1,4 +1,4 @@
-"""A diff of what a chat asks: the person reads it and answers, and the chat's daemon writes it as it is (issue 5)."""
+"""A diff of what a chat asks: the person reads it and answers, and the chat's daemon writes it as it is."""
 
 from __future__ import annotations
 

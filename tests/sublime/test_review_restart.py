@@ -1,4 +1,4 @@
-"""Diffs that were open when the editor ended: Sublime restores their tabs, and nobody waits for them (issue 3)."""
+"""Diffs that were open when the editor ended: Sublime restores their tabs, and nobody waits for them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
 
 
 class TestRestart(CompanionCase):
-    """peers.md §4: stale tabs."""
+    """Stale tabs."""
 
     def test_an_unedited_diff_is_closed_and_nothing_else(self) -> Steps:
-        """Issue 3: no stale tabs, and no view of another package or of the person is touched."""
+        """No stale tabs, and no view of another package or of the person is touched."""
         other = self.window.new_file()
         other.set_name("app.py ← Qwen Code")
         other.set_scratch(True)
@@ -29,7 +29,7 @@ class TestRestart(CompanionCase):
         self.assertFalse(self.screen.said("from before"))
 
     def test_an_empty_proposal_is_closed_too(self) -> Steps:
-        """Issue 3: an empty text is as much a proposal."""
+        """An empty text is as much a proposal."""
         yield from self.open_remembered("", self.folder / "new.py")
         self.end()
         self.begin()
@@ -81,7 +81,7 @@ class TestRestart(CompanionCase):
         self.assertEqual(text_of(self.proposal), PROPOSAL)
 
     def test_a_project_that_brings_its_views_back_leaves_the_open_diffs_alone(self) -> Steps:
-        """Issue 3: what a project restores is as stale; a diff that somebody waits for is not."""
+        """What a project restores is as stale; a diff that somebody waits for is not."""
         yield from self.open_remembered(PROPOSAL)
         stale = self.window.new_file()
         stale.set_scratch(True)

@@ -61,7 +61,7 @@ class Window:
 
 
 class TestTogether(TestCase):
-    """Issue 9 §5: the focused side wins, a value just set is no event, idle polling backs off."""
+    """The focused side wins, a value just set is no event, idle polling backs off."""
 
     def setUp(self) -> None:
         self.delays: list[int] = []
@@ -145,7 +145,7 @@ class TestTogether(TestCase):
 
 
 class TestCaret(ChangesCase):
-    """Issue 9 §5: phantoms above shift the text (the editor's issue 5894)."""
+    """Phantoms above shift the text (sublimehq/sublime_text#5894)."""
 
     def height(self, view: sublime.View) -> float:
         """Where the line of the caret is on the screen."""
@@ -183,7 +183,7 @@ class TestCaret(ChangesCase):
 
 
 class TestGutter(ChangesCase):
-    """Issue 9 §5: a region that ends with a newline may not fill its row."""
+    """A region that ends with a newline may not fill its row."""
 
     def test_changed_lines_are_marked_in_the_gutter_as_well(self) -> Steps:
         icons: dict[int, str] = {}

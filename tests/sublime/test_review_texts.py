@@ -1,4 +1,4 @@
-"""Diffs of every kind of text: what is shown, and what comes back, byte for byte (issue 3)."""
+"""Diffs of every kind of text: what is shown, and what comes back, byte for byte."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class TestBytes(CompanionCase):
         self.set_limit("sublime_text.diff.diffs", "QUIET", 10)
 
     def test_line_feeds(self) -> Steps:
-        """Issue 3: any two texts."""
+        """Any two texts."""
         for seed in range(4):
             yield from self._revert_and_restore(seed, ["\n"])
 
     def test_carriage_returns_and_line_feeds(self) -> Steps:
-        """Issue 3: the endings of Windows."""
+        """The endings of Windows."""
         for seed in range(10, 14):
             yield from self._revert_and_restore(seed, ["\r\n"])
 
     def test_mixed_line_endings(self) -> Steps:
-        """Issue 3: a line that is put back has the ending that it had."""
+        """A line that is put back has the ending that it had."""
         for seed in range(20, 24):
             yield from self._revert_and_restore(seed, ["\n", "\r\n"])
 
     def test_a_byte_order_mark(self) -> Steps:
-        """Issue 3: the mark is no part of a change."""
+        """The mark is no part of a change."""
         for seed in range(30, 32):
             yield from self._revert_and_restore(seed, ["\r\n"], mark="\ufeff")
 
@@ -88,7 +88,7 @@ class TestTabs(CompanionCase):
     """The person's way to indent never gets into a text."""
 
     def test_tabs_stay_tabs_where_the_person_types_blanks(self) -> Steps:
-        """D3, byte for byte: a view converts inserted tabs if the setting says so."""
+        """Byte for byte: a view converts inserted tabs if the setting says so."""
         self.file.write_text("all:\n\tmake it\n\ttest it\n")
         yield lambda: "make" in text_of(self.view)
         self.view.settings().set("translate_tabs_to_spaces", True)
@@ -105,7 +105,7 @@ class TestTabs(CompanionCase):
         self.assertEqual(self.content, "all:\n\tmake this\n")
 
     def test_syntax_and_indentation_are_those_of_the_open_file(self) -> Steps:
-        """Issue 3: syntax and tab settings taken from the file."""
+        """Syntax and tab settings taken from the file."""
         self.view.assign_syntax("scope:source.json")
         self.view.settings().set("tab_size", 3)
         self.view.settings().set("translate_tabs_to_spaces", True)
@@ -118,7 +118,7 @@ class TestTabs(CompanionCase):
             self.assertFalse(view.settings().get("word_wrap"))
 
     def test_the_indentation_of_a_file_that_is_not_open_is_that_of_its_text(self) -> Steps:
-        """Issue 3: tab settings taken from the file."""
+        """Tab settings taken from the file."""
         text = "".join(f"if x{i}:\n  y = {i}\n  if y:\n    z = 1\n" for i in range(8))
         path = self.folder / "two.py"
         path.write_text(text)
@@ -136,7 +136,7 @@ class TestTabs(CompanionCase):
         self.assertNotEqual(self.proposal.settings().get("tab_size"), 2)
 
     def test_the_indentation_of_a_file_that_another_window_shows_is_that_of_its_view(self) -> Steps:
-        """Issue 3: tab settings taken from the file."""
+        """Tab settings taken from the file."""
         self.view.close()
         before = {window.id() for window in sublime.windows()}
         sublime.run_command("new_window")
@@ -152,7 +152,7 @@ class TestTabs(CompanionCase):
             other.run_command("close_window")
 
     def test_the_syntax_of_a_file_that_is_not_open_is_that_of_its_name(self) -> Steps:
-        """Issue 3: syntax taken from the file."""
+        """Syntax taken from the file."""
         yield from self.open_diff("{}\n", self.folder / "new.json")
         for view in (self.original, self.proposal):
             syntax = view.syntax()
@@ -163,36 +163,36 @@ class TestKinds(CompanionCase):
     """Binary content, foreign encodings, large files."""
 
     def test_binary_content_is_shown_without_marks(self) -> Steps:
-        """Issue 3: and the header says so."""
+        """And the header says so."""
         yield from self._assert_not_marked(b"GIF89a\0\1\2\nx\n", "text\n")
 
     def test_bytes_of_no_known_encoding_are_shown_without_marks(self) -> Steps:
-        """Issue 3: invalid UTF-8, and nothing of Windows-1252 either."""
+        """Invalid UTF-8, and nothing of Windows-1252 either."""
         yield from self._assert_not_marked(b"caf\x81\xff\n", "café\n")
 
     def test_a_text_of_too_many_characters_is_shown_without_marks(self) -> Steps:
-        """Issue 3: over a setting's size."""
+        """Over a setting's size."""
         self.set_setting("max_marked_bytes", 100)
         yield 200
         yield from self._assert_not_marked(b"x = 1\n" * 20, "x = 2\n")
 
     def test_a_text_of_too_many_lines_is_shown_without_marks(self) -> Steps:
-        """Issue 3: a proposal may have twice as many lines as its file."""
+        """A proposal may have twice as many lines as its file."""
         self.set_setting("max_marked_lines", 100)
         yield 200
         yield from self._assert_not_marked(b"x = 1\n", "x = 2\n" * 201)
 
     def test_windows_1252_is_shown_right_on_the_left(self) -> Steps:
-        """Issue 3: a file in another encoding."""
+        """A file in another encoding."""
         yield from self._assert_shown("naïve – café €5\n", "cp1252")
 
     def test_utf_16_is_shown_right_on_the_left(self) -> Steps:
-        """Issue 3: by its mark, in both orders of bytes."""
+        """By its mark, in both orders of bytes."""
         for encoding, mark in (("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff")):
             yield from self._assert_shown("naïve – 😀\n", encoding, mark)
 
     def test_a_proposal_of_5_mb_comes_back_byte_for_byte(self) -> Steps:
-        """Issue 3: 100,000 lines of 5 MB, and gemini-cli #7570: large files hit a limit."""
+        """100,000 lines of 5 MB, and google-gemini/gemini-cli#7570: large files hit a limit."""
         line = "%06d: the quick brown fox jumps over it all\r\n"
         original = "".join(line % number for number in range(110_000))
         proposal = original.replace("000777: the", "000777: THE", 1) + "no end"
@@ -211,7 +211,7 @@ class TestKinds(CompanionCase):
             self.assertTrue(self.content == proposal + ("\r\nmine" if edited else ""))
 
     def test_a_short_proposal_for_a_large_file_is_marked_to_the_end(self) -> Steps:
-        """Issue 3: the sides may be of very different lengths, and are put into their views in parts."""
+        """The sides may be of very different lengths, and are put into their views in parts."""
         lines = [f"{number:06}: the quick brown fox jumps over it all\n" for number in range(99_000)]
         original, head = "".join(lines), len("".join(lines[:10]))
         path = self.folder / "large.txt"

@@ -1,4 +1,4 @@
-"""A diff never takes what the person types, and is never accepted unseen (issue 11 §1)."""
+"""A diff never takes what the person types, and is never accepted unseen."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TestUnseen(CompanionCase):
         self.addCleanup(clock.stop)
 
     def test_what_is_being_typed_goes_on_in_its_own_view(self) -> Steps:
-        """Issue 11 §1: the focus jumped to the proposal, and the next letters went into it."""
+        """The focus jumped to the proposal, and the next letters went into it."""
         self.view.run_command("insert", {"characters": "a"})
         yield from self.open_diff(PROPOSAL)
         self.assertEqual((self.window.active_view(), self.focused()), (self.view, self.view))
@@ -39,7 +39,7 @@ class TestUnseen(CompanionCase):
         self.assertTrue(text_of(self.view).startswith("ab") or text_of(self.view).endswith("ab"))
 
     def test_a_diff_opens_behind_the_one_that_the_person_is_in(self) -> Steps:
-        """Issue 11 §1: it doesn't cover the view that is being typed in."""
+        """It doesn't cover the view that is being typed in."""
         yield from self.open_diff(PROPOSAL)
         first = self.proposal
         self.window.focus_view(first)
@@ -54,7 +54,7 @@ class TestUnseen(CompanionCase):
         self.assertEqual(self.selected(), [self.proposal])
 
     def test_a_diff_that_the_cli_closes_hands_the_focus_to_no_other_diff(self) -> Steps:
-        """Issue 11 §1: what is being typed in it would go on in the next one."""
+        """What is being typed in it would go on in the next one."""
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
         first = self.proposal
@@ -66,7 +66,7 @@ class TestUnseen(CompanionCase):
         self.assertIn(self.proposal, self.selected())
 
     def test_keys_and_saves_wait_until_the_diff_has_been_there_for_a_moment(self) -> Steps:
-        """Issue 11 §1: gone to, and on the screen for a second."""
+        """Gone to, and on the screen for a second."""
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
         self.window.run_command("save", BY_HAND)
@@ -80,7 +80,7 @@ class TestUnseen(CompanionCase):
         self.assertEqual(self.content, PROPOSAL)
 
     def test_a_diff_that_comes_back_by_itself_takes_no_second_key_or_click(self) -> Steps:
-        """Issue 11 §1: it has been seen before, but the second click was meant for the diff that has closed."""
+        """It has been seen before, but the second click was meant for the diff that has closed."""
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
         first = self.proposal
@@ -99,7 +99,7 @@ class TestUnseen(CompanionCase):
         yield lambda: len(self.cli.outcomes) == 2
 
     def test_a_diff_that_got_the_focus_by_itself_takes_no_key_before_a_click(self) -> Steps:
-        """Issue 11 §1: in a window without any other view."""
+        """In a window without any other view."""
         self.view.close()
         yield from self.open_diff(PROPOSAL)
         self.now += 1.1
@@ -112,7 +112,7 @@ class TestUnseen(CompanionCase):
         yield from self.written()
 
     def test_go_to_diff_goes_to_the_waiting_one_and_then_to_the_next(self) -> Steps:
-        """Issue 11 §1: the status bar names its key."""
+        """The status bar names its key."""
         yield from self.open_diff(PROPOSAL)
         first = self.proposal
         yield lambda: "1 diff (F8)" in self.view.get_status("zz_qwen_companion")
@@ -128,7 +128,7 @@ class TestUnseen(CompanionCase):
         yield lambda: [told["filePath"] for _, told in self.cli.outcomes] == [str(self.file)]
 
     def test_an_unseen_diff_is_shown_before_it_can_be_accepted(self) -> Steps:
-        """Issue 11 §1: never accept what the person has not looked at."""
+        """Never accept what the person has not looked at."""
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
         first = self.proposal
@@ -139,7 +139,7 @@ class TestUnseen(CompanionCase):
         self.assertTrue(first.is_valid())
 
     def test_accepting_all_names_the_diffs_that_were_not_viewed_and_asks_once(self) -> Steps:
-        """Issue 11 §1: “Accept 3 diffs, 2 not viewed?”."""
+        """“Accept 3 diffs, 2 not viewed?”."""
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
         for name in ("b.py", "c.py"):
@@ -156,7 +156,7 @@ class TestUnseen(CompanionCase):
         yield lambda: len(self.cli.outcomes) == 3
 
     def test_accepting_all_that_were_viewed_asks_nothing(self) -> Steps:
-        """Issue 11 §1: only those that were not viewed."""
+        """Only those that were not viewed."""
         yield from self.open_diff(PROPOSAL)
         with patch.object(sublime, "ok_cancel_dialog") as ask:
             self.window.run_command("qwen_companion_accept_all")
@@ -164,7 +164,7 @@ class TestUnseen(CompanionCase):
         ask.assert_not_called()
 
     def test_the_key_of_go_to_diff_works_only_while_a_diff_waits(self) -> Steps:
-        """Issue 11 §1: each binding has a context of our own."""
+        """Each binding has a context of our own."""
         listener = loaded("sublime_text.listeners").QwenCompanionListener()
         asked = (self.view, "qwen_companion.diff_waits", sublime.QueryOperator.EQUAL, True, False)
         self.assertFalse(listener.on_query_context(*asked))
@@ -172,7 +172,7 @@ class TestUnseen(CompanionCase):
         self.assertTrue(listener.on_query_context(*asked))
 
     def test_a_window_behind_is_not_raised_and_has_its_focus_when_it_comes_to_the_front(self) -> Steps:
-        """Issue 9 §5: `focus_view` raises the window (the editor's issue 4407)."""
+        """`focus_view` raises the window (sublimehq/sublime_text#4407)."""
         before = {window.id() for window in sublime.windows()}
         sublime.run_command("new_window")
         yield lambda: {window.id() for window in sublime.windows()} - before

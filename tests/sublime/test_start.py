@@ -1,4 +1,4 @@
-"""An editor that is busy, and a companion that is still starting (issue 13)."""
+"""An editor that is busy, and a companion that is still starting."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TestBusy(CompanionCase):
         yield lambda: cli.active.get("path") == str(self.file)
 
     def test_a_diff_that_is_closed_meanwhile_is_not_shown(self) -> Steps:
-        """D2: the CLI gets its answer, though nobody can be asked for the text."""
+        """The CLI gets its answer, though nobody can be asked for the text."""
         self.hold_editor(1)
         yield from self.done(self.cli.call("openDiff", filePath=str(self.file), newContent="new\n"))
         yield from self.done(self.cli.call("closeDiff", filePath=str(self.file)))

@@ -52,7 +52,6 @@ class TestStatusBar(CompanionCase):
         yield lambda: self.status() == "Qwen Code"
 
     def test_it_can_be_shown_only_while_a_cli_is_connected(self) -> Steps:
-        """Issue 14, point 9."""
         self.set_setting("show_status", "connected")
         yield lambda: self.status() == "Qwen Code"
         self.cli.close()
@@ -61,7 +60,6 @@ class TestStatusBar(CompanionCase):
         yield lambda: self.status() == "Qwen Companion: waiting"
 
     def test_a_window_without_a_folder_and_a_cli_shows_nothing(self) -> Steps:
-        """Issue 14, point 9."""
         self.cli.close()
         yield {"condition": lambda: self.status() == "Qwen Companion: waiting", "timeout": 20_000}
         self.window.set_project_data({"folders": []})
@@ -77,8 +75,6 @@ class TestStatusBar(CompanionCase):
 
 
 class TestMessages(CompanionCase):
-    """Issue 14, point 6."""
-
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.adapter = loaded("sublime_text.package").adapter()
@@ -225,7 +221,7 @@ class TestReport(CompanionCase):
 
 
 class TestLiveReport(CompanionCase):
-    """Issue 14, point 7: the report is live while it is visible, and its remedies can be clicked and picked by key."""
+    """The report is live while it is visible, and its remedies can be clicked and picked by key."""
 
     KEY = "qwen_companion.remedies"
 
@@ -316,7 +312,7 @@ class TestLiveReport(CompanionCase):
 
 
 class TestDocumentation(CompanionCase):
-    """qwen_companion_documentation (issue 14, point 1)."""
+    """qwen_companion_documentation."""
 
     def test_a_page_of_the_package_is_opened(self) -> Steps:
         opened: list[Any] = []

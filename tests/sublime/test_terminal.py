@@ -1,4 +1,4 @@
-"""Running a CLI in a terminal, typing into its prompt, preparing another terminal (issue 4, "Terminal").
+"""Running a CLI in a terminal, typing into its prompt, preparing another terminal.
 
 Terminus is played by `Terminus`, so that the tests need none and start nothing.
 """
@@ -138,7 +138,7 @@ class TestRun(TerminalCase):
         self.assertIn("qwen --approval-mode default", self.line)
 
     def test_the_approval_mode_of_the_persons_own_settings_counts(self) -> Steps:
-        """Issue 4, "Terminal": unless the person set one."""
+        """Unless the person set one."""
         self._set_approval_mode(self.folder / "home")
         with patch.object(loaded("clis.settings"), "settings_folder", lambda *_: self.folder / "home"):
             yield from self.run_cli()
@@ -371,7 +371,6 @@ class TestWithoutTerminus(CompanionCase):
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["sh, bash, zsh", "fish", "PowerShell"])
 
     def test_package_control_installs_it_after_one_question(self) -> Steps:
-        """Issue 14, point 3."""
         asked: list[str] = []
         installed: list[Any] = []
         original = sublime.Window.run_command
@@ -396,7 +395,7 @@ class TestWithoutTerminus(CompanionCase):
 
 
 class TestShow(TerminalCase):
-    """qwen_companion_show_terminal (issue 14, point 3)."""
+    """qwen_companion_show_terminal."""
 
     def show(self) -> None:
         self.window.run_command("qwen_companion_show_terminal")
@@ -487,7 +486,6 @@ class TestSend(TerminalCase):
         self.assertTrue(self.screen.said("Nothing is selected"))
 
     def test_an_excluded_file_is_not_sent(self) -> Steps:
-        """Issue 14, point 4."""
         yield from self.open_view("keys/a.pem", "KEY\n")
         self.opened.run_command("select_all")
         for what in ("file", "line", "selection"):

@@ -1,4 +1,4 @@
-"""What a CLI is told of the person's files (issue 14, point 4)."""
+"""What a CLI is told of the person's files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECRET = "PASSWORD=hunter2\n"
 
 
 class TestTold(CompanionCase):
-    """Issue 14, 4: the settings `context` and `context_exclude`, and those of a project."""
+    """The settings `context` and `context_exclude`, and those of a project."""
 
     def test_an_excluded_file_that_is_focused_and_selected_is_never_told(self) -> Steps:
         yield lambda: self.cli.active.get("path") == str(self.file)

@@ -1,4 +1,4 @@
-"""A machine that misbehaves (issue 13 §5): the companion in a process of its own."""
+"""A machine that misbehaves: the companion in a process of its own."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_without_free_file_descriptors_connections_wait(alone: Start, lock_folde
 
 @linux
 def test_a_full_disk_is_said_and_the_server_runs(alone: Start, lock_folder: Path, tmp_path: Path) -> None:
-    """B1: a file that can't be written is no half-written file, and is there when there is room again."""
+    """A file that can't be written is no half-written file, and is there when there is room again."""
     process = alone("--hold", "mcp")
     process.wait_for("held")
     editor = psutil.Process(process.process.pid)
@@ -105,7 +105,7 @@ def mounted(folder: Path, options: str) -> Generator[None]:
 def test_a_file_system_without_room_is_said_and_used_when_there_is_room(
     alone: Start, lock_folder: Path, home: Path, project: Path
 ) -> None:
-    """B1: a quota. The CLIs that look elsewhere find the editor, and no file is left half written."""
+    """A quota. The CLIs that look elsewhere find the editor, and no file is left half written."""
     with mounted(home / ".qwen", "size=64k"):
         filler = home / ".qwen" / "filler"
         with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
@@ -125,7 +125,6 @@ def test_a_file_system_without_room_is_said_and_used_when_there_is_room(
 
 @root
 def test_a_home_that_is_read_only_is_said_once_and_the_server_runs(alone: Start, home: Path) -> None:
-    """B1."""
     with mounted(home, "ro,size=64k"):
         process = alone()
         assert "can't find this editor through" in process.wait_for("say")["message"]
@@ -136,7 +135,7 @@ def test_a_home_that_is_read_only_is_said_once_and_the_server_runs(alone: Start,
 
 
 def test_a_body_that_comes_slowly_holds_nobody_up_and_is_answered(alone: Start, lock_folder: Path) -> None:
-    """A1: a slow writer."""
+    """A slow writer."""
     process = alone()
     process.wait_for("listening")
     with Cli(lock_in(lock_folder)) as cli:
@@ -154,7 +153,7 @@ def test_a_body_that_comes_slowly_holds_nobody_up_and_is_answered(alone: Start, 
 
 
 def test_half_open_connections_are_closed(alone: Start, lock_folder: Path) -> None:
-    """A1: a client that sends no more, in the middle of a request, of a stream, or before it has said anything."""
+    """A client that sends no more, in the middle of a request, of a stream, or before it has said anything."""
     process = alone()
     process.wait_for("listening")
     with Cli(lock_in(lock_folder)) as cli:
@@ -171,7 +170,7 @@ def test_half_open_connections_are_closed(alone: Start, lock_folder: Path) -> No
 
 
 def test_a_cli_that_is_killed_ends_its_session_and_nobody_elses(alone: Start, lock_folder: Path) -> None:
-    """E2: with half a request on its way."""
+    """With half a request on its way."""
     process = alone()
     process.wait_for("listening")
     body = lock_in(lock_folder)

@@ -45,8 +45,8 @@ assert not gone()
 
 
 def test_the_collector_skips_what_was_loaded_until_the_package_is_gone(root: Path):
-    """Issue 3, figures: otherwise a full collection holds the UI thread for 80 ms.
+    """Otherwise a full collection holds the UI thread for 80 ms.
 
-    Issue 9 §4: another package's cycle of that moment is frozen too, and is freed once ours is gone.
+    Another package's cycle of that moment is frozen too, and is freed once ours is gone.
     """
     subprocess.run([sys.executable, "-c", PROGRAM], cwd=root, check=True, timeout=60)

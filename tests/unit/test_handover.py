@@ -1,4 +1,4 @@
-"""A reload: the next instance goes on with the sessions of the one before (issue: reload without loss; E1, E2)."""
+"""A reload: the next instance goes on with the sessions of the one before."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_what_nobody_takes_is_given_up_after_a_while(monkeypatch: pytest.MonkeyP
 def test_the_collector_looks_at_everything_again_only_when_the_package_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Issue 9 §4: a reload keeps what is frozen."""
+    """A reload keeps what is frozen."""
     thawed: list[bool] = []
     chores = handover.Chores(end=lambda: thawed.append(True))
     handover.leave({1: Inheritance(listen())}, chores)
@@ -226,7 +226,7 @@ def raw() -> Iterator[Callable[[Cli], Raw]]:
 def test_a_connection_that_waits_is_used_again_after_a_reload(
     start: Callable[[], Running], raw: Callable[[Cli], Raw]
 ) -> None:
-    """Issue 13 §1: a client that has kept its connection is never reset."""
+    """A client that has kept its connection is never reset."""
     running = start()
     cli, _ = running.listening()
     used, silent = raw(cli), raw(cli)
@@ -242,7 +242,6 @@ def test_a_connection_that_waits_is_used_again_after_a_reload(
 def test_a_request_whose_first_half_came_before_the_reload_is_answered_after_it(
     start: Callable[[], Running], raw: Callable[[Cli], Raw]
 ) -> None:
-    """Issue 13 §1."""
     running = start()
     cli, _ = running.listening()
     one = raw(cli)
@@ -257,7 +256,7 @@ def test_a_request_whose_first_half_came_before_the_reload_is_answered_after_it(
 def test_a_request_whose_body_comes_slowly_is_answered_by_the_old_instance(
     start: Callable[[], Running], raw: Callable[[Cli], Raw], project: Path
 ) -> None:
-    """Issue 13 §1: nothing is reset, and the connection is closed after the answer. No diff opens that nobody has."""
+    """Nothing is reset, and the connection is closed after the answer. No diff opens that nobody has."""
     first = start()
     cli, _ = first.listening()
     one, other = raw(cli), raw(cli)
@@ -282,7 +281,7 @@ def test_a_request_whose_body_comes_slowly_is_answered_by_the_old_instance(
 def test_an_outcome_that_no_stream_has_carried_is_sent_after_the_reload(
     start: Callable[[], Running], project: Path
 ) -> None:
-    """Issue 13 §1: each openDiff that was answered has exactly one outcome, also while the CLI reconnects."""
+    """Each openDiff that was answered has exactly one outcome, also while the CLI reconnects."""
     running = start()
     cli, stream = running.listening()
     path = str(project / "a.py")
@@ -302,7 +301,7 @@ def test_an_outcome_that_no_stream_has_carried_is_sent_after_the_reload(
 def test_a_reload_holds_nobody_up_and_a_cli_that_is_suspended_loses_nothing(
     start: Callable[[], Running], project: Path
 ) -> None:
-    """Issue 13: its stream is open and nobody reads; the editor goes on at once, and so do the others."""
+    """Its stream is open and nobody reads; the editor goes on at once, and so do the others."""
     running = start()
     asleep, stream = running.listening()
     awake, _ = running.listening()
@@ -326,7 +325,6 @@ def test_a_reload_holds_nobody_up_and_a_cli_that_is_suspended_loses_nothing(
 
 
 def test_quitting_waits_a_second_at_most_for_a_cli_that_is_suspended(running: Running, project: Path) -> None:
-    """Issue 13 §1."""
     asleep, _ = running.listening()
     for i in range(12):
         path = str(project / f"{i}.txt")
@@ -336,7 +334,7 @@ def test_quitting_waits_a_second_at_most_for_a_cli_that_is_suspended(running: Ru
 
 
 def test_a_reload_of_an_instance_that_has_not_begun_loses_nothing(start: Callable[[], Running], project: Path) -> None:
-    """Issue 13 §1: a reload within a second of a reload, before the libraries are there."""
+    """A reload within a second of a reload, before the libraries are there."""
     running = start()
     cli, stream = running.listening()
     for _ in range(5):
@@ -350,7 +348,7 @@ def test_a_reload_of_an_instance_that_has_not_begun_loses_nothing(start: Callabl
 def test_a_reload_before_the_thread_has_begun_loses_nothing(
     start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 13 §1: on a busy machine a thread may begin after the stop."""
+    """On a busy machine a thread may begin after the stop."""
     running = start()
     cli, stream = running.listening()
     begin, plain = threading.Event(), CompanionThread._run
@@ -374,7 +372,7 @@ def test_a_reload_before_the_thread_has_begun_loses_nothing(
 def test_a_reload_while_the_libraries_are_imported_slowly_loses_nothing(
     start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 13 §1 and §2: libraries take longer than an instance waits for one that does nothing any more."""
+    """Libraries take longer than an instance waits for one that does nothing any more."""
     monkeypatch.setattr(handover, "WAIT", 0.2)
     monkeypatch.setattr(handover, "GRACE", 0.2)
     running = start()
@@ -408,7 +406,7 @@ def test_a_reload_while_the_libraries_are_imported_slowly_loses_nothing(
 def test_a_package_that_is_not_loaded_again_says_so_and_goes_on_when_it_is(
     start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 13 §1: an upgrade whose new version fails to import."""
+    """An upgrade whose new version fails to import."""
     monkeypatch.setattr(handover, "GRACE", 0.1)
     running = start()
     cli, _ = running.listening()
@@ -428,7 +426,7 @@ def test_a_package_that_is_not_loaded_again_says_so_and_goes_on_when_it_is(
 def test_an_upgrade_whose_libraries_fail_and_are_mended_loses_no_session(
     start: Callable[[], Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 13 §1: also if another reload comes while they are broken. Meanwhile whoever asks is told."""
+    """Also if another reload comes while they are broken. Meanwhile whoever asks is told."""
     monkeypatch.setattr(handover, "GRACE", 0.1)
     monkeypatch.setattr(thread, "RETRY", 0.01)
     running = start()
@@ -461,7 +459,6 @@ def test_an_upgrade_whose_libraries_fail_and_are_mended_loses_no_session(
 def test_an_instance_whose_libraries_fail_leaves_no_port_when_it_stops(
     start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """E2."""
     running = start()
     cli, _ = running.listening()
 
@@ -479,7 +476,7 @@ def test_an_instance_whose_libraries_fail_leaves_no_port_when_it_stops(
 def test_a_reload_without_free_file_descriptors_keeps_the_port_and_the_sessions(
     start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 13 §5: only the connections that wait for a request are lost."""
+    """Only the connections that wait for a request are lost."""
     running = start()
     cli, stream = running.listening()
     with monkeypatch.context() as full:
@@ -499,7 +496,6 @@ def fail_for_descriptors(_: socket.socket) -> socket.socket:
 
 
 def test_windows_that_close_during_a_reload_are_given_up(start: Callable[[], Running]) -> None:
-    """Issue 13 §1."""
     running = start()
     for window in (2, 3):
         running.open_window(window)

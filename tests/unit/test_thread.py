@@ -33,7 +33,7 @@ from .wire import LIMIT, Cli
 def test_the_files_are_published_before_the_libraries_are_imported(
     alone: Callable[..., Alone], lock_folder: Path, published_folder: Path, project: Path
 ):
-    """E1, B1: a CLI that connects in between waits in the kernel's queue, and is then answered."""
+    """A CLI that connects in between waits in the kernel's queue, and is then answered."""
     process = alone("--hold", "mcp")
     assert process.wait_for("loaded")["libraries"] == []
     process.wait_for("held")
@@ -57,7 +57,7 @@ def test_the_files_are_published_before_the_libraries_are_imported(
 def test_a_missing_library_is_named_in_one_sentence_and_waited_for(
     alone: Callable[..., Alone], lock_folder: Path, published_folder: Path, library: str
 ):
-    """E1: the plugin loads, nobody reads a traceback, and it starts as soon as the library is there."""
+    """The plugin loads, nobody reads a traceback, and it starts as soon as the library is there."""
     process = alone("--hide", library)
     message = process.wait_for("say")["message"]
     assert f"“{library}” is missing" in message
@@ -72,7 +72,6 @@ def test_a_missing_library_is_named_in_one_sentence_and_waited_for(
 
 
 def test_a_companion_that_waits_for_a_library_stops_at_once(alone: Callable[..., Alone], lock_folder: Path):
-    """E2."""
     process = alone("--hide", "uvicorn")
     process.wait_for("say")
     assert process.stop() == ""
@@ -91,7 +90,7 @@ def test_a_companion_that_waits_for_a_library_stops_at_once(alone: Callable[...,
 def test_a_broken_library_is_named(
     alone: Callable[..., Alone], lock_folder: Path, tmp_path: Path, library: str, error: str
 ):
-    """E1: a library of another version may raise anything."""
+    """A library of another version may raise anything."""
     broken = tmp_path / "broken" / library
     broken.mkdir(parents=True)
     (broken / "__init__.py").write_text(f"raise {error}\n")
@@ -115,7 +114,7 @@ def test_a_broken_library_is_named(
 def test_a_library_of_another_version_is_named_and_waited_for(
     alone: Callable[..., Alone], lock_folder: Path, tmp_path: Path, library: str, module: str, change: str
 ):
-    """E1, issue 13: it may import and not take our arguments. No file stays, and it is tried again when it changes."""
+    """It may import and not take our arguments. No file stays, and it is tried again when it changes."""
     found = importlib.util.find_spec(library)
     assert found
     assert found.origin
@@ -140,7 +139,7 @@ def test_a_library_of_another_version_is_named_and_waited_for(
 def test_a_start_that_fails_for_another_reason_is_said_too(
     start: Callable[..., Running], editor: MemoryEditor, lock_folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """E1, issue 13: one sentence, no files; and it is tried again when a library changes."""
+    """One sentence, no files; and it is tried again when a library changes."""
     places = [1]
     monkeypatch.setattr(thread, "RETRY", 0.02)
     monkeypatch.setattr(failures, "_place", lambda _: places[-1])
@@ -162,7 +161,7 @@ def test_a_start_that_fails_for_another_reason_is_said_too(
     sys.version_info < (3, 14), reason="uvicorn needs the module there; only the editor's own Python may lack it"
 )
 def test_a_python_without_multiprocessing_serves(alone: Callable[..., Alone], lock_folder: Path):
-    """E1: Sublime Text's own build may lack that module."""
+    """Sublime Text's own build may lack that module."""
     process = alone("--hide", "_multiprocessing")
     process.wait_for("listening")
     with Cli(lock_in(lock_folder)) as cli:
@@ -187,7 +186,7 @@ class TestMissing:
     def test_events_while_a_library_is_missing_are_dropped(
         self, missing: None, start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
     ):
-        """E1: the windows are looked at anew once it is there."""
+        """The windows are looked at anew once it is there."""
         from companion.server.port import ServedWindow  # noqa: PLC0415
 
         running = start()
@@ -206,7 +205,6 @@ class TestMissing:
     def test_the_companion_can_be_stopped_while_a_library_is_missing(
         self, missing: None, start: Callable[..., Running], editor: MemoryEditor, lock_folder: Path
     ):
-        """E2."""
         running = start()
         until(lambda: editor.said)
         assert running.thread.stop(LIMIT)
@@ -215,13 +213,12 @@ class TestMissing:
 
 
 def test_the_culprit_of_a_failed_import_is_the_library():
-    """E1."""
     assert culprit(ImportError("no", name="a.b.c")) == "a"
     assert culprit(ValueError("never raised")) == ""
 
 
 def test_calls_run_in_the_order_of_their_posting(running: Running):
-    """E1: also those that were posted before there was anybody to call, and from any thread."""
+    """Also those that were posted before there was anybody to call, and from any thread."""
     called: list[tuple[int, int]] = []
 
     def post(number: int) -> None:
@@ -240,12 +237,11 @@ def test_calls_run_in_the_order_of_their_posting(running: Running):
 
 
 def test_calls_run_on_the_companion_thread(running: Running):
-    """E1."""
     assert running.do(lambda _: threading.current_thread().name) == "qwen-companion"
 
 
 def test_a_call_that_raises_stops_nothing(stormy: pytest.LogCaptureFixture, running: Running):
-    """E1: it is logged."""
+    """It is logged."""
 
     def fail(_: Companion) -> None:
         raise ValueError("a mistake")
@@ -258,14 +254,14 @@ def test_a_call_that_raises_stops_nothing(stormy: pytest.LogCaptureFixture, runn
 
 
 def test_a_call_after_the_stop_is_ignored(running: Running):
-    """E2: an editor's events go on."""
+    """An editor's events go on."""
     running.do(lambda _: None)
     assert running.thread.stop(LIMIT)
     running.thread.post(lambda _: pytest.fail("nobody is there"))
 
 
 def test_a_companion_may_be_stopped_at_any_moment(start: Callable[..., Running], lock_folder: Path):
-    """E2: right after its start too."""
+    """Right after its start too."""
     for wait in (lambda one: None, lambda one: until(lambda: one.thread._running)):
         running = start()
         wait(running)
@@ -277,7 +273,7 @@ def test_a_companion_may_be_stopped_at_any_moment(start: Callable[..., Running],
 def test_a_stop_that_takes_too_long_leaves_no_files(
     stormy: pytest.LogCaptureFixture, running: Running, lock_folder: Path, published_folder: Path
 ):
-    """E2: the editor doesn't wait. The server then finds its listener closed, and may say so."""
+    """The editor doesn't wait. The server then finds its listener closed, and may say so."""
     running.lock()
     go_on = threading.Event()
     running.thread.post(lambda _: go_on.wait(LIMIT))
@@ -290,7 +286,7 @@ def test_a_stop_that_takes_too_long_leaves_no_files(
 def test_an_unsafe_folder_is_reported_in_the_window(
     start: Callable[..., Running], editor: MemoryEditor, published_folder: Path, tmp_path: Path
 ):
-    """B1: and the other file is there all the same."""
+    """And the other file is there all the same."""
     (tmp_path / "trap").mkdir()
     published_folder.parent.mkdir()
     published_folder.symlink_to(tmp_path / "trap")
@@ -304,7 +300,7 @@ def test_an_unsafe_folder_is_reported_in_the_window(
 def test_a_window_without_a_port_is_reported_and_served_when_there_is_one(
     start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
 ):
-    """A3, issue 13 §5: the system may have none to give, at the start or when a window opens. It is said once."""
+    """The system may have none to give, at the start or when a window opens. It is said once."""
     editor.windows[2] = ()
     monkeypatch.setattr(companion_module, "TICK", 0.02)
     listen, asked = endpoint.listen, [0]
@@ -343,7 +339,7 @@ def test_a_window_without_a_port_is_reported_and_served_when_there_is_one(
 def test_a_window_whose_server_cannot_start_is_reported_once_and_served_when_it_can(
     start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
 ):
-    """A3, issue 13 §5: each try fails later than that of a window without a port."""
+    """Each try fails later than that of a window without a port."""
     monkeypatch.setattr(companion_module, "TICK", 0.05)
     opened, tries = HttpServer.open, 0
 
@@ -372,7 +368,7 @@ def test_a_window_whose_server_cannot_start_is_reported_once_and_served_when_it_
 def test_a_start_for_which_the_machine_has_no_file_descriptor_is_tried_again(
     start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
 ):
-    """Issue 13 §5: nothing is wrong with the libraries, so no repair is offered. It is said once."""
+    """Nothing is wrong with the libraries, so no repair is offered. It is said once."""
     monkeypatch.setattr(thread, "RETRY", 0.01)
     failures = [OSError(errno.EMFILE, "Too many open files") for _ in range(5)]
     run = asyncio.run

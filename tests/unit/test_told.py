@@ -1,4 +1,4 @@
-"""What a CLI and a chat may learn of the person's files (issue 14, point 4)."""
+"""What a CLI and a chat may learn of the person's files."""
 
 from __future__ import annotations
 

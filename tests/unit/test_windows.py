@@ -30,7 +30,6 @@ def variables() -> list[str | None]:
 def test_every_window_has_its_own_port_token_folders_and_files(
     editor: MemoryEditor, start: Callable[..., Running], tmp_path: Path, lock_folder: Path, published_folder: Path
 ):
-    """B4, A4."""
     editor.windows[2] = (str(tmp_path), "/other")
     running = start()
     first, second = running.lock(1), running.lock(2)
@@ -41,7 +40,6 @@ def test_every_window_has_its_own_port_token_folders_and_files(
 
 
 def test_the_first_window_is_in_front(editor: MemoryEditor, start: Callable[..., Running], project: Path):
-    """B5."""
     editor.windows[2] = ()
     running = start()
     port = running.lock(1)["port"]
@@ -49,7 +47,7 @@ def test_the_first_window_is_in_front(editor: MemoryEditor, start: Callable[...,
 
 
 def test_the_variables_are_those_of_the_window_in_front(running: Running, tmp_path: Path, project: Path):
-    """B5: terminals opened from now on belong to it; its files become the newest."""
+    """Terminals opened from now on belong to it; its files become the newest."""
     running.lock()
     running.open_window(2, (str(tmp_path),))
     assert variables() == [str(running.lock(1)["port"]), str(project)]
@@ -60,7 +58,7 @@ def test_the_variables_are_those_of_the_window_in_front(running: Running, tmp_pa
 
 
 def test_the_files_of_the_window_in_front_are_the_newest(running: Running, lock_folder: Path):
-    """B3: where a CLI finds several, it takes that one."""
+    """Where a CLI finds several, it takes that one."""
     running.open_window(2)
     files = [lock_folder / f"{running.lock(window)['port']}.lock" for window in (1, 2)]
     before = time.time() - 1  # not from before this process: that would be a leftover
@@ -72,7 +70,6 @@ def test_the_files_of_the_window_in_front_are_the_newest(running: Running, lock_
 
 
 def test_a_window_that_opens_is_served(running: Running):
-    """E1."""
     running.open_window(2)
     running.open_window(2)
     cli, _ = running.listening(2)
@@ -81,7 +78,7 @@ def test_a_window_that_opens_is_served(running: Running):
 
 
 def test_a_companion_without_windows_waits_for_one(editor: MemoryEditor, start: Callable[..., Running]):
-    """E1: the editor may have none on macOS."""
+    """The editor may have none on macOS."""
     editor.windows = {}
     running = start()
     assert variables() == [None, None]
@@ -94,7 +91,7 @@ def test_a_companion_without_windows_waits_for_one(editor: MemoryEditor, start: 
 def test_a_window_that_closes_rejects_its_diffs_and_ends_its_sessions_cleanly(
     running: Running, lock_folder: Path, project: Path
 ):
-    """D4, E2: and those of other windows stay."""
+    """And those of other windows stay."""
     running.open_window(2)
     (first, first_stream), (second, second_stream) = running.listening(1), running.listening(2)
     path = str(project / "a.txt")
@@ -110,7 +107,7 @@ def test_a_window_that_closes_rejects_its_diffs_and_ends_its_sessions_cleanly(
 
 
 def test_a_window_that_closes_at_once_is_no_error(running: Running):
-    """E2, issue 13: its server may not have begun yet."""
+    """Its server may not have begun yet."""
     for number in range(2, 12):
         running.editor.windows[number] = ()
         opened = running.editor.window(number)
@@ -123,7 +120,7 @@ def test_a_window_that_closes_at_once_is_no_error(running: Running):
 
 
 def test_events_of_a_window_that_is_gone_are_ignored(running: Running):
-    """E2: events may come late."""
+    """Events may come late."""
     running.do(lambda companion: companion.window_closed(9))
     running.do(lambda companion: companion.focused(9, 1, 1))
     running.do(lambda companion: companion.seen(9, 1, 1))
@@ -134,7 +131,7 @@ def test_events_of_a_window_that_is_gone_are_ignored(running: Running):
 
 
 def test_a_window_that_is_gone_from_the_editor_sends_nothing(running: Running, editor: MemoryEditor, project: Path):
-    """C1: its state can't be asked any more."""
+    """Its state can't be asked any more."""
     _, stream = running.listening()
     file = project / "a.txt"
     file.touch()
@@ -149,7 +146,7 @@ def test_a_window_that_is_gone_from_the_editor_sends_nothing(running: Running, e
 
 
 def test_folders_that_change_are_published(ticking: Running, editor: MemoryEditor, tmp_path: Path):
-    """B4: no event tells of it."""
+    """No event tells of it."""
     token = ticking.lock()["authToken"]
     editor.windows[1] = (str(tmp_path),)
     until(lambda: ticking.lock()["workspacePath"] == str(tmp_path))
@@ -157,7 +154,7 @@ def test_folders_that_change_are_published(ticking: Running, editor: MemoryEdito
 
 
 def test_a_window_without_folders_has_those_of_its_files(running: Running, editor: MemoryEditor, tmp_path: Path):
-    """B4: a CLI refuses a window without any."""
+    """A CLI refuses a window without any."""
     editor.windows[1] = ()
     files = [tmp_path / name for name in ("x/a.txt", "y/b.txt", "x/c.txt", "z/missing.txt")]
     for view, file in enumerate(files):
@@ -172,7 +169,7 @@ def test_a_window_without_folders_has_those_of_its_files(running: Running, edito
 def test_a_view_that_moves_to_another_window_is_listed_there(
     start: Callable[..., Running], project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """C2: at once, before anybody looks at everything again."""
+    """At once, before anybody looks at everything again."""
     monkeypatch.setattr(companion_module, "TICK", 600)
     running = start()
     running.open_window(2)
@@ -187,7 +184,7 @@ def test_a_view_that_moves_to_another_window_is_listed_there(
 
 
 def test_what_was_seen_before_the_start_does_not_bring_a_window_to_the_front(running: Running, project: Path):
-    """B5: views are told with the time of their focus when the plugin starts."""
+    """Views are told with the time of their focus when the plugin starts."""
     running.open_window(2)
     file = project / "a.txt"
     file.touch()
@@ -201,7 +198,7 @@ def test_what_was_seen_before_the_start_does_not_bring_a_window_to_the_front(run
 def test_the_leftovers_of_a_crashed_editor_are_cleared_at_the_start(
     start: Callable[..., Running], lock_folder: Path, project: Path
 ):
-    """E2: and ours are there."""
+    """And ours are there."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     lock_folder.mkdir(parents=True)
@@ -212,7 +209,7 @@ def test_the_leftovers_of_a_crashed_editor_are_cleared_at_the_start(
 
 
 def test_a_window_keeps_its_port_over_a_restart(start: Callable[..., Running]):
-    """A3: terminals keep the variable that they were opened with."""
+    """Terminals keep the variable that they were opened with."""
     running = start()
     port = running.lock()["port"]
     cli, stream = running.listening()
@@ -227,7 +224,7 @@ def test_a_window_keeps_its_port_over_a_restart(start: Callable[..., Running]):
 
 
 def test_the_folder_of_an_excluded_file_is_not_published(ticking: Running, editor: MemoryEditor, tmp_path: Path):
-    """B4 and issue 14, point 4: a window without folders has those of its files."""
+    """A window without folders has those of its files."""
     for name in ("secrets", "plain"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.txt").touch()
@@ -238,7 +235,7 @@ def test_the_folder_of_an_excluded_file_is_not_published(ticking: Running, edito
 
 
 def test_a_stricter_setting_reaches_a_cli_that_is_connected(running: Running, project: Path):
-    """Issue 14, point 4: at once, for each window by its own project."""
+    """At once, for each window by its own project."""
     file = project / "a.txt"
     file.touch()
     running.editor.selections[1] = Selection(1, 2, "chosen")

@@ -297,7 +297,7 @@ def test_what_is_no_readable_file_is_refused_in_a_sentence(project: Path, tmp_pa
 
 
 def test_a_file_is_written_as_it_is_or_not_at_all(project: Path, tmp_path: Path):
-    """Issue 15, point 4: endings, mark and encoding are the file's own; what is no file for that stays as it is."""
+    """Endings, mark and encoding are the file's own; what is no file for that stays as it is."""
     before = {
         "mixed": b"a\r\nb\nc\r\n",
         "old mac": b"a\rb\r",

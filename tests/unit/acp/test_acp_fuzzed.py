@@ -144,7 +144,7 @@ def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
 @settings(max_examples=300, deadline=None)
 @given(st.lists(UPDATES, max_size=5), st.text(max_size=5))
 def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
-    """Issue 15, bad input: huge numbers, lone surrogates, unknown kinds. What follows is shown as well."""
+    """Huge numbers, lone surrogates, unknown kinds. What follows is shown as well."""
     conversation, transcript = Conversation(), Transcript()
     conversation.begin("epoch")
     here = Locality("this computer", "/folder")
@@ -166,7 +166,7 @@ def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
 def test_a_process_that_prints_anything_leaves_the_conversation_on_the_screen(
     tmp_path: Path, printed: list[bytes], in_turn: bool, how: str
 ):
-    """Issue 15: junk, half a line, two answers, an end in mid-turn. What was said stays, and the next agent works."""
+    """Junk, half a line, two answers, an end in mid-turn. What was said stays, and the next agent works."""
     script = f"""
 JUNK, IN_TURN, HOW = {printed!r}, {in_turn!r}, {how!r}
 def session_prompt(params):

@@ -284,7 +284,7 @@ def session_prompt(params):
 def test_an_agent_that_lives_on_without_its_pipes_is_ended(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shut: str
 ):
-    """Issue 15, bad input: it closes one end and never answers again; nobody waits for it for ever."""
+    """It closes one end and never answers again; nobody waits for it for ever."""
     monkeypatch.setattr(process_module, "SHUT_LIMIT", 0.1)
     scripts = {
         "output": """
@@ -477,7 +477,7 @@ def session_prompt(params):
 
 
 def test_an_agent_that_goes_on_after_a_cancel_asks_writes_and_runs_nothing_more(project: Path, tmp_path: Path):
-    """Issue 15, point 5 and bad input: what the person has cancelled is over for them."""
+    """What the person has cancelled is over for them."""
     script = """
 def session_prompt(params):
     if "again" in params["prompt"][-1]["text"]:

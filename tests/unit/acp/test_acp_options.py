@@ -1,4 +1,4 @@
-"""What an agent lets one set besides its mode, its model and how long it thinks (issue 15, point 3)."""
+"""What an agent lets one set besides its mode, its model and how long it thinks."""
 
 from __future__ import annotations
 
@@ -91,7 +91,6 @@ def test_an_option_that_the_agent_changes_is_shown(project: Path, tmp_path: Path
 def test_the_editors_server_is_offered_to_an_agent_that_takes_http(
     project: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    """Issue 15, point 7."""
     caplog.set_level(logging.DEBUG)
     script = """
 def initialize(params):

@@ -1,4 +1,4 @@
-"""Signing in to an agent: what it offers, and that the chat goes on afterwards (issue 15, point 3)."""
+"""Signing in to an agent: what it offers, and that the chat goes on afterwards."""
 
 from __future__ import annotations
 

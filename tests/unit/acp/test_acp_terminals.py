@@ -83,7 +83,7 @@ def session_prompt(params):
 
 
 def test_one_terminal_is_stopped_and_the_turn_goes_on(project: Path, tmp_path: Path):
-    """Issue 15, point 5: what a shell has left in its group ends with a stop, another terminal runs on."""
+    """What a shell has left in its group ends with a stop, another terminal runs on."""
     script = """
 def run(code):
     made = ask("terminal/create", command=sys.executable, args=["-c", code])

@@ -1,4 +1,4 @@
-"""A window's chat: connecting, showing, sending, and what the person does (F1–F5; issue 5)."""
+"""A window's chat: connecting, showing, sending, and what the person does."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_the_first_connection_is_tried_again_too_f4(project: Path, monkeypatch: 
 
 
 def test_switching_it_off_ends_the_chat_and_says_so(project: Path):
-    """Issue 5: nothing is sent any more; what was written comes back."""
+    """Nothing is sent any more; what was written comes back."""
 
     async def test(room: Room) -> None:
         room.chats.open(1, 1, room.folder)
@@ -269,7 +269,7 @@ def test_switching_it_off_ends_the_chat_and_says_so(project: Path):
 
 
 def test_reconnect_counts_while_the_stream_is_tried_again(project: Path, monkeypatch: pytest.MonkeyPatch):
-    """F4: it starts over with the settings of now, although something is being tried already."""
+    """It starts over with the settings of now, although something is being tried already."""
     monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.05,))
 
     async def test(room: Room) -> None:
@@ -415,7 +415,7 @@ def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
 
 @pytest.mark.parametrize("depth", [200, 30_000])
 def test_arguments_that_are_nested_deeply_harm_nothing(project: Path, depth: int):
-    """Issue 5: a model may write them."""
+    """A model may write them."""
 
     async def test(room: Room) -> None:
         room.chats.open(1, 1, room.folder)
@@ -434,7 +434,7 @@ def test_arguments_that_are_nested_deeply_harm_nothing(project: Path, depth: int
 
 
 def test_the_text_of_a_long_conversation_is_made_beside_the_loop(project: Path, monkeypatch: pytest.MonkeyPatch):
-    """Issue 12: 3,000 turns held the loop up for 2.2 s."""
+    """3,000 turns held the loop up for 2.2 s."""
     monkeypatch.setattr(showing, "MANY", 2)
     threads: list[bool] = []
     update = showing.Transcript.update
@@ -582,7 +582,6 @@ def test_mentions_become_files_where_the_daemon_has_them(project: Path):
 
 
 def test_mentions_in_a_text_without_blanks_become_files(project: Path):
-    """Issue 5: F5."""
 
     async def test(room: Room) -> None:
         room.daemon.routes["GET /stat"] = stat("a.py", "b.py")
@@ -629,7 +628,7 @@ def test_what_cant_be_sent_comes_back(project: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_daemon_that_is_perhaps_elsewhere_is_believed_to_be_here_once_the_person_says_so(project: Path):
-    """Issue 12: until then no file of this computer is used for its diffs and links."""
+    """Until then no file of this computer is used for its diffs and links."""
 
     async def test(daemon: FakeDaemon) -> None:
         async with chatting(daemon, str(project), is_here=False) as room:
@@ -662,7 +661,7 @@ def echo(stream: Stream, number: int, text: str, prompt: str = "p") -> None:
 def test_a_prompt_whose_answer_is_lost_is_looked_for_and_never_sent_twice(
     project: Path, monkeypatch: pytest.MonkeyPatch, where: str, answer: Any
 ):
-    """Issue 12: the daemon has it and runs it, but the answer to the request is lost, perhaps in a proxy."""
+    """The daemon has it and runs it, but the answer to the request is lost, perhaps in a proxy."""
     monkeypatch.setattr(outbox, "ARRIVAL_LIMIT", 0.2)
 
     async def test(room: Room) -> None:
@@ -736,7 +735,7 @@ def test_a_prompt_of_another_client_is_not_taken_for_the_one_that_is_lost(
 
 
 def test_a_prompt_is_on_the_screen_with_its_state_until_the_daemon_echoes_it(project: Path):
-    """Issue 12: 44 s were seen between the two."""
+    """44 s were seen between the two."""
 
     async def test(room: Room) -> None:
         room.daemon.routes["GET /events"] = 429, {"error": "busy"}
@@ -761,7 +760,7 @@ def test_a_prompt_is_on_the_screen_with_its_state_until_the_daemon_echoes_it(pro
 
 
 def test_a_prompt_that_waited_for_a_daemon_that_was_killed_comes_back(project: Path):
-    """Issue 15: the queue goes with the daemon."""
+    """The queue goes with the daemon."""
 
     async def test(room: Room) -> None:
         room.chats.open(1, 1, room.folder)
@@ -780,7 +779,7 @@ def test_a_prompt_that_waited_for_a_daemon_that_was_killed_comes_back(project: P
 
 
 def test_a_prompt_that_a_daemon_took_and_lost_comes_back(project: Path):
-    """Issue 12: the daemon was killed between its answer and the turn."""
+    """The daemon was killed between its answer and the turn."""
 
     async def test(room: Room) -> None:
         room.chats.open(1, 1, room.folder)
@@ -799,7 +798,6 @@ def test_a_prompt_that_a_daemon_took_and_lost_comes_back(project: Path):
     "answer", [(200, {"accepted": True, "promptId": "c"}), (200, {"accepted": False}), (404, b"<html>")]
 )
 def test_an_interrupted_turn_is_continued_in_words_where_the_daemon_cannot(project: Path, answer: Any):
-    """Issue 12."""
 
     async def test(room: Room) -> None:
         room.daemon.routes["POST /session/s/continue"] = answer
@@ -979,7 +977,7 @@ def test_a_prompt_that_waits_can_be_taken_back_whole(project: Path, monkeypatch:
 
 
 def test_a_message_for_the_turn_that_runs_can_be_taken_back(project: Path):
-    """Issue 5: the queue has it, but another route removes it."""
+    """The queue has it, but another route removes it."""
 
     async def test(room: Room) -> None:
         room.daemon.capabilities(real(project), features=[*FEATURES, MID_TURN])
@@ -1003,7 +1001,7 @@ def test_a_message_for_the_turn_that_runs_can_be_taken_back(project: Path):
 
 
 def test_it_is_a_prompt_where_it_could_not_be_taken_back(project: Path):
-    """Issue 5: nothing is lost. 0.21.2 forgets a message that the turn has no more time for."""
+    """Nothing is lost. 0.21.2 forgets a message that the turn has no more time for."""
 
     async def test(room: Room) -> None:
         room.chats.open(1, 1, room.folder)
@@ -1015,7 +1013,7 @@ def test_it_is_a_prompt_where_it_could_not_be_taken_back(project: Path):
 
 
 def test_what_is_not_sent_yet_is_shown_and_can_be_taken_back(project: Path, monkeypatch: pytest.MonkeyPatch):
-    """Issue 5: before the chat is live."""
+    """Before the chat is live."""
     monkeypatch.setattr(outbox, "QUICK", 0.0)
 
     async def test(room: Room) -> None:
@@ -1366,7 +1364,6 @@ def test_one_that_was_killed_is_started_again_once_and_the_session_resumed(proje
 
 @pytest.mark.parametrize("is_open", [True, False])
 def test_switching_it_off_ends_the_private_daemon(project: Path, tmp_path: Path, is_open: bool):
-    """Issue 5."""
 
     async def test(room: Room) -> None:
         room.chats.open(1, 1, room.folder)

@@ -1,4 +1,4 @@
-"""A window's chat with an agent on its standard input and output (issue 15): what the person sees and does."""
+"""A window's chat with an agent on its standard input and output: what the person sees and does."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def session_prompt(params):
 
 
 def test_prompts_that_wait_for_an_agent_that_ends_come_back(project: Path, tmp_path: Path):
-    """Issue 15: what was never begun has not failed."""
+    """What was never begun has not failed."""
     script = """
 def session_prompt(params):
     while not any(each.get("method") == "session/cancel" for each in seen): time.sleep(0.001)
@@ -351,7 +351,6 @@ def session_set_config_option(params):
 
 
 def test_a_running_terminal_has_a_stop_below_its_tool_call(project: Path, tmp_path: Path):
-    """Issue 15, point 5."""
     script = """
 def session_prompt(params):
     code = "import time; print(1, flush=True); time.sleep(600)"
@@ -396,7 +395,7 @@ def test_what_an_agent_can_not_do_is_said(project: Path, agent: AgentCommand):
 
 
 def test_another_command_in_the_settings_is_for_who_has_allowed_it(project: Path, agent: AgentCommand, tmp_path: Path):
-    """Issue 15, point 6: a redraw and a reconnect by itself keep the command that was said yes to."""
+    """A redraw and a reconnect by itself keep the command that was said yes to."""
 
     async def test():
         async with chatting(project, agent) as here:

@@ -1,4 +1,4 @@
-"""Permissions of a chat through diffs: what the person does with a diff is the vote, nothing else (issue 5, F3)."""
+"""Permissions of a chat through diffs: what the person does with a diff is the vote, nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agent does in the background: listed, followed, stopped (issue 9, point 10)."""
+"""What the agent does in the background: listed, followed, stopped."""
 
 from __future__ import annotations
 

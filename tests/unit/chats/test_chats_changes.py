@@ -1,4 +1,4 @@
-"""All changes of a turn in one list with their diffs (issue 9, point 12)."""
+"""All changes of a turn in one list with their diffs."""
 
 from __future__ import annotations
 

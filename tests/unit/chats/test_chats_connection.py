@@ -1,4 +1,4 @@
-"""How a chat's connection ends and begins again (issue 12)."""
+"""How a chat's connection ends and begins again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compressed day with a chat: nothing is lost, nothing comes twice (issue 12, "Shown by")."""
+"""A compressed day with a chat: nothing is lost, nothing comes twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A long conversation: its end is shown first, and what came earlier page by page (issue 12, point 9)."""
+"""A long conversation: its end is shown first, and what came earlier page by page."""
 
 from __future__ import annotations
 

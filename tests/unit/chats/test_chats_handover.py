@@ -1,4 +1,4 @@
-"""A reload of the package in the middle of a turn: the agent goes on, and nothing is lost (issue 15, point 1)."""
+"""A reload of the package in the middle of a turn: the agent goes on, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ def test_another_command_of_the_agent_is_started_anew(project: Path, tmp_path: P
 
 
 def test_a_chat_whose_agent_goes_on_is_taken_up_at_once_wherever_its_tab_is(project: Path, tmp_path: Path):
-    """Issue 15, point 1: a question in a hidden tab is noticed. One that nobody works for waits for a look."""
+    """A question in a hidden tab is noticed. One that nobody works for waits for a look."""
 
     async def test():
         async with reloads(project, tmp_path) as there:

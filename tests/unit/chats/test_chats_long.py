@@ -1,4 +1,4 @@
-"""A chat that goes on for a day: its oldest turns leave the screen and most of the memory (issue 12, "memory flat")."""
+"""A chat that goes on for a day: its oldest turns leave the screen and most of the memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going back in a chat: rewind, edit an earlier prompt, fork, the effort of the model (issue 9, point 11)."""
+"""Going back in a chat: rewind, edit an earlier prompt, fork, the effort of the model."""
 
 from __future__ import annotations
 

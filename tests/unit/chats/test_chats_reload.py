@@ -1,4 +1,4 @@
-"""Private daemons over the package's life: a reload keeps them, an exit ends them (issue 5)."""
+"""Private daemons over the package's life: a reload keeps them, an exit ends them."""
 
 from __future__ import annotations
 

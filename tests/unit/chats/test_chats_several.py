@@ -1,4 +1,4 @@
-"""Several chats in one window (issue 15, point 6): each has its session, and they share the window's daemons."""
+"""Several chats in one window: each has its session, and they share the window's daemons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signing in by the daemon's device flow (issue 9, point 16)."""
+"""Signing in by the daemon's device flow."""
 
 from __future__ import annotations
 

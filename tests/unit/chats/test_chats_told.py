@@ -1,4 +1,4 @@
-"""What a chat never sends: files that `context_exclude` matches (issue 14, point 4)."""
+"""What a chat never sends: files that `context_exclude` matches."""
 
 from __future__ import annotations
 

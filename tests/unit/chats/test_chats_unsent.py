@@ -1,4 +1,4 @@
-"""What happens to prompts on their way when the person takes them back or the conversation changes (issue 12)."""
+"""What happens to prompts on their way when the person takes them back or the conversation changes."""
 
 from __future__ import annotations
 

@@ -308,7 +308,7 @@ def test_what_only_a_person_can_mend_is_not_tried_again():
     ],
 )
 def test_a_daemon_that_is_known_is_tried_again_whatever_answers_in_its_place(answer: tuple[int, Any]):
-    """Issue 12: it is said not to be `qwen serve` only where it never was one."""
+    """It is said not to be `qwen serve` only where it never was one."""
 
     async def test(daemon: FakeDaemon, person: Person) -> None:
         stream = await person.stream()
@@ -415,7 +415,7 @@ def test_a_slow_view_gets_few_looks_and_the_reader_goes_on():
 
 
 def test_the_model_that_a_command_has_switched_to_is_asked_for():
-    """Issue 12: the daemon sends no event after `/model …`."""
+    """The daemon sends no event after `/model …`."""
 
     async def test(daemon: FakeDaemon, person: Person) -> None:
         stream = await person.stream()
@@ -447,7 +447,7 @@ def test_a_daemon_without_a_context_tells_nothing_of_models():
 
 
 def test_how_full_the_window_is_is_asked_for_where_the_daemon_does_not_tell():
-    """Issue 5: the meter with 0.21.2."""
+    """The meter with 0.21.2."""
 
     def used(daemon: FakeDaemon, tokens: int) -> None:
         usage = {"usage": {"totalTokens": tokens, "contextWindowSize": 100}}

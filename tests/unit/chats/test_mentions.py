@@ -21,7 +21,6 @@ def named(text: str, *files: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_a_mention_needs_no_blanks_around_it(text: str):
-    """Issue 5."""
     assert named(text, "文件.py") == ["@文件.py"]
 
 

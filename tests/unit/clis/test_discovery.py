@@ -65,7 +65,7 @@ def everything(*folders: Path) -> list[Path]:
 
 
 def test_both_names_are_written_with_one_body(endpoint: Endpoint, files: list[Path], project: Path):
-    """B1, B2, B3, B4: the folders are created, and the body has every field that a CLI reads."""
+    """The folders are created, and the body has every field that a CLI reads."""
     assert endpoint.publish() == []
     body = {
         "port": endpoint.port,
@@ -80,7 +80,7 @@ def test_both_names_are_written_with_one_body(endpoint: Endpoint, files: list[Pa
 
 @posix
 def test_nobody_else_can_read_the_token(endpoint: Endpoint, files: list[Path], home: Path):
-    """B1, A4: files 0600 and the folders that we create 0700, whatever the umask."""
+    """Files 0600 and the folders that we create 0700, whatever the umask."""
     before = os.umask(0)
     try:
         endpoint.publish()
@@ -93,14 +93,14 @@ def test_nobody_else_can_read_the_token(endpoint: Endpoint, files: list[Path], h
 
 @posix
 def test_a_folder_that_was_there_keeps_its_mode(endpoint: Endpoint, home: Path):
-    """B1: ~/.qwen is the CLI's."""
+    """~/.qwen is the CLI's."""
     (home / ".qwen").mkdir(mode=0o755)
     assert endpoint.publish() == []
     assert stat.S_IMODE((home / ".qwen").stat().st_mode) == 0o755
 
 
 def test_the_files_are_rewritten_completely(endpoint: Endpoint, files: list[Path], tmp_path: Path):
-    """B1: by a rename, so nothing else is ever left in the folder."""
+    """By a rename, so nothing else is ever left in the folder."""
     endpoint.publish()
     endpoint.folders = (str(tmp_path),)
     assert endpoint.publish() == []
@@ -109,7 +109,7 @@ def test_the_files_are_rewritten_completely(endpoint: Endpoint, files: list[Path
 
 
 def test_a_reader_sees_the_old_text_or_the_new_and_never_a_part(tmp_path: Path):
-    """B1: a CLI may scan at any time."""
+    """A CLI may scan at any time."""
     path = tmp_path / "1.lock"
     texts = {letter * 100_000 for letter in "ab"}
     write_file(path, min(texts))
@@ -132,7 +132,7 @@ def test_a_reader_sees_the_old_text_or_the_new_and_never_a_part(tmp_path: Path):
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """B1: a full disk, or a folder in the way."""
+    """A full disk, or a folder in the way."""
     folder = tmp_path / "ide"
     folder.mkdir()
     path = folder / "1.lock"
@@ -150,7 +150,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path,
 def test_a_linked_folder_is_refused_and_the_other_file_still_written(
     endpoint: Endpoint, files: list[Path], tmp_path: Path
 ):
-    """B1: somebody may have put a link into the temporary folder to get at the token."""
+    """Somebody may have put a link into the temporary folder to get at the token."""
     trap = tmp_path / "trap"
     trap.mkdir()
     files[1].parent.parent.mkdir(parents=True)
@@ -163,7 +163,7 @@ def test_a_linked_folder_is_refused_and_the_other_file_still_written(
 
 
 def test_a_linked_parent_folder_is_refused(endpoint: Endpoint, files: list[Path], tmp_path: Path):
-    """B1: every folder on the way below the temporary one."""
+    """Every folder on the way below the temporary one."""
     trap = tmp_path / "trap"
     trap.mkdir()
     files[1].parent.parent.symlink_to(trap, target_is_directory=True)
@@ -173,7 +173,7 @@ def test_a_linked_parent_folder_is_refused(endpoint: Endpoint, files: list[Path]
 
 
 def test_a_home_folder_that_is_a_link_is_all_right(endpoint: Endpoint, files: list[Path], home: Path, tmp_path: Path):
-    """B1: people keep ~/.qwen among their dotfiles."""
+    """People keep ~/.qwen among their dotfiles."""
     (tmp_path / "dotfiles").mkdir()
     (home / ".qwen").symlink_to(tmp_path / "dotfiles", target_is_directory=True)
     assert endpoint.publish() == []
@@ -181,7 +181,6 @@ def test_a_home_folder_that_is_a_link_is_all_right(endpoint: Endpoint, files: li
 
 
 def test_a_file_in_a_folders_place_is_refused(endpoint: Endpoint, files: list[Path]):
-    """B1."""
     files[0].parent.parent.mkdir()
     files[0].parent.touch()
     [problem] = endpoint.publish()
@@ -191,7 +190,7 @@ def test_a_file_in_a_folders_place_is_refused(endpoint: Endpoint, files: list[Pa
 
 @posix
 def test_a_folder_of_another_user_is_refused(endpoint: Endpoint, files: list[Path], monkeypatch: pytest.MonkeyPatch):
-    """B1: whoever owns the folder could put a file of their own in our file's place."""
+    """Whoever owns the folder could put a file of their own in our file's place."""
     user = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: user + 1)
     problems = endpoint.publish()
@@ -201,7 +200,6 @@ def test_a_folder_of_another_user_is_refused(endpoint: Endpoint, files: list[Pat
 
 
 def test_a_problem_is_one_sentence_that_says_whose(endpoint: Endpoint, files: list[Path]):
-    """B1."""
     files[0].parent.parent.mkdir()
     files[0].parent.touch()
     [problem] = endpoint.publish()
@@ -211,7 +209,7 @@ def test_a_problem_is_one_sentence_that_says_whose(endpoint: Endpoint, files: li
 
 
 def test_withdrawing_removes_our_files_and_only_ours(endpoint: Endpoint, files: list[Path]):
-    """E2: another editor may have taken the port, and its file the name."""
+    """Another editor may have taken the port, and its file the name."""
     endpoint.publish()
     foreign = leftover(files[0].parent / "1.lock", os.getpid())
     leftover(files[1], os.getpid(), authToken="another")
@@ -222,7 +220,7 @@ def test_withdrawing_removes_our_files_and_only_ours(endpoint: Endpoint, files: 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '"text"', "\x00"])
 def test_a_file_that_is_no_longer_ours_is_left_alone(endpoint: Endpoint, files: list[Path], text: str):
-    """E2: whatever is in it."""
+    """Whatever is in it."""
     endpoint.publish()
     files[0].write_text(text)
     endpoint.withdraw()
@@ -231,7 +229,7 @@ def test_a_file_that_is_no_longer_ours_is_left_alone(endpoint: Endpoint, files: 
 
 
 def test_withdrawing_files_that_are_gone_is_no_error(endpoint: Endpoint, files: list[Path]):
-    """E2: a CLI in a container deletes them."""
+    """A CLI in a container deletes them."""
     endpoint.publish()
     for file in files:
         file.unlink()
@@ -239,12 +237,10 @@ def test_withdrawing_files_that_are_gone_is_no_error(endpoint: Endpoint, files: 
 
 
 def test_the_repr_of_an_endpoint_does_not_contain_the_token(endpoint: Endpoint):
-    """A4."""
     assert endpoint.publications[0].token not in repr(endpoint)
 
 
 def test_each_endpoint_has_a_token_of_32_random_bytes(endpoint: Endpoint):
-    """A4."""
     other = Endpoint.open(ServedWindow(2, ()))
     try:
         tokens = {one.publications[0].token for one in (endpoint, other)}
@@ -255,18 +251,17 @@ def test_each_endpoint_has_a_token_of_32_random_bytes(endpoint: Endpoint):
 
 
 def test_the_system_chooses_a_port_on_the_loopback_interface(endpoint: Endpoint):
-    """A3."""
     assert endpoint.listener.getsockname() == ("127.0.0.1", endpoint.port)
     assert endpoint.port > 1023
 
 
 def test_the_listener_names_its_protocol(endpoint: Endpoint):
-    """A1: asyncio turns Nagle's algorithm off for those alone."""
+    """Asyncio turns Nagle's algorithm off for those alone."""
     assert endpoint.listener.proto == socket.IPPROTO_TCP
 
 
 def test_a_window_has_its_old_port_again(endpoint: Endpoint, project: Path):
-    """A3: terminals keep the port that they were opened with."""
+    """Terminals keep the port that they were opened with."""
     port = endpoint.port
     with socket.create_connection(("127.0.0.1", port), timeout=5):
         endpoint.close()
@@ -276,20 +271,19 @@ def test_a_window_has_its_old_port_again(endpoint: Endpoint, project: Path):
 
 
 def test_an_old_port_that_is_taken_gives_way_to_a_new_one(endpoint: Endpoint):
-    """A3."""
     other = Endpoint.open(ServedWindow(2, (), endpoint.port))
     assert other.port not in {0, endpoint.port}
     other.close()
 
 
 def test_a_connection_before_the_server_runs_waits(endpoint: Endpoint):
-    """E1: the kernel queues it."""
+    """The kernel queues it."""
     with socket.create_connection(("127.0.0.1", endpoint.port), timeout=5) as early:
         assert early.getpeername()[1] == endpoint.port
 
 
 def test_a_leftover_of_a_dead_editor_is_removed(dead: int, lock_folder: Path, published_folder: Path):
-    """E2: for a crash removes nothing."""
+    """For a crash removes nothing."""
     names = lock_folder / "12345.lock", published_folder / "qwen-code-ide-server-1-12345.json"
     files = [leftover(path, dead) for path in names]
     assert sorted(clear_leftovers(FAMILIES, wrote)) == sorted(files)
@@ -297,14 +291,14 @@ def test_a_leftover_of_a_dead_editor_is_removed(dead: int, lock_folder: Path, pu
 
 
 def test_the_files_of_a_living_editor_stay(endpoint: Endpoint, files: list[Path]):
-    """E2: several editors may run."""
+    """Several editors may run."""
     endpoint.publish()
     assert clear_leftovers(FAMILIES, wrote) == []
     assert all(file.exists() for file in files)
 
 
 def test_a_pid_that_was_used_again_does_not_keep_a_leftover(lock_folder: Path):
-    """E2: the process is younger than the file."""
+    """The process is younger than the file."""
     path = leftover(lock_folder / "12345.lock", os.getpid())
     os.utime(path, (1, 1))
     assert clear_leftovers(FAMILIES, wrote) == [path]
@@ -323,7 +317,7 @@ def test_a_pid_that_was_used_again_does_not_keep_a_leftover(lock_folder: Path):
     ],
 )
 def test_a_file_of_another_name_is_never_touched(dead: int, lock_folder: Path, name: str):
-    """E2: even if it looks like ours inside."""
+    """Even if it looks like ours inside."""
     path = leftover(lock_folder / name, dead)
     assert clear_leftovers(FAMILIES, wrote) == []
     assert path.exists()
@@ -343,7 +337,7 @@ def test_a_file_of_another_name_is_never_touched(dead: int, lock_folder: Path, n
     ids=str,
 )
 def test_another_programs_lock_file_is_never_touched(dead: int, lock_folder: Path, changes: dict[str, object]):
-    """E2: VS Code's companion writes into the same folder."""
+    """VS Code's companion writes into the same folder."""
     path = leftover(lock_folder / "12345.lock", **{"pid": dead, **changes})
     assert clear_leftovers(FAMILIES, wrote) == []
     assert path.exists()
@@ -351,7 +345,6 @@ def test_another_programs_lock_file_is_never_touched(dead: int, lock_folder: Pat
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"\xff\xfe", b"null"])
 def test_a_lock_file_that_cannot_be_read_is_never_touched(lock_folder: Path, data: bytes):
-    """E2."""
     lock_folder.mkdir(parents=True)
     path = lock_folder / "12345.lock"
     path.write_bytes(data)
@@ -360,7 +353,6 @@ def test_a_lock_file_that_cannot_be_read_is_never_touched(lock_folder: Path, dat
 
 
 def test_a_link_to_a_leftover_is_never_touched(dead: int, lock_folder: Path, tmp_path: Path):
-    """E2."""
     lock_folder.mkdir(parents=True)
     (lock_folder / "12345.lock").symlink_to(leftover(tmp_path / "elsewhere.lock", dead))
     assert clear_leftovers(FAMILIES, wrote) == []
@@ -368,14 +360,14 @@ def test_a_link_to_a_leftover_is_never_touched(dead: int, lock_folder: Path, tmp
 
 
 def test_a_pid_that_another_process_has_after_an_hour_does_not_count():
-    """B4: the process must be as old as the file."""
+    """The process must be as old as the file."""
     since = psutil.Process().create_time()
     assert wrote(os.getpid(), since)
     assert not wrote(os.getpid(), since - 3600)
 
 
 def test_a_closed_endpoint_has_neither_files_nor_a_socket(endpoint: Endpoint, files: list[Path]):
-    """E2: also if it is closed twice."""
+    """Also if it is closed twice."""
     endpoint.publish()
     assert all(file.exists() for file in files)
     endpoint.close()
@@ -385,12 +377,11 @@ def test_a_closed_endpoint_has_neither_files_nor_a_socket(endpoint: Endpoint, fi
 
 
 def test_folders_that_do_not_exist_hold_no_leftovers():
-    """E2."""
     assert clear_leftovers(FAMILIES, wrote) == []
 
 
 def test_a_process_that_we_may_not_look_at_counts_as_alive(monkeypatch: pytest.MonkeyPatch):
-    """E2: in doubt a file stays."""
+    """In doubt a file stays."""
 
     def denied(pid: int) -> None:
         raise psutil.AccessDenied(pid)
@@ -400,7 +391,7 @@ def test_a_process_that_we_may_not_look_at_counts_as_alive(monkeypatch: pytest.M
 
 
 def test_variables_are_set_and_removed(endpoint: Endpoint, project: Path):
-    """B5, E2: terminals inherit them."""
+    """Terminals inherit them."""
     variables = EnvironmentVariables()
     variables.set(endpoint.variables)
     assert os.environ["QWEN_CODE_IDE_SERVER_PORT"] == str(endpoint.port)
@@ -411,7 +402,7 @@ def test_variables_are_set_and_removed(endpoint: Endpoint, project: Path):
 
 
 def test_a_variable_that_somebody_else_has_set_since_stays(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch):
-    """B5, E2: only our values are removed."""
+    """Only our values are removed."""
     variables = EnvironmentVariables()
     variables.set(endpoint.variables)
     monkeypatch.setenv("QWEN_CODE_IDE_SERVER_PORT", "1")
@@ -421,7 +412,6 @@ def test_a_variable_that_somebody_else_has_set_since_stays(endpoint: Endpoint, m
 
 
 def test_the_variables_of_the_next_window_replace_those_of_the_last(monkeypatch: pytest.MonkeyPatch):
-    """B5."""
     variables = EnvironmentVariables()
     for name in ("QWEN_TEST_A", "QWEN_TEST_B", "QWEN_TEST_C"):
         monkeypatch.setenv(name, "")
@@ -434,7 +424,7 @@ def test_the_variables_of_the_next_window_replace_those_of_the_last(monkeypatch:
 
 
 def test_the_home_of_qwen_can_be_moved(monkeypatch: pytest.MonkeyPatch, home: Path, tmp_path: Path):
-    """B3: by $QWEN_HOME."""
+    """By $QWEN_HOME."""
     assert qwen_home() == home / ".qwen"
     monkeypatch.setenv("QWEN_HOME", str(tmp_path / "elsewhere"))
     assert qwen_home() == tmp_path / "elsewhere"
@@ -460,7 +450,7 @@ def test_the_home_of_qwen_can_be_moved(monkeypatch: pytest.MonkeyPatch, home: Pa
 def test_the_temporary_folder_is_that_of_node(
     monkeypatch: pytest.MonkeyPatch, platform: str, order: tuple[str, ...], default: str
 ):
-    """B2: os.tmpdir() reads these variables in this order, and skips empty ones."""
+    """Os.tmpdir() reads these variables in this order, and skips empty ones."""
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setenv("SYSTEMROOT", "windows")
     for name in order:

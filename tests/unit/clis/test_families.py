@@ -50,7 +50,7 @@ def files_below(folder: Path) -> set[Path]:
 
 
 def test_every_name_of_every_version_is_written(endpoint: Endpoint, tmp: Path, lock_folder: Path):
-    """B2, B3: and no other one, least of all the one that would win over every other file of Gemini CLI."""
+    """And no other one, least of all the one that would win over every other file of Gemini CLI."""
     assert endpoint.publish() == []
     pid, port = os.getppid(), endpoint.port
     assert files_below(tmp) == {
@@ -63,7 +63,7 @@ def test_every_name_of_every_version_is_written(endpoint: Endpoint, tmp: Path, l
 
 
 def test_each_family_has_a_token_of_its_own_in_one_superset_body(endpoint: Endpoint, tmp: Path, project: Path):
-    """A4, B4: the token says who calls."""
+    """The token says who calls."""
     endpoint.publish()
     found = [(path.name.startswith("gemini"), read(path)) for path in tmp.rglob("*.json")]
     for is_gemini, body in found:
@@ -82,14 +82,13 @@ def test_each_family_has_a_token_of_its_own_in_one_superset_body(endpoint: Endpo
 
 
 def test_withdrawing_leaves_nothing(endpoint: Endpoint, tmp: Path, lock_folder: Path):
-    """E2."""
     endpoint.publish()
     endpoint.withdraw()
     assert files_below(tmp) | files_below(lock_folder) == set()
 
 
 def test_the_variables_of_every_family(endpoint: Endpoint, project: Path):
-    """B5: what says which editor this is belongs to terminals that we open ourselves, and to no other program."""
+    """What says which editor this is belongs to terminals that we open ourselves, and to no other program."""
     pid, port = str(os.getppid()), str(endpoint.port)
     variables = {
         "QWEN_CODE_IDE_SERVER_PORT": port,
@@ -104,7 +103,6 @@ def test_the_variables_of_every_family(endpoint: Endpoint, project: Path):
 
 
 def test_folders_are_joined_by_the_systems_delimiter():
-    """B4."""
     for family in FAMILIES:
         assert family.workspace_path(()) == ""
         assert family.workspace_path(("/a",)) == "/a"
@@ -112,12 +110,12 @@ def test_folders_are_joined_by_the_systems_delimiter():
 
 
 def test_a_percent_sign_stays_as_it_is():
-    """B4: Gemini CLI decodes it, from 0.27 on, in the folder that it runs in too (gemini-ide.md §1.3)."""
+    """Gemini CLI decodes it, from 0.27 on, in the folder that it runs in too (docs/protocols/gemini-ide.md#folders)."""
     assert GEMINI_CLI.workspace_path(("/a%20b", "/100%")) == f"/a%20b{os.pathsep}/100%"
 
 
 def test_a_folder_with_the_delimiter_is_written_as_json_if_the_family_reads_it():
-    """B4: joined, it would be another folder's name, so the one that reads no JSON doesn't hear of it."""
+    """Joined, it would be another folder's name, so the one that reads no JSON doesn't hear of it."""
     folders = (f"/a{os.pathsep}b", "/é")
     text = QWEN_CODE.workspace_path(folders)
     assert json.loads(text) == list(folders)
@@ -127,7 +125,7 @@ def test_a_folder_with_the_delimiter_is_written_as_json_if_the_family_reads_it()
 
 
 def test_the_name_of_a_cli_comes_from_its_token(running: Running, tmp_path: Path):
-    """A4: both send the same client name."""
+    """Both send the same client name."""
     path = str(tmp_path / "file")
     with gemini(running) as cli:
         cli.open_diff(path, "new\n")
@@ -149,7 +147,6 @@ def gemini(running: Running) -> Cli:
 
 
 def test_two_families_with_a_diff_of_one_file_get_their_own_outcome(running: Running, tmp_path: Path):
-    """D3, D4."""
     path = str(tmp_path / "file")
     qwen, of_qwen = running.listening()
     with gemini(running) as cli:
@@ -170,7 +167,7 @@ def test_two_families_with_a_diff_of_one_file_get_their_own_outcome(running: Run
 def test_edits_are_kept_in_a_view_unless_the_cli_writes_them(
     running: Running, tmp_path: Path, name: str, suppress: bool, kept: bool
 ):
-    """D2: Gemini CLI takes the text of closeDiff after an answer in the terminal, and nothing of it when it quits."""
+    """Gemini CLI takes the text of closeDiff after an answer in the terminal, and nothing of it when it quits."""
     path = str(tmp_path / "file")
     with gemini(running) if name == "Gemini CLI" else running.cli().connect() as cli:
         cli.open_diff(path, "new\n")
@@ -182,12 +179,11 @@ def test_edits_are_kept_in_a_view_unless_the_cli_writes_them(
 
 
 def test_only_families_that_keep_edits_do():
-    """D2."""
     assert [keeps_edits(name) for name in ("Qwen Code", "Gemini CLI", "Other")] == [False, True, False]
 
 
 def test_a_diff_that_the_person_can_still_decide_on_is_not_an_error(running: Running, tmp_path: Path):
-    """D1: after isError nobody can approve the edit any more (gemini-ide.md §0)."""
+    """After isError nobody can approve the edit any more (docs/protocols/gemini-ide.md#diffs)."""
     binary = tmp_path / "binary"
     binary.write_bytes(bytes(range(256)))
     with gemini(running) as cli:
@@ -200,7 +196,7 @@ def test_a_diff_that_the_person_can_still_decide_on_is_not_an_error(running: Run
 
 
 def test_a_third_family_is_a_few_lines(monkeypatch: pytest.MonkeyPatch, tmp: Path, project: Path):
-    """design.md: cli.py describes a family in one place."""
+    """One module describes each family in one place."""
     third = replace(
         GEMINI_CLI,
         name="Third CLI",
@@ -238,7 +234,7 @@ def owner(running: Running, tmp: Path) -> int | None:
 def test_the_shared_file_is_that_of_the_window_in_front(
     editor: MemoryEditor, start: Callable[..., Running], tmp: Path, tmp_path: Path
 ):
-    """B3: at the start, when the focus moves, and when windows close."""
+    """At the start, when the focus moves, and when windows close."""
     editor.windows[2] = (str(tmp_path / "second"),)
     running = start()
     running.touch()
@@ -259,7 +255,7 @@ def test_the_shared_file_is_that_of_the_window_in_front(
 
 
 def test_after_the_window_in_front_comes_the_one_before(editor: MemoryEditor, start: Callable[..., Running], tmp: Path):
-    """B3: whatever the order in which they were opened."""
+    """Whatever the order in which they were opened."""
     editor.windows |= {2: (), 3: (), 4: ()}
     running = start()
     for window in (3, 2):
@@ -272,7 +268,6 @@ def test_after_the_window_in_front_comes_the_one_before(editor: MemoryEditor, st
 def test_a_change_of_folders_behind_leaves_the_shared_file_alone(
     editor: MemoryEditor, start: Callable[..., Running], tmp: Path, tmp_path: Path
 ):
-    """B3."""
     editor.windows[2] = ()
     running = start()
     running.lock()
@@ -304,7 +299,7 @@ def test_old_names_can_be_left_out(start: Callable[..., Running], tmp: Path):
     "name", [name for family in FAMILIES for name in family.files], ids=lambda name: "/".join((*name.parts, name.name))
 )
 def test_what_a_crash_has_left_is_removed_under_every_name(endpoint: Endpoint, name: DiscoveryName):
-    """E2: of a dead process; nobody else's."""
+    """Of a dead process; nobody else's."""
     endpoint.publish()
     left = name.folder.path / name.file(os.getppid() + 1, 2)
     other = left.with_name(f"{left.name}.bak")

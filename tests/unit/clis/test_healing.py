@@ -61,13 +61,13 @@ def looks(running: Running) -> None:
 
 
 def test_checks_are_frequent_enough():
-    """B1: a file is back within 5 s, whenever it goes."""
+    """A file is back within 5 s, whenever it goes."""
     assert TICK < 5 / 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_that_is_removed_is_back(files: dict[str, Path], kind: str):
-    """B1: a CLI in a container deletes lock files, as it doesn't see our process (qwen-ide.md §1.3)."""
+    """A CLI in a container deletes lock files, as it doesn't see our process (docs/protocols/qwen-ide.md#discovery)."""
     before = read(files[kind])
     files[kind].unlink()
     until(files[kind].exists)
@@ -75,7 +75,7 @@ def test_a_file_that_is_removed_is_back(files: dict[str, Path], kind: str):
 
 
 def test_the_others_keep_their_age(ticking: Running, files: dict[str, Path]):
-    """B1: the newest file wins, so none may become newer by itself."""
+    """The newest file wins, so none may become newer by itself."""
     others = {kind: file for kind, file in files.items() if kind != "published"}
     before = stamps(others)
     files["published"].unlink()
@@ -85,7 +85,7 @@ def test_the_others_keep_their_age(ticking: Running, files: dict[str, Path]):
 
 
 def test_folders_that_are_removed_are_back(files: dict[str, Path], tmp_path: Path, lock_folder: Path):
-    """B1: a cleaner of temporary folders takes everything."""
+    """A cleaner of temporary folders takes everything."""
     # Moved away at once: what is removed file by file is healed in between.
     lock_folder.rename(tmp_path / "removed")
     (tmp_path / "tmp").rename(tmp_path / "removed too")
@@ -94,7 +94,6 @@ def test_folders_that_are_removed_are_back(files: dict[str, Path], tmp_path: Pat
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"port": 1}', '{"ppid": "x"}', '{"ppid": -1}', '{"ppid": 1e99}'])
 def test_a_file_without_content_is_written_again(files: dict[str, Path], text: str):
-    """B1."""
     before = read(files["lock"])
     files["lock"].write_text(text, "utf-8")
     until(lambda: read(files["lock"]) == before)
@@ -102,7 +101,7 @@ def test_a_file_without_content_is_written_again(files: dict[str, Path], text: s
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no named pipes in folders there")
 def test_a_pipe_in_place_of_a_file_blocks_nothing(files: dict[str, Path]):
-    """B1: somebody else may put one into the temporary folder."""
+    """Somebody else may put one into the temporary folder."""
     before = read(files["shared"])
     pipe = files["shared"].with_name("pipe")
     os.mkfifo(pipe)
@@ -111,7 +110,6 @@ def test_a_pipe_in_place_of_a_file_blocks_nothing(files: dict[str, Path]):
 
 
 def test_a_file_that_was_only_touched_is_left_alone(ticking: Running, files: dict[str, Path]):
-    """B1."""
     later = time.time() + 10  # a file from before our process would be one that a crash has left
     for file in files.values():
         os.utime(file, (later, later))
@@ -124,7 +122,7 @@ def test_a_file_that_was_only_touched_is_left_alone(ticking: Running, files: dic
 def test_a_file_of_another_editor_stays_while_that_editor_is_alive(
     ticking: Running, files: dict[str, Path], monkeypatch: pytest.MonkeyPatch, lives: bool
 ):
-    """B1: it may have our port, in a container with the same home. With the focus comes our turn again."""
+    """It may have our port, in a container with the same home. With the focus comes our turn again."""
     monkeypatch.setattr(companion_module, "wrote", lambda _pid, _at: lives)
     ticking.do(lambda companion: None)  # a look that has begun still asks the real one
     ours = read(files["lock"])
@@ -141,7 +139,7 @@ def test_a_file_of_another_editor_stays_while_that_editor_is_alive(
 
 
 def test_the_focus_makes_the_files_the_newest(ticking: Running, files: dict[str, Path], tmp_path: Path):
-    """B1: of several editors with one folder the CLI takes the one that was used last; nothing is rewritten for it."""
+    """Of several editors with one folder the CLI takes the one that was used last; nothing is rewritten for it."""
     own = files["lock"].stat().st_ino
     theirs = tmp_path / "theirs.lock"
     theirs.touch()
@@ -154,7 +152,7 @@ def test_the_focus_makes_the_files_the_newest(ticking: Running, files: dict[str,
 def test_a_refused_folder_is_reported_once(
     editor: MemoryEditor, files: dict[str, Path], ticking: Running, tmp_path: Path
 ):
-    """B1: and not at each look; when it is a folder again, the file is back."""
+    """And not at each look; when it is a folder again, the file is back."""
     folder = files["published"].parent
 
     def replace(_companion: object) -> None:
@@ -172,14 +170,13 @@ def test_a_refused_folder_is_reported_once(
 def test_a_legacy_name_that_cannot_be_written_is_not_reported(
     editor: MemoryEditor, start: Callable[..., Running], tmp_path: Path
 ):
-    """B3: whoever has a newer CLI would only wonder."""
+    """Whoever has a newer CLI would only wonder."""
     (tmp_path / "tmp" / f"qwen-code-ide-server-{os.getppid()}.json").mkdir()
     start().lock()
     assert editor.said == []
 
 
 def test_no_file_is_written_after_the_end(ticking: Running, files: dict[str, Path]):
-    """E2."""
     ticking.close_window(1)
     looks(ticking)
     assert not [file for file in files.values() if file.exists()]

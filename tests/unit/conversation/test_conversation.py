@@ -307,7 +307,7 @@ def test_a_question_is_open_until_it_is_answered_anywhere():
 
 
 def test_a_second_question_about_a_call_does_not_hide_the_first():
-    """Issue 5: what waits for an answer is there to be answered."""
+    """What waits for an answer is there to be answered."""
     again = event("permission_request", requestId="q", toolCall={"toolCallId": "t1"}, options=[])
     conversation = told([request(1), again, request(1)])
 
@@ -323,7 +323,7 @@ def test_a_second_question_about_a_call_does_not_hide_the_first():
 
 
 def test_messages_of_their_own_do_not_mix_with_the_answer_that_streams():
-    """Issue 12: notices of background tasks come in the middle of it, with raw ids."""
+    """Notices of background tasks come in the middle of it, with raw ids."""
     task = {"taskId": "agent-7f3a", "status": "completed", "toolUseId": "call_1"}
     notice = {"qwenDiscreteMessage": True, "source": "background_notification", "backgroundTask": task}
     response = {**notice, "source": "background_notification_response", "backgroundTask": task | {"turnId": "b"}}
@@ -348,7 +348,6 @@ def test_messages_of_their_own_do_not_mix_with_the_answer_that_streams():
 
 
 def test_events_that_can_not_be_read_have_one_notice():
-    """Issue 12."""
     conversation = told([say("a"), read_envelope("{"), read_envelope("["), say("b"), read_envelope("{")])
     notices = [item for turn in conversation.turns for item in turn.items if isinstance(item, Notice)]
     assert notices == [Notice("Unsupported: an event that can't be read.")]
@@ -404,7 +403,6 @@ def test_a_rebuild_keeps_neither_the_plan_nor_the_queue():
 
 
 def test_what_runs_ends_with_its_session():
-    """Issue 5."""
     conversation = told([say("x", prompt="a"), event("turn_complete", prompt="a"), say("y"), request()])
     conversation.interrupt()
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
@@ -424,7 +422,7 @@ def test_a_history_that_has_more_of_a_turn_than_was_seen_is_what_counts():
 
 @pytest.mark.parametrize("key", ["p", None])
 def test_how_a_turn_was_seen_to_end_stays_where_the_history_does_not_tell(key: str | None):
-    """Issue 5: a history from disk has no ends; that of 0.21.2 has other keys, too."""
+    """A history from disk has no ends; that of 0.21.2 has other keys, too."""
 
     def asked(prompt: str | None) -> Envelope:
         meta: dict[str, Any] = {} if prompt else {"_meta": {"qwen.session.recordId": "1"}}
@@ -442,7 +440,7 @@ def test_how_a_turn_was_seen_to_end_stays_where_the_history_does_not_tell(key: s
 
 @pytest.mark.parametrize("is_written", [True, False])
 def test_what_was_streamed_stays_when_a_daemon_was_killed_before_it_wrote_it(is_written: bool):
-    """Issue 12: marked as interrupted."""
+    """Marked as interrupted."""
     asked = say("Do", "p", "user_message_chunk")
     conversation = told([asked, say("streamed, but not yet"), say("on the disk")])
     conversation.rebuild(History((asked,) if is_written else (), Cursor("f", 1)))
@@ -559,7 +557,7 @@ def test_a_prompt_like_the_last_one_did_not_end_like_it():
 
 
 def test_the_history_of_old_daemons_names_no_prompts_but_their_records():
-    """Issue 5: 0.21.2."""
+    """0.21.2."""
 
     def recorded(number: int, text: str, kind: str = "user_message_chunk") -> Envelope:
         return say(text, None, kind, _meta={"qwen.session.recordId": f"record {number}"})

@@ -70,7 +70,7 @@ def test_settings_come_before_the_environment(
 def test_a_private_daemon_is_started_where_nothing_names_another(
     managed: bool, url: str, environment: dict[str, str], own: bool
 ):
-    """Issue 5, F1: the chat goes by this, and what the person is told before it is turned on."""
+    """The chat goes by this, and what the person is told before it is turned on."""
     assert starts_own(managed=managed, url=url, environment=environment) == own
 
 
@@ -224,7 +224,7 @@ async def speaking(head: str, part: bytes, pause: float, act: Callable[[Client],
 
 @pytest.mark.parametrize("head", ["200 OK\r\n", "404 Not Found\r\n"])
 def test_what_never_ends_is_no_daemon(head: str):
-    """Issue 5: nothing that answers fills the plugin host."""
+    """Nothing that answers fills the plugin host."""
 
     async def ask(client: Client) -> None:
         with pytest.raises(errors.NotADaemonError):
@@ -235,7 +235,7 @@ def test_what_never_ends_is_no_daemon(head: str):
 
 @pytest.mark.parametrize("head", ["200 OK\r\n", "404 Not Found\r\n", "200 OK"])
 def test_what_comes_bit_by_bit_has_no_longer_than_what_comes_not_at_all(head: str):
-    """Issue 5: the limit holds for the whole answer, its head, too."""
+    """The limit holds for the whole answer, its head, too."""
 
     async def ask(client: Client) -> None:
         with pytest.raises(errors.StreamLostError):
@@ -531,7 +531,7 @@ QUALIFIED = ["workspace_qualified_rest_core", "workspace_session_export"]
 
 @pytest.mark.parametrize("features", [QUALIFIED, []])
 def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_routes(features: list[str]):
-    """Issue 12: `@` files, checks and export are the session's own."""
+    """`@` files, checks and export are the session's own."""
 
     async def test(daemon: FakeDaemon) -> None:
         daemon.capabilities("/first", "/w", features=[*FEATURES, *features])

@@ -171,7 +171,6 @@ def test_an_old_node_is_named(tmp_path: Path, project: Path, version: str, kind:
 
 @pytest.mark.parametrize("script", ["print('Unknown arguments: hostname'); sys.exit(1)", "time.sleep(60)"])
 def test_a_qwen_without_serve_is_named_with_the_command_that_updates_it(qwen: Qwen, project: Path, script: str):
-    """Issue 12."""
     old = f"import sys, time\nif '--version' in sys.argv: sys.exit(print('0.15.10'))\n{script}"
     with pytest.raises(errors.QwenTooOldError, match=r"0\.15\.10 .* 0\.21\.2 .*npm install -g @qwen-code/qwen-code"):
         run(launch.start(qwen(old), str(project), ENVIRONMENT, limit=2))
@@ -182,7 +181,6 @@ def test_a_qwen_without_serve_is_named_with_the_command_that_updates_it(qwen: Qw
     "words", ["env: node: No such file or directory", "exec: node: not found", "node: command not found"]
 )
 def test_a_qwen_without_node_says_what_to_install(tmp_path: Path, project: Path, words: str):
-    """Issue 12."""
     program = tmp_path / "qwen"
     program.write_text(f"#!/bin/sh\necho '{words}' >&2\nexit 127\n", encoding="utf-8")
     program.chmod(0o755)

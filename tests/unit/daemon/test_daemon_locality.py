@@ -1,4 +1,4 @@
-"""The page on the daemon (F6): where it runs and with what; nothing of this machine is implied, no secret shown."""
+"""The page on the daemon: where it runs and with what; nothing of this machine is implied, no secret shown."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_page_tells_what_the_daemon_tells():
 
 
 def test_a_daemon_on_loopback_is_perhaps_elsewhere_unless_it_is_shown_to_be_here():
-    """Issue 12: it may be behind a tunnel, in a container or in WSL."""
+    """It may be behind a tunnel, in a container or in WSL."""
     place = where(Address("http://127.0.0.1:4170", Token("t")), None, "/w", is_here=False)
     assert (place.host, place.is_local, place.is_known) == ("127.0.0.1:4170, perhaps elsewhere", False, False)
     shown = text(place, "http://127.0.0.1:4170", {})
@@ -203,7 +203,6 @@ RULES = {
 
 
 def test_trust_and_permission_rules_are_on_the_page_with_whose_they_are():
-    """Issue 9, point 16."""
     shown = text(Locality(), "http://x", {"/workspace/trust": TRUST, "/workspace/permissions": RULES})
     assert "## Trust\n\n- This folder: untrusted, file\n" in shown
     assert shown.endswith(

@@ -134,7 +134,7 @@ def test_the_companion_ends_them_when_it_starts(spawn: Start, folder: Path, star
 
 
 def test_the_folder_goes_with_the_last_record_and_looking_makes_none(spawn: Start, folder: Path):
-    """Issue 10, 6: uninstalling leaves nothing behind."""
+    """Uninstalling leaves nothing behind."""
     assert records.orphans() == []
     assert not folder.exists()
     first, second = spawn(), spawn()

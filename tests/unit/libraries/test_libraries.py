@@ -91,7 +91,7 @@ def test_versions_are_compared_by_their_numbers(folder: Folder, version: str) ->
 
 
 def test_pydantic_beside_another_core_than_its_own_is_said(folder: Folder) -> None:
-    """sublime.md B3: what it raises when it is imported is nothing that a person understands."""
+    """docs/protocols/sublime.md#libraries: what it raises when it is imported is nothing that a person understands."""
     folder.install("pydantic-core", "2.99.0")
     what = f"pydantic {PAIR[0]} needs pydantic-core {PAIR[1]}, but 2.99.0 is installed"
     assert folder.sentences() == [f"{what}; {REPAIR}"]

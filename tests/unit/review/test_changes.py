@@ -312,7 +312,7 @@ class TestWords:
 def test_a_new_indentation_is_one_mark(
     old: str, new: str, olds: list[tuple[int, int]], news: list[tuple[int, int]]
 ) -> None:
-    """Issue 11 §10: only the blanks that one side has more."""
+    """Only the blanks that one side has more."""
     assert word_changes(old, new) == (olds, news)
 
 

@@ -64,7 +64,7 @@ def path(project: Path) -> str:
 
 
 def test_a_diff_shows_the_file_and_the_proposal(running: Running, cli: Cli, path: str):
-    """D1: both with line feeds alone; the answer is empty and comes at once."""
+    """Both with line feeds alone; the answer is empty and comes at once."""
     cli.open_diff(path, "new\r\nlines\r\n")
     diff = running.diff(path)
     assert (diff.original, diff.text, diff.review.owner.window) == ("old\n", "new\nlines\n", 1)
@@ -73,7 +73,7 @@ def test_a_diff_shows_the_file_and_the_proposal(running: Running, cli: Cli, path
 
 
 def test_a_diff_opens_in_the_window_of_the_cli_that_asked(running: Running, path: str):
-    """D1: not in the window in front."""
+    """Not in the window in front."""
     running.open_window(2)
     cli, stream = running.listening(2)
     running.do(lambda companion: companion.window_focused(1))
@@ -85,7 +85,6 @@ def test_a_diff_opens_in_the_window_of_the_cli_that_asked(running: Running, path
 
 @pytest.mark.parametrize("name", ["new.txt", "no/such/folder/new.txt"])
 def test_a_new_file_is_shown_against_nothing(running: Running, cli: Cli, project: Path, name: str):
-    """D1."""
     cli.open_diff(str(project / name), "new\n")
     assert running.diff(str(project / name)).original == ""
     assert not (project / name).exists()
@@ -95,7 +94,7 @@ def test_a_new_file_is_shown_against_nothing(running: Running, cli: Cli, project
 def test_an_unedited_proposal_comes_back_byte_for_byte(
     running: Running, cli: Cli, stream: Stream, project: Path, text: str
 ):
-    """D3: what the person did not change is what the CLI proposed."""
+    """What the person did not change is what the CLI proposed."""
     path = str(project / "new.txt")
     cli.open_diff(path, text)
     running.accept(path)
@@ -107,7 +106,7 @@ def test_an_unedited_proposal_comes_back_byte_for_byte(
 
 
 def test_edited_text_comes_back_with_the_proposals_line_endings(running: Running, cli: Cli, stream: Stream, path: str):
-    """D3: the person's own edits included."""
+    """The person's own edits included."""
     cli.open_diff(path, "\ufeffa\r\nb\nc")
     running.accept(path, "a\nB\nc")
     assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "\ufeffa\r\nB\r\nc"}
@@ -118,7 +117,7 @@ def test_edited_text_comes_back_with_the_proposals_line_endings(running: Running
     ["a.txt", "./a.txt", "sub/../a.txt", "a//b.txt", "é😀 .txt", "e\u0301.txt", "a\\b.txt", " a ", "a.txt/", "%41"],
 )
 def test_the_path_is_echoed_byte_for_byte(running: Running, cli: Cli, stream: Stream, project: Path, name: str):
-    """D3, D4: it is the CLI's key; a tidied one would be ignored."""
+    """It is the CLI's key; a tidied one would be ignored."""
     path = f"{project}/{name}"
     cli.open_diff(path, "new\n")
     running.accept(path)
@@ -132,7 +131,6 @@ def test_the_path_is_echoed_byte_for_byte(running: Running, cli: Cli, stream: St
 
 
 def test_rejecting_is_told_and_closes_the_diff(running: Running, cli: Cli, stream: Stream, path: str):
-    """D4."""
     cli.open_diff(path, "new\n")
     running.reject(path)
     assert stream.take("ide/diffRejected") == {"filePath": path}
@@ -140,7 +138,7 @@ def test_rejecting_is_told_and_closes_the_diff(running: Running, cli: Cli, strea
 
 
 def test_an_outcome_goes_to_the_session_that_asked_and_to_no_other(running: Running, path: str):
-    """D3: two CLIs may have a diff of one file."""
+    """Two CLIs may have a diff of one file."""
     (first, first_stream), (second, second_stream) = running.listening(), running.listening()
     first.open_diff(path, "first\n")
     number = running.diff(path).review.number
@@ -156,7 +154,7 @@ def test_an_outcome_goes_to_the_session_that_asked_and_to_no_other(running: Runn
 
 
 def test_closing_returns_the_text_as_json_and_notifies_nobody(running: Running, cli: Cli, stream: Stream, path: str):
-    """D2: in practice the text is the JSON of an object."""
+    """In practice the text is the JSON of an object."""
     cli.open_diff(path, "new\r\n")
     running.diff(path)
     assert cli.close_diff(path) == {"content": "new\r\n"}
@@ -167,7 +165,7 @@ def test_closing_returns_the_text_as_json_and_notifies_nobody(running: Running, 
 
 
 def test_closing_a_diff_that_was_edited_returns_the_edits_and_keeps_them(running: Running, cli: Cli, path: str):
-    """D2: newer CLIs write their own proposal after a "yes" in the terminal, so the person's text would be lost."""
+    """Newer CLIs write their own proposal after a "yes" in the terminal, so the person's text would be lost."""
     cli.open_diff(path, "new\r\n")
     running.diff(path).text = "mine\nand more\n"
     assert cli.close_diff(path) == {"content": "mine\r\nand more\r\n"}
@@ -177,7 +175,7 @@ def test_closing_a_diff_that_was_edited_returns_the_edits_and_keeps_them(running
 
 
 def test_closing_what_is_not_open_returns_no_content(running: Running, cli: Cli, path: str):
-    """D2: for it may just have been answered in the editor."""
+    """For it may just have been answered in the editor."""
     assert cli.close_diff(path) == {}
     cli.open_diff(path, "new\n")
     running.accept(path)
@@ -185,7 +183,6 @@ def test_closing_what_is_not_open_returns_no_content(running: Running, cli: Cli,
 
 
 def test_a_session_cannot_close_the_diff_of_another(running: Running, cli: Cli, path: str):
-    """D2."""
     cli.open_diff(path, "new\n")
     running.diff(path)
     assert running.listening()[0].close_diff(path) == {}
@@ -193,7 +190,7 @@ def test_a_session_cannot_close_the_diff_of_another(running: Running, cli: Cli, 
 
 
 def test_a_newer_proposal_takes_the_place_of_the_older_one(running: Running, cli: Cli, stream: Stream, path: str):
-    """D1: without a notification, which the CLI would take for the newer one's; what was edited is kept."""
+    """Without a notification, which the CLI would take for the newer one's; what was edited is kept."""
     cli.open_diff(path, "first\n")
     first = running.diff(path)
     first.text = "mine\n"
@@ -208,7 +205,7 @@ def test_a_newer_proposal_takes_the_place_of_the_older_one(running: Running, cli
 def test_an_empty_text_is_refused_with_a_message_and_the_diff_stays(
     running: Running, cli: Cli, stream: Stream, path: str
 ):
-    """D3: the CLIs would write their own proposal instead."""
+    """The CLIs would write their own proposal instead."""
     cli.open_diff(path, "new\n")
     running.accept(path, "")
     [(message, window)] = running.editor.said
@@ -219,7 +216,7 @@ def test_an_empty_text_is_refused_with_a_message_and_the_diff_stays(
 
 
 def test_an_empty_proposal_may_be_accepted(running: Running, cli: Cli, stream: Stream, path: str):
-    """D3: then it is what the CLI wants to write."""
+    """Then it is what the CLI wants to write."""
     cli.open_diff(path, "")
     running.accept(path)
     assert stream.take("ide/diffAccepted") == {"filePath": path, "content": ""}
@@ -257,7 +254,7 @@ ABSOLUTE = os.path.abspath("a.txt")
 def test_bad_arguments_are_an_error_of_that_call_and_change_nothing(
     running: Running, cli: Cli, stream: Stream, path: str, tool: str, arguments: dict[str, Any], named: str
 ):
-    """D1, D2: the error says what is wrong, and does not repeat the text, which may be a whole file."""
+    """The error says what is wrong, and does not repeat the text, which may be a whole file."""
     cli.open_diff(path, "new\n")
     shown = running.diff(path)
     result = cli.tool(tool, **arguments)["result"]
@@ -271,13 +268,11 @@ def test_bad_arguments_are_an_error_of_that_call_and_change_nothing(
 
 
 def test_a_call_without_arguments_is_an_error_of_that_call(cli: Cli):
-    """D1, D2."""
     for name in ("openDiff", "closeDiff"):
         assert cli.ask("tools/call", {"name": name}).json()["result"]["isError"] is True
 
 
 def test_an_unknown_tool_is_an_error_of_that_call(cli: Cli):
-    """D1, D2."""
     for name in ("getDiagnostics", "opendiff", ""):
         error = cli.tool(name, filePath="/a")["error"]
         assert error["code"] == -32602
@@ -286,13 +281,13 @@ def test_an_unknown_tool_is_an_error_of_that_call(cli: Cli):
 
 
 def test_arguments_that_are_not_known_are_let_be(running: Running, cli: Cli, path: str):
-    """D1: a later CLI may send more."""
+    """A later CLI may send more."""
     assert cli.tool("openDiff", filePath=path, newContent="new\n", more=1)["result"]["content"] == []
     running.diff(path)
 
 
 def test_without_diffs_in_the_settings_the_tools_are_not_offered(start: Callable[..., Running]):
-    """D1: the CLI then asks in its terminal alone."""
+    """The CLI then asks in its terminal alone."""
     running = start(Settings(show_diffs=False))
     cli = running.cli().connect()
     assert cli.tools() == set()
@@ -303,7 +298,7 @@ def test_without_diffs_in_the_settings_the_tools_are_not_offered(start: Callable
 def test_a_diff_that_cannot_be_shown_is_rejected_and_said(
     stormy: pytest.LogCaptureFixture, running: Running, cli: Cli, stream: Stream, path: str
 ):
-    """D1, D4: else the CLI would wait for ever for a diff that nobody sees."""
+    """Else the CLI would wait for ever for a diff that nobody sees."""
     running.editor.show_fails = TimeoutError("the editor is busy")
     cli.open_diff(path, "new\n")
     assert stream.take("ide/diffRejected") == {"filePath": path}
@@ -320,7 +315,6 @@ def test_a_diff_that_cannot_be_shown_is_rejected_and_said(
 def test_a_file_that_cannot_be_read_is_rejected_and_said(
     stormy: pytest.LogCaptureFixture, running: Running, cli: Cli, stream: Stream, path: str
 ):
-    """D1, D4."""
     os.chmod(path, 0)
     cli.open_diff(path, "new\n")
     assert stream.take("ide/diffRejected") == {"filePath": path}
@@ -331,7 +325,7 @@ def test_a_file_that_cannot_be_read_is_rejected_and_said(
 def test_a_path_that_the_system_refuses_is_rejected_and_said(
     stormy: pytest.LogCaptureFixture, running: Running, cli: Cli, stream: Stream, project: Path
 ):
-    """D1, D4: a name that is too long can't be read, nor written."""
+    """A name that is too long can't be read, nor written."""
     path = str(project / ("x" * 300))
     cli.open_diff(path, "new\n")
     assert stream.take("ide/diffRejected") == {"filePath": path}
@@ -342,7 +336,7 @@ class TestWritten:
     """What is accepted is the CLI's to write; the person hears whether it does."""
 
     def test_the_person_hears_that_the_cli_has_written_the_file(self, running: Running, cli: Cli, path: str):
-        """D4: the editor never writes it."""
+        """The editor never writes it."""
         cli.open_diff(path, "new\n")
         running.accept(path)
         Path(path).write_text("new\n")
@@ -352,7 +346,7 @@ class TestWritten:
     def test_accepted_text_that_nobody_writes_is_kept(
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
     ):
-        """D3: a CLI may end in between."""
+        """A CLI may end in between."""
         monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.05)
         monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
         cli.open_diff(path, "new\r\n")
@@ -364,7 +358,7 @@ class TestWritten:
     def test_a_file_that_somebody_removes_meanwhile_has_not_been_written(
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
     ):
-        """D3: its stamp has changed, and the accepted text is nowhere."""
+        """Its stamp has changed, and the accepted text is nowhere."""
         monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.05)
         monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
         Path(path).write_text("old\n", "utf-8")
@@ -394,13 +388,13 @@ class TestOnDisk:
     def test_a_proposal_that_the_file_already_holds_is_accepted_without_a_diff(
         self, running: Running, cli: Cli, stream: Stream, path: str
     ):
-        """D3: some CLIs propose what they have written."""
+        """Some CLIs propose what they have written."""
         cli.open_diff(path, "old\r\n")
         assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "old\r\n"}
         assert running.editor.seen == []
 
     def test_a_proposal_that_gets_written_is_accepted(self, running: Running, cli: Cli, stream: Stream, path: str):
-        """D3: what the person has made of it is kept."""
+        """What the person has made of it is kept."""
         cli.open_diff(path, "new\n")
         running.diff(path).text = "mine\n"
         Path(path).write_bytes(b"new\n")
@@ -409,14 +403,13 @@ class TestOnDisk:
         until(lambda: not running.editor.diffs)
 
     def test_a_file_that_changes_while_its_diff_is_open_is_warned_of(self, running: Running, cli: Cli, path: str):
-        """D1: the left side is no longer what is there."""
+        """The left side is no longer what is there."""
         cli.open_diff(path, "new\n")
         diff = running.diff(path)
         Path(path).write_text("other\n")
         until(lambda: diff.disk_states == ["changed"])
 
     def test_a_file_that_is_only_touched_is_not(self, running: Running, cli: Cli, stream: Stream, path: str):
-        """D1."""
         cli.open_diff(path, "new\n")
         diff = running.diff(path)
         os.utime(path, (1, 1))
@@ -428,7 +421,7 @@ class TestOnDisk:
         assert diff.disk_states == []
 
     def test_the_warning_ends_with_its_cause_and_names_a_deleted_file(self, running: Running, cli: Cli, path: str):
-        """Issue 11 §6: "changed on disk" stayed for ever."""
+        """It stayed for ever."""
         cli.open_diff(path, "new\n")
         diff = running.diff(path)
         Path(path).write_text("other\n")
@@ -442,7 +435,7 @@ class TestOnDisk:
         until(lambda: diff.disk_states[-1] == "same")
 
     def test_the_file_can_be_read_again(self, running: Running, cli: Cli, stream: Stream, path: str):
-        """Issue 11 §6: the warning offers it."""
+        """The warning offers it."""
         cli.open_diff(path, "new\n")
         diff = running.diff(path)
         Path(path).write_text("other\n")
@@ -455,7 +448,7 @@ class TestOnDisk:
     def test_a_file_that_becomes_unreadable_leaves_the_other_diffs_alone(
         self, running: Running, cli: Cli, stream: Stream, project: Path, path: str
     ):
-        """Issue 11 §4: `look` died of it every 2 s, and every other diff was blind."""
+        """`look` died of it every 2 s, and every other diff was blind."""
         bad = str(project / "bad.txt")
         cli.open_diff(bad, "x\n")
         first = running.diff(bad)
@@ -467,7 +460,7 @@ class TestOnDisk:
         assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "new\n"}
 
     def test_the_change_of_line_endings_can_be_reverted(self, running: Running, cli: Cli, stream: Stream, path: str):
-        """Issue 11 §6: a change of the endings or of the mark alone is a change."""
+        """A change of the endings or of the mark alone is a change."""
         Path(path).write_bytes(b"a\r\nb\r\n")
         for keeps, text, content in (
             (False, "a\nb\n", "\ufeffa\nb\n"),
@@ -486,7 +479,7 @@ class TestOnDisk:
     def test_an_accepted_text_is_kept_though_its_file_cannot_be_read(
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
     ):
-        """Issue 11 §4: the text was lost."""
+        """The text was lost."""
         monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.2)
         monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
         monkeypatch.setattr(review_module, "stamp", lambda _: None)
@@ -500,7 +493,7 @@ class TestOnDisk:
     def test_a_large_text_with_mixed_endings_is_restored_off_the_loop(
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, stream: Stream, path: str
     ):
-        """Issue 11 §8: an accept of 100,000 lines held the loop for 572 ms."""
+        """An accept of 100,000 lines held the loop for 572 ms."""
         threads: list[str] = []
         restore = SourceText.restore
 
@@ -531,7 +524,7 @@ class TestChanges:
         return running.diff(path).review.number
 
     def test_a_change_is_reverted_and_restored(self, running: Running, stream: Stream, number: int, path: str):
-        """D3: by the line that the caret is in."""
+        """By the line that the caret is in."""
         diff = running.diff(path)
         running.do(
             lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), diff.text, diff.version)
@@ -549,7 +542,6 @@ class TestChanges:
         assert stream.take("ide/diffAccepted")["content"] == "a\r\nb\r\nc\r\nD\r\n"
 
     def test_where_nothing_has_changed_nothing_is_reverted(self, running: Running, number: int, path: str):
-        """D3."""
         diff = running.diff(path)
         running.do(
             lambda companion: companion.reviews.edit(number, Target("revert", ((1, 1),)), diff.text, diff.version)
@@ -558,7 +550,7 @@ class TestChanges:
         assert diff.text == "A\nb\nc\nD\n"
 
     def test_a_text_that_was_edited_in_between_is_left_alone(self, running: Running, number: int, path: str):
-        """D3: the edit was meant for another text."""
+        """The edit was meant for another text."""
         diff = running.diff(path)
         diff.version += 1
         running.do(lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), diff.text, 0))
@@ -568,7 +560,7 @@ class TestChanges:
     def test_while_a_change_is_looked_for_nothing_is_collected(
         self, running: Running, number: int, path: str, monkeypatch: pytest.MonkeyPatch
     ):
-        """Issue 3, figures: the collector holds every thread, the UI thread too."""
+        """The collector holds every thread, the UI thread too."""
         collects: list[bool] = []
         changes = targets_module.changes
 
@@ -590,7 +582,6 @@ class TestChanges:
         assert gc.isenabled()
 
     def test_marks_follow_the_text(self, running: Running, number: int, path: str):
-        """D1."""
         diff = running.diff(path)
         assert diff.marks
         assert diff.marks.tally.changes == 2
@@ -599,7 +590,7 @@ class TestChanges:
         until(lambda: diff.marks and diff.marks.tally.changes == 0)
 
     def test_a_diff_that_is_closed_has_no_more_changes(self, running: Running, number: int, path: str):
-        """D3: late news of its view."""
+        """Late news of its view."""
         running.reject(path)
         running.do(lambda companion: companion.reviews.compare(number, "", 0))
         running.do(lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), "", 0))
@@ -608,7 +599,7 @@ class TestChanges:
 
     @pytest.mark.parametrize("settings", [Settings(max_marked_bytes=5), Settings(max_marked_lines=2)])
     def test_a_large_text_has_no_marks(self, start: Callable[..., Running], path: str, settings: Settings):
-        """D1: it opens at once all the same."""
+        """It opens at once all the same."""
         Path(path).write_text(self.OLD)
         running = start(settings)
         cli, _ = running.listening()
@@ -616,7 +607,6 @@ class TestChanges:
         assert running.diff(path).marks is None
 
     def test_a_binary_file_has_no_marks(self, running: Running, cli: Cli, path: str):
-        """D1."""
         Path(path).write_bytes(b"\0\1\2")
         cli.open_diff(path, self.NEW)
         assert running.diff(path).marks is None

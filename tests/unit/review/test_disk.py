@@ -33,7 +33,7 @@ from companion.review.source_text import SourceText
     ids=["empty", "utf-8", "marked", "utf-16", "le", "be", "cut off", "cp1252", "neither", "NUL", "cp1252 with NUL"],
 )
 def test_a_files_bytes_become_text(tmp_path: Path, data: bytes, text: str, is_text: bool):
-    """D1: the left side of a diff is the file, whatever its encoding."""
+    """The left side of a diff is the file, whatever its encoding."""
     path = tmp_path / "file"
     path.write_bytes(data)
     found = read_file(str(path))
@@ -42,13 +42,12 @@ def test_a_files_bytes_become_text(tmp_path: Path, data: bytes, text: str, is_te
 
 @given(st.binary())
 def test_any_bytes_are_some_text(data: bytes):
-    """D1."""
     text, _ = disk._decoded(data, Encodings())
     assert "\r" not in SourceText(text).shown
 
 
 def test_a_file_that_does_not_exist_is_empty(tmp_path: Path):
-    """D1: a CLI proposes new files, in new folders too; or below what is a file now."""
+    """A CLI proposes new files, in new folders too; or below what is a file now."""
     (tmp_path / "file").touch()
     for path in (tmp_path / "new", tmp_path / "new" / "new", tmp_path / "file" / "new"):
         assert read_file(str(path)) == DiskFile()
@@ -56,7 +55,6 @@ def test_a_file_that_does_not_exist_is_empty(tmp_path: Path):
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path):
-    """D1."""
     with pytest.raises(UnreadableError, match="is a folder"):
         read_file(str(tmp_path))
 
@@ -64,7 +62,7 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
 @pytest.mark.parametrize("kind", ["FIFO", "device", "socket", "large"])
 def test_only_regular_files_under_a_limit_are_read(tmp_path: Path, kind: str):
-    """Issue 11 §4: a thread hung in `open` for ever, or read until the memory was full."""
+    """A thread hung in `open` for ever, or read until the memory was full."""
     path = tmp_path / "file"
     if kind == "FIFO":
         os.mkfifo(path)
@@ -83,7 +81,6 @@ def test_only_regular_files_under_a_limit_are_read(tmp_path: Path, kind: str):
 
 
 def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Issue 11 §4."""
     path = tmp_path / "file"
     path.write_bytes(b"x" * 100)
     monkeypatch.setattr(disk, "_refusal", lambda _: None)
@@ -109,7 +106,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path, monkeypat
     ],
 )
 def test_a_file_is_decoded_as_the_editor_does(tmp_path: Path, data: bytes, encodings: Encodings, text: str):
-    """Issue 11 §6: by the encoding of its view, else by the setting."""
+    """By the encoding of its view, else by the setting."""
     path = tmp_path / "file"
     path.write_bytes(data)
     found = read_file(str(path), encodings)
@@ -117,7 +114,6 @@ def test_a_file_is_decoded_as_the_editor_does(tmp_path: Path, data: bytes, encod
 
 
 def test_a_stamp_changes_with_the_file(tmp_path: Path):
-    """D1."""
     path = tmp_path / "file"
     path.write_text("a")
     before = stamp(str(path))

@@ -1,4 +1,4 @@
-"""Hunks where git puts them (issue 11 §3)."""
+"""Hunks where git puts them."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from companion.review.marks import marks
 
 
 def test_the_garbage_collector_does_not_track_marks():
-    """Issue 3, figures: with 50,000 new objects to look at it would look through all, and hold the UI thread."""
+    """With 50,000 new objects to look at it would look through all, and hold the UI thread."""
     old = [f"line {number}" for number in range(6_000)]
     new = [line if number % 3 else f"{line}\nnew" for number, line in enumerate(old)]
     found = marks("\n".join(old), "\n".join(new))
@@ -20,7 +20,7 @@ def test_the_garbage_collector_does_not_track_marks():
 
 
 def test_what_was_reverted_is_told_from_what_was_edited():
-    """Issue 11 §10: only a change that is undone has a link that restores it."""
+    """Only a change that is undone has a link that restores it."""
     original, proposed = "a\nb\nc\nd\ne\n", "A\nb\nC\nd\nE\n"
     found = marks(original, "a\nb\nmine\nd\nE\n", proposed)
     assert [one.points for one in found.reverted] == [(0, 2)]
@@ -30,7 +30,6 @@ def test_what_was_reverted_is_told_from_what_was_edited():
 
 
 def test_words_are_marked_up_to_a_number_of_changed_lines():
-    """Issue 3, figures."""
     for count, has_words in ((2_000, True), (2_001, False)):
         old = "".join(f"value {number} = 1\nsame {number}\n" for number in range(count))
         found = marks(old, old.replace("= 1", "= 2"))
@@ -38,7 +37,7 @@ def test_words_are_marked_up_to_a_number_of_changed_lines():
 
 
 def test_each_change_without_lines_of_its_own_names_its_filler():
-    """Issue 11 §10: its link is shown there."""
+    """Its link is shown there."""
     found = marks("x\na\ny\nz\nb\nc\n", "a\nb\nC\n")
     assert found.gone == [(0, 1), (0, 2), None]
     assert found.proposal.fillers == [(0, 1), (0, 2)]

@@ -182,14 +182,14 @@ class Orders(RuleBasedStateMachine):
 
 
 def test_every_review_has_one_outcome_in_whatever_order_things_happen():
-    """D2, D3, D4: accept, reject, close, supersede, orphan, a closing window, the stop; also answers that come late."""
+    """Accept, reject, close, supersede, orphan, a closing window, the stop; also answers that come late."""
     run_state_machine_as_test(Orders, settings=settings(max_examples=60, stateful_step_count=25, deadline=None))
 
 
 @pytest.mark.parametrize("second", EVENTS)
 @pytest.mark.parametrize("first", EVENTS)
 def test_of_two_events_only_the_first_is_the_outcome(first: str, second: str, tmp_path: Path):
-    """D3, D4: each pair of them, with the diff on the screen."""
+    """Each pair of them, with the diff on the screen."""
     owner, editor, path = Listener(1), MemoryEditor(), str(tmp_path / "a.txt")
 
     async def main() -> None:
@@ -213,7 +213,7 @@ def test_of_two_events_only_the_first_is_the_outcome(first: str, second: str, tm
 
 
 def test_texts_are_not_compared_after_the_diff_is_closed(monkeypatch: pytest.MonkeyPatch):
-    """D1: the comparison takes its time, and the CLI may close meanwhile."""
+    """The comparison takes its time, and the CLI may close meanwhile."""
     owner, editor = Listener(1), MemoryEditor()
 
     async def main() -> None:
@@ -254,7 +254,7 @@ def with_reviews(test: Callable[[Reviews, MemoryEditor, Callable[[], Awaitable[o
 def test_edits_that_a_cli_takes_as_the_answer_are_not_kept_as_well(
     cli: str, is_answered: bool, kept: list[str], tmp_path: Path
 ):
-    """D2: Qwen Code writes its own proposal after a "yes" in the terminal, Gemini CLI what the diff holds."""
+    """Qwen Code writes its own proposal after a "yes" in the terminal, Gemini CLI what the diff holds."""
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
         owner, path = Listener(1, cli), str(tmp_path / "a.txt")
@@ -268,7 +268,7 @@ def test_edits_that_a_cli_takes_as_the_answer_are_not_kept_as_well(
 
 
 def test_the_file_of_an_orphan_decides_nothing(tmp_path: Path):
-    """design.md: orphaned, none notified; the view stays until the person closes it."""
+    """Orphaned, none notified; the view stays until the person closes it."""
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
         owner, path = Listener(1), tmp_path / "a.txt"
@@ -285,7 +285,7 @@ def test_the_file_of_an_orphan_decides_nothing(tmp_path: Path):
 
 
 def test_a_file_that_stays_the_same_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Issue 11 §8: a look costs one stamp."""
+    """A look costs one stamp."""
     reads: list[str] = []
     read_file = review_module.read_file
     monkeypatch.setattr(review_module, "read_file", lambda path, *more: (reads.append(path), read_file(path, *more))[1])

@@ -1,4 +1,4 @@
-"""Which changes a command refers to (issue 11 §2)."""
+"""Which changes a command refers to."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def test_a_caret_between_two_deletions_touches_the_one_above():
 
 
 def test_a_caret_in_lines_of_the_file_that_are_gone_is_between_the_lines_around_them():
-    """Issue 11 §2: the carets of the left side; what is gone has no place on the right one."""
+    """The carets of the left side; what is gone has no place on the right one."""
     original, shown, text = "a\np\nq\nr\ns\nt\nb", "a\nB", "a\nb"
     [edit] = edits_of(Target("restore", lines=((5, 5),), side="old"), original, shown, text)
     assert edit.apply(text) == shown
 
 
 def test_a_link_names_no_change_that_was_edited_since():
-    """Issue 11 §2: the same lines of the file, but other text in their place."""
+    """The same lines of the file, but other text in their place."""
     original, text, edited = "a\nb\nc", "a\nB\nc", "a\nmine\nc"
     [change] = changes(original, text)
     name = revert_fingerprint(change, lines_of(text))

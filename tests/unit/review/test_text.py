@@ -42,14 +42,14 @@ def lines(text: str) -> list[str]:
 @example("\r")
 @example("a\r\nb\rc\nd")
 def test_unedited_text_comes_back_as_it_was(text: str):
-    """D3: a proposal that the person did not edit is what the CLI wrote, byte for byte."""
+    """A proposal that the person did not edit is what the CLI wrote, byte for byte."""
     source = SourceText(text)
     assert source.restore(source.shown) == text
 
 
 @given(TEXTS)
 def test_a_view_never_gets_a_carriage_return_nor_the_byte_order_mark(text: str):
-    """D1: an editor's view knows line feeds alone."""
+    """An editor's view knows line feeds alone."""
     shown = SourceText(text).shown
     assert "\r" not in shown
     assert len(shown.split("\n")) == len(re.split(r"\r\n|\r|\n", text))
@@ -60,7 +60,7 @@ def test_a_view_never_gets_a_carriage_return_nor_the_byte_order_mark(text: str):
 def test_an_edit_in_one_line_leaves_every_other_line_its_ending(
     marked: bool, parts: list[tuple[str, str]], data: st.DataObject
 ):
-    """D3: nothing but the edit changes in a file of mixed line endings."""
+    """Nothing but the edit changes in a file of mixed line endings."""
     source = BOM * marked + "".join(line + ending for line, ending in parts)
     before = lines(source)
     at = data.draw(st.integers(0, len(before) - 1))
@@ -76,7 +76,7 @@ def test_an_edit_in_one_line_leaves_every_other_line_its_ending(
 def test_whatever_the_person_makes_of_a_text_is_what_they_see_when_it_is_opened_again(
     marked: bool, parts: list[tuple[str, str]], edited: str
 ):
-    """D3: with line feeds and CRLF in any mix, and with a byte order mark or without."""
+    """With line feeds and CRLF in any mix, and with a byte order mark or without."""
     edited = edited.replace("\r", "").removeprefix(BOM).replace(BOM, "")
     source = SourceText(BOM * marked + "".join(line + ending for line, ending in parts))
     restored = source.restore(edited)
@@ -86,7 +86,7 @@ def test_whatever_the_person_makes_of_a_text_is_what_they_see_when_it_is_opened_
 
 @given(st.lists(LINE, min_size=1), st.sampled_from(["\r\n", "\r", "\n"]), st.lists(LINE | st.just("")))
 def test_a_text_of_one_kind_of_ending_stays_of_that_kind(before: list[str], ending: str, after: list[str]):
-    """D3: lines that the person adds to a CRLF file end in CRLF."""
+    """Lines that the person adds to a CRLF file end in CRLF."""
     source = SourceText("".join(line + ending for line in before))
     assert source.restore("".join(line + "\n" for line in after)) == "".join(line + ending for line in after)
 
@@ -95,38 +95,34 @@ def test_a_text_of_one_kind_of_ending_stays_of_that_kind(before: list[str], endi
 @example("a\nB\nc\n", "a\r\nb\r\nc\r\n")
 @example("a\r\nB\r\n", BOM + "a\nb\n")
 def test_a_proposal_that_has_become_the_file_again_is_the_file_byte_for_byte(proposed: str, file: str):
-    """Issue 3: reverting every change gives the original, for any two texts."""
+    """Reverting every change gives the original, for any two texts."""
     proposal, original = SourceText(proposed), SourceText(file)
     expected = proposed if proposal.shown == original.shown else file
     assert proposal.restore(original.shown, original) == expected
 
 
 def test_added_lines_get_the_ending_that_most_lines_have():
-    """D3."""
     assert SourceText("a\r\nb\r\nc\n").restore("a\nnew\nb\nc\n") == "a\r\nnew\r\nb\r\nc\n"
     assert SourceText("a\r\nb\nc\n").restore("a\nb\nc\nnew\n") == "a\r\nb\nc\nnew\n"
 
 
 def test_lines_that_move_up_keep_their_endings():
-    """D3."""
     assert SourceText("a\r\nb\nc\r\nd\ne\r\n").restore("d\ne\n") == "d\ne\r\n"
 
 
 def test_a_missing_last_newline_stays_missing_and_a_new_one_stays():
-    """D3."""
     assert SourceText("a\r\nb").restore("A\nb") == "A\r\nb"
     assert SourceText("a\r\nb").restore("a\nb\n") == "a\r\nb\r\n"
     assert SourceText("a\r\nb\n").restore("a\nb") == "a\r\nb"
 
 
 def test_an_empty_text_can_be_filled():
-    """D3: a new file is proposed empty, and the person writes."""
+    """A new file is proposed empty, and the person writes."""
     assert SourceText("").restore("a\nb\n") == "a\nb\n"
     assert SourceText(BOM).restore("a\n") == BOM + "a\n"
 
 
 def test_a_change_of_line_endings_or_of_the_mark_is_described():
-    """Issue 11 §6."""
     described = lambda old, new: endings_change(SourceText(old), SourceText(new))  # noqa: E731
     assert described("a\nb\n", "a\r\nb\r\n") == "LF → CRLF in 2 lines"
     assert described("a\r\nb\nc\n", "a\nb\nc\r\nd") == "CRLF → LF in 1 line, LF → CRLF in 1 line"
@@ -138,18 +134,18 @@ def test_a_change_of_line_endings_or_of_the_mark_is_described():
 
 
 def test_the_endings_of_the_proposal_go_before_those_of_the_file():
-    """D3: a line that both have keeps the proposal's; one that was put back has the file's."""
+    """A line that both have keeps the proposal's; one that was put back has the file's."""
     assert SourceText("a\r\nb\n").restore("a\nb\nc\n", SourceText("a\nb\r\n")) == "a\r\nb\nc\r\n"
     file = SourceText("a\nx\r\nc\r\n")
     assert SourceText("a\r\nB\nc\n").restore("a\nx\nc\nz\n", file) == "a\r\nx\r\nc\nz\n"
 
 
 def test_the_endings_of_the_file_do_not_count_if_the_proposal_has_no_such():
-    """D3: a proposal of mixed endings without CR gets none from the file."""
+    """A proposal of mixed endings without CR gets none from the file."""
     assert SourceText("a\r\nB\nc\n").restore("a\nx\nc\nz\n", SourceText("a\nx\rc\n")) == "a\r\nx\nc\nz\n"
 
 
 def test_a_lone_cr_and_a_line_feed_after_it_stay_two_endings():
-    """D3: else an empty line that the person adds behind a CR would vanish."""
+    """Else an empty line that the person adds behind a CR would vanish."""
     source = SourceText("a\rb\nc\n")
     assert SourceText(source.restore("a\n\nc\n")).shown == "a\n\nc\n"

@@ -1,4 +1,4 @@
-"""What a web page can do to a window's server, in a real browser (issue 13 §6)."""
+"""What a web page can do to a window's server, in a real browser."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def end(browser: subprocess.Popen[bytes]) -> None:
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", HOST])
 def test_a_page_learns_nothing_and_does_nothing(running: Running, site: Site, name: str) -> None:
-    """A4: fetch, no-cors, a beacon, a form, an image, events and a WebSocket, even by a page that has the token.
+    """Fetch, no-cors, a beacon, a form, an image, events and a WebSocket, even by a page that has the token.
 
     By the third name the page and the server have one host, as after DNS rebinding.
     """

@@ -1,4 +1,4 @@
-"""The requests about the tools are answered without the SDK, exactly as the SDK would (A1, D1, D2)."""
+"""The requests about the tools are answered without the SDK, exactly as the SDK would."""
 
 from __future__ import annotations
 
@@ -99,7 +99,6 @@ def test_other_headers_are_answered_by_the_sdk(
 
 
 def test_a_diff_opens_whoever_answers(running: Running, monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
-    """D1."""
     paths = [str(project / "a.txt"), str(project / "b.txt")]
     cli = running.cli().connect()
     cli.open_diff(paths[0], "new\n")
@@ -113,7 +112,7 @@ def test_a_diff_opens_whoever_answers(running: Running, monkeypatch: pytest.Monk
 def test_a_body_that_was_read_in_vain_goes_to_the_sdk_as_a_whole(
     running: Running, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    """A1: the SDK reads it again from its beginning."""
+    """The SDK reads it again from its beginning."""
     cli = running.cli().connect()
     monkeypatch.setattr(app, "MAX_BODY", 100)
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'.ljust(size)
@@ -123,7 +122,6 @@ def test_a_body_that_was_read_in_vain_goes_to_the_sdk_as_a_whole(
 
 
 def test_a_call_over_the_limit_is_413(start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A1."""
     monkeypatch.setattr(app, "MAX_BODY", 2000)
     cli = start().cli().connect()
     arguments = {"filePath": "/nowhere/a.txt", "newContent": "x" * 3000}
@@ -133,7 +131,7 @@ def test_a_call_over_the_limit_is_413(start: Callable[[], Running], monkeypatch:
 def test_a_call_over_the_limit_that_comes_in_chunks_is_413(
     start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A1: nobody has said how long it will be."""
+    """Nobody has said how long it will be."""
     monkeypatch.setattr(app, "MAX_BODY", 2000)
     cli = start().cli().connect()
     arguments = {"filePath": "/nowhere/a.txt", "newContent": "x" * 3000}

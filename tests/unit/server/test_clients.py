@@ -97,7 +97,7 @@ def connect(running: Running) -> Iterator[Connect]:
 def test_a_client_of_each_version_has_context_and_diffs(
     running: Running, connect: Connect, project: Path, asked: str | None, spoken: str
 ):
-    """A1, C6, D3: one that speaks a newer version falls back to the handshake by itself."""
+    """One that speaks a newer version falls back to the handshake by itself."""
     client = connect(asked)
     assert client.version == spoken
     assert client.heard("ide/contextUpdate")[0] == {"workspaceState": {"openFiles": []}}
@@ -108,7 +108,7 @@ def test_a_client_of_each_version_has_context_and_diffs(
 
 
 def test_the_tools_say_what_they_take(connect: Connect):
-    """D1, D2: as JSON Schema."""
+    """As JSON Schema."""
     tools = {tool.name: tool for tool in connect().tools()}
     assert tools.keys() == {"openDiff", "closeDiff"}
     assert set(tools["openDiff"].input_schema["required"]) == {"filePath", "newContent"}
@@ -117,7 +117,6 @@ def test_the_tools_say_what_they_take(connect: Connect):
 
 
 def test_errors_reach_the_client_as_errors(connect: Connect):
-    """D1, D2."""
     client = connect()
     assert client.call("openDiff", filePath="relative", newContent="").is_error
     with pytest.raises(MCPError):
@@ -126,7 +125,6 @@ def test_errors_reach_the_client_as_errors(connect: Connect):
 
 
 def test_two_clients_of_one_file_get_each_their_own_outcome(running: Running, connect: Connect, project: Path):
-    """D3, D4."""
     first, second = connect(), connect("2025-06-18")
     path = str(project / "a.txt")
     first.call("openDiff", filePath=path, newContent="first\n")
@@ -141,7 +139,7 @@ def test_two_clients_of_one_file_get_each_their_own_outcome(running: Running, co
 
 
 def test_a_client_that_closes_ends_its_session(running: Running, connect: Connect, project: Path):
-    """A1: the SDK sends DELETE; what it proposed stays for the person to see."""
+    """The SDK sends DELETE; what it proposed stays for the person to see."""
     path = str(project / "a.txt")
     with ExitStack() as visit:
         connect(until_closed=visit).call("openDiff", filePath=path, newContent="new\n")

@@ -1,4 +1,4 @@
-"""Connections of a window's port that misbehave (issue 13 §5)."""
+"""Connections of a window's port that misbehave."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_a_connection_is_kept_for_minutes(running: Running) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="connections are not handed over on Windows")
 def test_a_connection_whose_answer_was_just_written_is_handed_over(running: Running) -> None:
-    """Issue 13 §1: closing it instead would lose the client's next request."""
+    """Closing it instead would lose the client's next request."""
     cli, _ = running.listening()
     cli.tools()
 

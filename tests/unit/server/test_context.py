@@ -37,7 +37,6 @@ def on_the_wire(context: IdeContext) -> dict[str, object]:
 
 
 def test_the_latest_focus_comes_first():
-    """C4."""
     order = FocusOrder()
     for view, at in ((1, 10), (2, 20), (3, 30), (1, 40)):
         order.focused(view, at)
@@ -46,7 +45,7 @@ def test_the_latest_focus_comes_first():
 
 
 def test_a_focus_that_was_kept_does_not_move_a_view_back():
-    """C4: what was kept over a restart may come after what happens now."""
+    """What was kept over a restart may come after what happens now."""
     order = FocusOrder()
     order.seen(1, 30)
     order.seen(2, 20)
@@ -59,7 +58,7 @@ def test_a_focus_that_was_kept_does_not_move_a_view_back():
 
 
 def test_what_has_the_focus_now_is_the_newest_though_the_clock_was_ahead():
-    """C4, issue 13: after a dual boot, say. The others keep their order, and no time is in the future."""
+    """After a dual boot, say. The others keep their order, and no time is in the future."""
     ahead = 10**15
     order = FocusOrder()
     order.seen(1, ahead)
@@ -73,7 +72,6 @@ def test_what_has_the_focus_now_is_the_newest_though_the_clock_was_ahead():
 
 
 def test_a_clock_that_is_set_back_while_the_editor_runs_changes_no_order():
-    """C4, issue 13."""
     order = FocusOrder()
     for view, at in ((1, 5000), (2, 6000), (3, 10), (1, 20)):
         order.focused(view, at)
@@ -83,7 +81,7 @@ def test_a_clock_that_is_set_back_while_the_editor_runs_changes_no_order():
 
 
 def test_an_event_is_followed_by_a_question_about_its_view_only():
-    """Issue 13 §3: what nobody has asked yet is asked too, and everything if the view never had the focus."""
+    """What nobody has asked yet is asked too, and everything if the view never had the focus."""
     order = FocusOrder()
     shown = Shown(order)
     for view in (1, 2):
@@ -112,7 +110,6 @@ def test_an_event_is_followed_by_a_question_about_its_view_only():
 
 
 def test_a_closed_view_is_forgotten():
-    """C1."""
     order = FocusOrder()
     order.focused(1, 10)
     order.forget(1)
@@ -123,7 +120,7 @@ def test_a_closed_view_is_forgotten():
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10**13)), unique_by=lambda news: news[1]))
 def test_the_order_of_views_is_that_of_their_last_focus(news: list[tuple[int, int]]):
-    """C4: whatever the order in which it becomes known."""
+    """Whatever the order in which it becomes known."""
     order = FocusOrder()
     last: dict[int, int] = {}
     for view, at in news:
@@ -134,7 +131,7 @@ def test_the_order_of_views_is_that_of_their_last_focus(news: list[tuple[int, in
 
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from("😀a"), max_size=40), st.integers(0, 50))
 def test_cut_text_is_the_longest_beginning_that_fits(text: str, limit: int):
-    """C5: 16 KB of UTF-16, and no half of a character."""
+    """16 KB of UTF-16, and no half of a character."""
     result = cut(text, limit)
     assert text.startswith(result)
     assert units(result) <= limit
@@ -142,14 +139,13 @@ def test_cut_text_is_the_longest_beginning_that_fits(text: str, limit: int):
 
 
 def test_a_pair_at_the_limit_is_left_out():
-    """C5."""
     assert cut("a" * (MAX_SELECTED - 1) + "😀", MAX_SELECTED) == "a" * (MAX_SELECTED - 1)
     assert cut("a" * (MAX_SELECTED - 2) + "😀b", MAX_SELECTED) == "a" * (MAX_SELECTED - 2) + "😀"
     assert units(cut("😀" * MAX_SELECTED, MAX_SELECTED)) == MAX_SELECTED
 
 
 def test_only_files_that_are_on_disk_are_listed(tmp_path: Path):
-    """C3: no unsaved file, no folder, no link to nowhere."""
+    """No unsaved file, no folder, no link to nowhere."""
     file, folder, dangling = tmp_path / "a.txt", tmp_path / "folder", tmp_path / "link"
     file.touch()
     folder.mkdir()
@@ -162,7 +158,7 @@ def test_only_files_that_are_on_disk_are_listed(tmp_path: Path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
 def test_a_file_whose_name_is_not_utf8_is_left_out(tmp_path: Path):
-    """C2: JSON can't carry its name, and one that is changed names another file."""
+    """JSON can't carry its name, and one that is changed names another file."""
     odd = os.fsencode(tmp_path) + b"/\xff.txt"
     Path(os.fsdecode(odd)).touch()
     plain = tmp_path / "a.txt"
@@ -172,14 +168,12 @@ def test_a_file_whose_name_is_not_utf8_is_left_out(tmp_path: Path):
 
 
 def test_a_file_in_two_views_is_listed_once_with_its_latest_focus(tmp_path: Path):
-    """C2."""
     file = tmp_path / "a.txt"
     file.touch()
     assert list(listed([OpenFile(1, str(file)), OpenFile(2, str(file))], Told(), ()).files) == [OpenFile(1, str(file))]
 
 
 def test_at_most_ten_files_are_listed(tmp_path: Path):
-    """C5."""
     files = [OpenFile(i, str(tmp_path / f"{i}.txt")) for i in range(2 * MAX_FILES)]
     for file in files[::2] + files[1::2]:
         Path(file.path).touch()
@@ -187,7 +181,6 @@ def test_at_most_ten_files_are_listed(tmp_path: Path):
 
 
 def test_only_the_first_file_is_active_and_has_cursor_and_selection():
-    """C2, C4."""
     order = FocusOrder()
     order.focused(1, 10)
     order.focused(2, 20)
@@ -204,7 +197,7 @@ def test_only_the_first_file_is_active_and_has_cursor_and_selection():
 
 
 def test_a_field_without_a_value_is_absent_and_never_null():
-    """C6: the CLI disconnects at a null."""
+    """The CLI disconnects at a null."""
     order = FocusOrder()
     file = OpenFile(1, "/a")
     for files, selection in (([], None), ([file], None), ([file], Selection(1, 1))):
@@ -215,7 +208,7 @@ def test_a_field_without_a_value_is_absent_and_never_null():
 
 
 def test_a_file_that_never_had_the_focus_is_not_active():
-    """C4, issue 14 §5: it was open before, or was opened in the background."""
+    """It was open before, or was opened in the background."""
     context = ide_context(
         Listed([OpenFile(1, "/a"), OpenFile(2, "/b")]), FocusOrder(), Selection(1, 1, "x"), is_trusted=None
     )
@@ -230,25 +223,24 @@ def focused(view: int) -> FocusOrder:
 
 
 def test_an_empty_selection_is_left_out():
-    """C2: nothing is selected where there is only a caret."""
+    """Nothing is selected where there is only a caret."""
     context = ide_context(Listed([OpenFile(1, "/a")]), focused(1), Selection(1, 1, ""), is_trusted=None)
     assert "selectedText" not in json.dumps(on_the_wire(context))
 
 
 def test_a_long_selection_is_cut():
-    """C5."""
     context = ide_context(Listed([OpenFile(1, "/a")]), focused(1), Selection(1, 1, "x" * 20_000), is_trusted=None)
     assert context.workspace_state.open_files[0].selected_text == "x" * MAX_SELECTED
 
 
 def test_trust_is_sent_only_if_the_settings_have_it():
-    """C2: the CLI's own folder trust rules otherwise."""
+    """The CLI's own folder trust rules otherwise."""
     for trust in (True, False):
         context = ide_context(Listed(), FocusOrder(), None, is_trusted=trust)
         assert on_the_wire(context) == {"workspaceState": {"openFiles": [], "isTrusted": trust}}
 
 
-# What the person doesn't want to be told (issue 14, point 4)
+# What the person doesn't want to be told
 
 
 def touched(folder: Path, *names: str) -> list[OpenFile]:
@@ -289,7 +281,6 @@ def test_an_excluded_file_that_is_gone_hides_the_others_all_the_same(tmp_path: P
 
 
 def test_excluded_files_take_no_place_in_the_list(tmp_path: Path):
-    """C5."""
     names = [name for number in range(MAX_FILES) for name in (f"{number}.pem", f"{number}.txt")]
     assert len(listed(touched(tmp_path, *names), Told(), ()).files) == MAX_FILES
 

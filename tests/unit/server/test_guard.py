@@ -42,7 +42,7 @@ def witness(running: Running) -> Iterator[tuple[Cli, Stream]]:
 
 @pytest.mark.parametrize(("method", "path"), REQUESTS)
 def test_a_foreign_host_is_403_before_anything_else(cli: Cli, method: str, path: str):
-    """A1: against DNS rebinding; the first of the checks."""
+    """Against DNS rebinding; the first of the checks."""
     hosts = [
         "evil.example",
         f"evil.example:{cli.port}",
@@ -57,7 +57,6 @@ def test_a_foreign_host_is_403_before_anything_else(cli: Cli, method: str, path:
 
 
 def test_a_request_without_a_host_is_refused(cli: Cli):
-    """A1."""
     with socket.create_connection(("127.0.0.1", cli.port), timeout=10) as connection:
         connection.sendall(f"POST /mcp HTTP/1.0\r\nAuthorization: Bearer {cli.token}\r\n\r\n".encode())
         assert connection.recv(100).split(b" ")[1] in {b"403", b"400"}
@@ -65,13 +64,13 @@ def test_a_request_without_a_host_is_refused(cli: Cli):
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LocalHost", "[::1]", "host.docker.internal"])
 def test_our_own_host_names_are_accepted(cli: Cli, name: str):
-    """A1: the last one is that of a CLI in a container."""
+    """The last one is that of a CLI in a container."""
     assert cli.send(path="/none", host=f"{name}:{cli.port}").status_code == 404
 
 
 @pytest.mark.parametrize(("method", "path"), REQUESTS)
 def test_a_foreign_origin_is_403_before_the_token_is_checked(cli: Cli, method: str, path: str):
-    """A1: no web page reaches us."""
+    """No web page reaches us."""
     origins = ["http://evil.example", "null", "", f"https://127.0.0.1:{cli.port}", f"http://localhost:{cli.port}", "*"]
     for origin in origins:
         assert cli.send(method, path, origin=origin).status_code == 403
@@ -79,7 +78,7 @@ def test_a_foreign_origin_is_403_before_the_token_is_checked(cli: Cli, method: s
 
 
 def test_our_own_origin_is_accepted(cli: Cli):
-    """A1: the MCP inspector's way of asking."""
+    """The MCP inspector's way of asking."""
     assert cli.send(path="/none", origin=f"http://127.0.0.1:{cli.port}").status_code == 404
     assert (
         cli.send(path="/none", origin=f"http://localhost:{cli.port}", host=f"localhost:{cli.port}").status_code == 404
@@ -88,7 +87,7 @@ def test_our_own_origin_is_accepted(cli: Cli):
 
 @pytest.mark.parametrize(("method", "path"), REQUESTS)
 def test_a_missing_malformed_or_wrong_token_is_401(cli: Cli, method: str, path: str):
-    """A4: on every request, whatever it asks for."""
+    """On every request, whatever it asks for."""
     wrong = [
         None,
         "",
@@ -110,7 +109,6 @@ def test_a_missing_malformed_or_wrong_token_is_401(cli: Cli, method: str, path: 
 
 @pytest.mark.parametrize("token", [b"\xff\xfe\xe9", b" ", b"\t", b""])
 def test_a_token_that_no_client_would_send_is_401(cli: Cli, token: bytes):
-    """A4."""
     with socket.create_connection(("127.0.0.1", cli.port), timeout=10) as connection:
         head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{cli.port}\r\nAuthorization: Bearer ".encode()
         connection.sendall(head + token + b"\r\nContent-Length: 0\r\n\r\n")
@@ -118,19 +116,19 @@ def test_a_token_that_no_client_would_send_is_401(cli: Cli, token: bytes):
 
 
 def test_the_scheme_is_spelled_in_any_case(cli: Cli):
-    """A4: as RFC 9110 has it."""
+    """As RFC 9110 has it."""
     for scheme in ("bearer", "BEARER"):
         assert cli.send(path="/none", authorization=f"{scheme} {cli.token}").status_code == 404
 
 
 def test_the_token_of_another_window_is_401(running: Running, cli: Cli):
-    """A4: each window has its own."""
+    """Each window has its own."""
     running.open_window(2)
     assert cli.send(authorization=f"Bearer {running.lock(2)['authToken']}").status_code == 401
 
 
 def test_an_unknown_path_is_404(cli: Cli):
-    """A2: there is one endpoint."""
+    """There is one endpoint."""
     for path in ("/", "/mcp/", "/mcp2", "/mcp/other", "/sse", "//mcp", "/MCP", "/favicon.ico"):
         for method in ("GET", "POST", "DELETE", "PUT"):
             assert cli.send(method, path).status_code == 404, (method, path)
@@ -138,14 +136,13 @@ def test_an_unknown_path_is_404(cli: Cli):
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "HEAD", "TRACE"])
 def test_a_wrong_method_is_405_and_says_which_are_right(cli: Cli, method: str):
-    """A2."""
     answer = cli.send(method)
     assert answer.status_code == 405
     assert answer.headers["allow"] == "GET, POST, DELETE"
 
 
 def test_an_unknown_session_is_404(running: Running, cli: Cli):
-    """A1: what makes a client start anew."""
+    """What makes a client start anew."""
     cli.session = "0" * 32
     assert cli.ask("tools/list").status_code == 404
     assert cli.get().status_code == 404
@@ -155,7 +152,7 @@ def test_an_unknown_session_is_404(running: Running, cli: Cli):
 
 
 def test_a_request_without_a_session_opens_none(running: Running, cli: Cli):
-    """A1: only `initialize` does."""
+    """Only `initialize` does."""
     before = running.sessions()
     assert cli.ask("tools/list").status_code == 400
     assert cli.get().status_code == 400
@@ -166,7 +163,7 @@ def test_a_request_without_a_session_opens_none(running: Running, cli: Cli):
 def test_a_session_of_another_family_is_404(
     monkeypatch: pytest.MonkeyPatch, start: Callable[..., Running], witness: tuple[Cli, Stream]
 ):
-    """A4: each family of CLIs has a token of its own, and a session is reached with that token alone."""
+    """Each family of CLIs has a token of its own, and a session is reached with that token alone."""
     other = replace(QWEN_CODE, name="Other", files=())
     monkeypatch.setattr(endpoint_module, "FAMILIES", (QWEN_CODE, other))
     running = start()
@@ -181,7 +178,7 @@ def test_a_session_of_another_family_is_404(
 
 @pytest.mark.parametrize("content", [b"{not json", b"\xff\xfe\x00", b"", b'{"jsonrpc": "2.0", ', b"{} {}"])
 def test_broken_json_is_a_parse_error(cli: Cli, content: bytes):
-    """A1: JSON-RPC's -32700, in a session and without one."""
+    """JSON-RPC's -32700, in a session and without one."""
     for _ in range(2):
         answer = cli.send(body=content)
         assert answer.status_code == 400
@@ -193,7 +190,6 @@ def test_broken_json_is_a_parse_error(cli: Cli, content: bytes):
 
 @pytest.mark.parametrize("body", [[], [1], 7, "x", {}, {"jsonrpc": "1.0", "id": 1, "method": "tools/list"}], ids=str)
 def test_json_that_is_not_a_message_is_an_error(cli: Cli, body: object):
-    """A1."""
     cli.connect()
     answer = cli.send(body=body)
     assert answer.status_code == 400
@@ -202,7 +198,6 @@ def test_json_that_is_not_a_message_is_an_error(cli: Cli, body: object):
 
 
 def test_an_unknown_request_is_an_error_of_that_request(cli: Cli):
-    """A1."""
     cli.connect()
     assert cli.ask("no/such").json()["error"]["code"] == -32601
     assert cli.tools()
@@ -210,7 +205,7 @@ def test_an_unknown_request_is_an_error_of_that_request(cli: Cli):
 
 @pytest.mark.parametrize("version", ["2024-01-01", "2026-07-28", "1", "", "2025-11-25,2025-06-18"])
 def test_a_protocol_version_that_we_do_not_speak_is_400_with_those_that_we_do(cli: Cli, version: str):
-    """A1: a newer client falls back to the handshake by this answer."""
+    """A newer client falls back to the handshake by this answer."""
     cli.connect()
     for method in ("POST", "GET", "DELETE"):
         answer = cli.send(method, mcp_protocol_version=version)
@@ -230,24 +225,22 @@ class TestLimit:
         return start().cli().connect()
 
     def test_a_body_over_the_limit_is_413(self, cli: Cli):
-        """A2: as announced, or as it comes in pieces."""
+        """As announced, or as it comes in pieces."""
         assert cli.send(body=b" " * 1001).status_code == 413
         pieces = iter([b" " * 600] * 2)
         assert cli.http.post("/mcp", content=pieces, headers=cli.headers()).status_code == 413
         assert cli.tools()
 
     def test_a_body_at_the_limit_is_read(self, cli: Cli):
-        """A2."""
         message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
         assert cli.send(body=message.ljust(1000)).status_code == 200
 
     def test_the_token_is_checked_before_the_body(self, cli: Cli):
-        """A4."""
         assert cli.send(body=b" " * 1001, authorization="Bearer wrong").status_code == 401
         assert cli.send(body=b" " * 1001, origin="http://evil.example").status_code == 403
         assert cli.send("PUT", body=b" " * 1001).status_code == 405
 
 
 def test_the_limit_is_64_mib():
-    """A2: openDiff carries a whole file."""
+    """`openDiff` carries a whole file."""
     assert app.MAX_BODY == 64 * 1024 * 1024

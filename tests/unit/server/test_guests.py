@@ -1,4 +1,4 @@
-"""An agent that a chat has started uses the window's MCP server (issue 15, point 7)."""
+"""An agent that a chat has started uses the window's MCP server."""
 
 from __future__ import annotations
 

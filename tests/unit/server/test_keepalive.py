@@ -1,4 +1,7 @@
-"""A stream is never silent for long: the CLIs give one up after 300 s without a byte (qwen-ide.md §4)."""
+"""A stream is never silent for long: the CLIs give one up after 300 s without a byte.
+
+Facts: docs/protocols/qwen-ide.md#http.
+"""
 
 from __future__ import annotations
 

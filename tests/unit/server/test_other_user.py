@@ -1,4 +1,4 @@
-"""Another user of the machine, with processes of their own (issue 13 §6). Becoming another user needs root."""
+"""Another user of the machine, with processes of their own. Becoming another user needs root."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def is_theirs(folder: Path) -> bool:
 
 
 def test_folders_that_another_user_made_first_are_refused(endpoint: Endpoint, shared: Path) -> None:
-    """B1: nothing is written there, the person hears it, and the file in the home folder is there."""
+    """Nothing is written there, the person hears it, and the file in the home folder is there."""
     other("import os, sys\nfor name in ('qwen', 'gemini'): os.mkdir(f'{sys.argv[1]}/{name}', 0o777)", shared)
     problems = endpoint.publish()
     assert len(problems) == 2
@@ -86,7 +86,7 @@ def test_folders_that_another_user_made_first_are_refused(endpoint: Endpoint, sh
 
 
 def test_folders_that_another_user_linked_first_are_refused(endpoint: Endpoint, shared: Path) -> None:
-    """B1: the link leads to a folder that the other user reads."""
+    """The link leads to a folder that the other user reads."""
     other(
         "import os, sys\n"
         "os.mkdir(f'{sys.argv[1]}/trap', 0o777)\n"
@@ -98,7 +98,7 @@ def test_folders_that_another_user_linked_first_are_refused(endpoint: Endpoint, 
 
 
 def test_another_user_reads_no_token(endpoint: Endpoint, shared: Path) -> None:
-    """B1: neither the files nor their names."""
+    """Neither the files nor their names."""
     endpoint.publish()
     files = ours(shared)
     assert len(files) >= 2
@@ -113,7 +113,7 @@ def test_another_user_reads_no_token(endpoint: Endpoint, shared: Path) -> None:
 
 
 def test_another_user_who_races_gets_nothing(endpoint: Endpoint, shared: Path) -> None:
-    """B1: links and folders come and go in the places of ours, while the files are written again and again."""
+    """Links and folders come and go in the places of ours, while the files are written again and again."""
     race = (
         "import os, sys\n"
         "trap = f'{sys.argv[1]}/trap'\n"
@@ -154,7 +154,7 @@ def test_another_user_who_races_gets_nothing(endpoint: Endpoint, shared: Path) -
 
 
 def test_another_user_without_a_token_is_refused(alone_shared: Alone, lock_folder: Path) -> None:
-    """A4: everybody on the machine can connect."""
+    """Everybody on the machine can connect."""
     alone_shared.wait_for("listening")
     port = lock_in(lock_folder)["port"]
     ask = (
@@ -167,7 +167,7 @@ def test_another_user_without_a_token_is_refused(alone_shared: Alone, lock_folde
 
 
 def test_another_user_sees_no_token_in_the_list_of_processes(alone_shared: Alone, lock_folder: Path) -> None:
-    """A4: /proc shows everybody the arguments of all processes, and its environment only to its own user."""
+    """/proc shows everybody the arguments of all processes, and its environment only to its own user."""
     alone_shared.wait_for("listening")
     token = lock_in(lock_folder)["authToken"]
     with Cli(lock_in(lock_folder)) as cli:

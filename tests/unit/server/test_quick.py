@@ -1,4 +1,4 @@
-"""Requests that are read without h11 are those that h11 would read, and are answered byte for byte the same (A1)."""
+"""Requests that are read without h11 are those that h11 would read, and are answered byte for byte the same."""
 
 from __future__ import annotations
 

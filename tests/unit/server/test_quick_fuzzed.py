@@ -170,7 +170,7 @@ def requests(draw: st.DrawFn) -> bytes:
 def test_any_requests_in_any_pieces_are_answered_as_by_h11(
     config: uvicorn.Config, sent: list[bytes], cuts: list[int], turns: int
 ) -> None:
-    """Issue 13 §3: nothing is smuggled past the one that h11 would not have smuggled past itself."""
+    """Nothing is smuggled past the one that h11 would not have smuggled past itself."""
     data = b"".join(sent)
     if b"HTTP/1.0" in data or b"close" in data:
         turns = TURNS  # h11 refuses what comes before its last answer, so the time matters

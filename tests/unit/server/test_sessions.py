@@ -43,7 +43,6 @@ def open_files(update: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", "2025-03-26"])
 def test_the_handshake_agrees_on_the_version_that_the_cli_asks_for(running: Running, version: str):
-    """A1."""
     cli = running.cli(version=version)
     result = cli.initialize()
     assert result["protocolVersion"] == version
@@ -55,19 +54,18 @@ def test_the_handshake_agrees_on_the_version_that_the_cli_asks_for(running: Runn
 
 
 def test_an_unknown_version_is_answered_with_one_that_we_speak(running: Running):
-    """A1: the CLI decides then."""
+    """The CLI decides then."""
     assert running.cli(version="2099-01-01").initialize()["protocolVersion"] == "2025-11-25"
 
 
 def test_every_session_has_an_id_of_its_own(running: Running):
-    """A1."""
     clients = [running.cli().connect() for _ in range(3)]
     assert running.sessions() == {cli.session for cli in clients}
     assert len(running.sessions()) == 3
 
 
 def test_the_context_comes_first_on_a_new_stream(running: Running, editor: MemoryEditor, files: list[str]):
-    """C6: without any event in the editor."""
+    """Without any event in the editor."""
     editor.selections[1] = Selection(2, 5, "chosen")
     running.focus(2, files[1])
     running.focus(1, files[0])
@@ -89,13 +87,12 @@ def test_the_context_comes_first_on_a_new_stream(running: Running, editor: Memor
 
 
 def test_the_context_of_an_empty_window_is_empty_and_not_missing(running: Running):
-    """C6, C2."""
     stream = running.cli().connect().listen()
     assert stream.take("ide/contextUpdate") == {"workspaceState": {"openFiles": []}}
 
 
 def test_a_stream_that_opens_before_the_handshake_ends_gets_its_context_after_it(running: Running):
-    """C6: the CLI sends both at once."""
+    """The CLI sends both at once."""
     cli = running.cli()
     cli.initialize()
     stream = cli.listen()
@@ -104,7 +101,7 @@ def test_a_stream_that_opens_before_the_handshake_ends_gets_its_context_after_it
 
 
 def test_each_change_is_sent(running: Running, editor: MemoryEditor, files: list[str]):
-    """C1: open, focus, move, select, close."""
+    """Open, focus, move, select, close."""
     _, stream = running.listening()
     running.focus(1, files[0])
     assert open_files(stream.take("ide/contextUpdate")) == files[:1]
@@ -125,7 +122,7 @@ def test_each_change_is_sent(running: Running, editor: MemoryEditor, files: list
 
 
 def test_a_movement_of_the_caret_asks_for_one_view_in_one_call(running: Running, editor: MemoryEditor, tmp_path: Path):
-    """Issue 13 §3: however many views there are."""
+    """However many views there are."""
     _, stream = running.listening()
     for number in range(CANDIDATES + 5):
         (tmp_path / f"{number}.txt").touch()
@@ -141,7 +138,7 @@ def test_a_movement_of_the_caret_asks_for_one_view_in_one_call(running: Running,
 
 
 def test_a_file_that_is_deleted_without_an_event_is_left_out(ticking: Running, files: list[str]):
-    """C3: no event tells of it, so the companion looks."""
+    """No event tells of it, so the companion looks."""
     running = ticking
     running.focus(1, files[0])
     running.focus(2, files[1])
@@ -155,7 +152,7 @@ def test_a_file_that_is_deleted_without_an_event_is_left_out(ticking: Running, f
 def test_the_cursor_is_that_of_the_active_file_though_another_view_had_the_focus_last(
     running: Running, editor: MemoryEditor, files: list[str]
 ):
-    """C2, C4: that view's file isn't on disk."""
+    """That view's file isn't on disk."""
     _, stream = running.listening()
     running.focus(1, files[0])
     assert open_files(stream.take("ide/contextUpdate")) == files[:1]
@@ -168,7 +165,7 @@ def test_the_cursor_is_that_of_the_active_file_though_another_view_had_the_focus
 def test_many_changes_in_a_moment_are_one_update(
     monkeypatch: pytest.MonkeyPatch, running: Running, editor: MemoryEditor, files: list[str]
 ):
-    """C1: debounced, so only the last of them is told."""
+    """Debounced, so only the last of them is told."""
     _, stream = running.listening()
     monkeypatch.setattr(window, "QUIET", 0.3)
     for _ in range(20):
@@ -181,7 +178,7 @@ def test_many_changes_in_a_moment_are_one_update(
 
 
 def test_nothing_is_sent_when_nothing_has_changed(ticking: Running, editor: MemoryEditor, files: list[str]):
-    """C1: neither by the tick, nor by a touch, nor by a focus that changes no order."""
+    """Neither by the tick, nor by a touch, nor by a focus that changes no order."""
     running = ticking
     _, stream = running.listening()
     running.focus(1, files[0])
@@ -198,7 +195,7 @@ def test_nothing_is_sent_when_nothing_has_changed(ticking: Running, editor: Memo
 def test_only_the_part_of_the_selection_that_is_sent_is_asked_for(
     running: Running, editor: MemoryEditor, files: list[str]
 ):
-    """C5: a large one is never copied whole."""
+    """A large one is never copied whole."""
     _, stream = running.listening()
     editor.selections[1] = Selection(1, 1, "😀" * 16_384)
     running.focus(1, files[0])
@@ -208,7 +205,7 @@ def test_only_the_part_of_the_selection_that_is_sent_is_asked_for(
 
 
 def test_trust_follows_the_settings(running: Running):
-    """C2: a change of them is told."""
+    """A change of them is told."""
     _, stream = running.listening()
     for trust in (True, False):
         running.do(lambda companion, trust=trust: companion.configure(Settings(is_trusted=trust)))
@@ -218,7 +215,6 @@ def test_trust_follows_the_settings(running: Running):
 
 
 def test_every_session_of_a_window_gets_its_context(running: Running, files: list[str]):
-    """C1."""
     streams = [running.listening()[1] for _ in range(3)]
     running.focus(1, files[0])
     for stream in streams:
@@ -226,7 +222,7 @@ def test_every_session_of_a_window_gets_its_context(running: Running, files: lis
 
 
 def test_an_outcome_while_the_stream_is_down_is_sent_when_it_is_back(running: Running, files: list[str]):
-    """D3: a CLI re-opens its stream after a second, and waits for the outcome for ever."""
+    """A CLI re-opens its stream after a second, and waits for the outcome for ever."""
     cli, stream = running.listening()
     cli.open_diff(files[0], "new\n")
     running.diff(files[0])
@@ -239,7 +235,7 @@ def test_an_outcome_while_the_stream_is_down_is_sent_when_it_is_back(running: Ru
 
 
 def test_only_the_newest_of_the_waiting_contexts_is_sent(running: Running, files: list[str]):
-    """C2: each replaces the one before."""
+    """Each replaces the one before."""
     cli, stream = running.listening()
     stream.close()
     until(lambda: not any(session.stream for session in running.do(lambda it: list(it._windows[1].sessions))))
@@ -265,7 +261,7 @@ def _waiting(companion: Any, files: int) -> bool:
 
 
 def test_a_second_stream_takes_over_from_the_first(running: Running, files: list[str]):
-    """A1: the CLI knows that its old stream is dead before we do, and would give up at a 409."""
+    """The CLI knows that its old stream is dead before we do, and would give up at a 409."""
     cli, first = running.listening()
     second = cli.listen()
     assert list(first) == []
@@ -279,7 +275,6 @@ def test_a_second_stream_takes_over_from_the_first(running: Running, files: list
 
 
 def test_a_stream_that_does_not_accept_events_is_refused(running: Running, files: list[str]):
-    """A1."""
     cli, stream = running.listening()
     other = running.cli().connect()
     assert other.get(accept="application/json").status_code == 406
@@ -290,7 +285,7 @@ def test_a_stream_that_does_not_accept_events_is_refused(running: Running, files
 
 
 def test_a_last_event_id_is_no_reason_to_fail(running: Running, files: list[str]):
-    """A1: the CLI's SDK sends it when it opens its stream again; we keep no events to send once more."""
+    """The CLI's SDK sends it when it opens its stream again; we keep no events to send once more."""
     cli, stream = running.listening()
     stream.close()
     response = cli.get(last_event_id="7")
@@ -353,7 +348,7 @@ class TestDelivery:
             await asyncio.sleep(0)
 
     def test_nothing_is_sent_once_the_stream_has_gone(self, session: sessions.Session, sent: list[str]):
-        """D4: it would be lost. It goes out on the next stream, and only once."""
+        """It would be lost. It goes out on the next stream, and only once."""
 
         async def main() -> None:
             first, second = Wire(sent, takes=1), Wire(sent)
@@ -374,7 +369,7 @@ class TestDelivery:
         asyncio.run(main())
 
     def test_what_the_stream_does_not_take_waits_until_it_does(self, session: sessions.Session, sent: list[str]):
-        """D4: in its order, and asked for once only. A slow reader costs nobody anything."""
+        """In its order, and asked for once only. A slow reader costs nobody anything."""
 
         async def main() -> None:
             stream = Wire(sent, takes=1)
@@ -395,7 +390,7 @@ class TestDelivery:
         asyncio.run(main())
 
     def test_a_stream_that_can_not_be_written_to_is_not_tried_again(self, session: sessions.Session, sent: list[str]):
-        """D4: its connection is lost, and its end is about to be noticed."""
+        """Its connection is lost, and its end is about to be noticed."""
 
         async def main() -> None:
             stream = Wire(sent, takes=0)
@@ -412,7 +407,7 @@ class TestDelivery:
         asyncio.run(main())
 
     def test_the_end_of_an_old_stream_is_not_that_of_the_new_one(self, session: sessions.Session, sent: list[str]):
-        """A1: a stream that another one has replaced may end late."""
+        """A stream that another one has replaced may end late."""
 
         async def main() -> None:
             first, second = Wire(sent), Wire(sent)
@@ -440,7 +435,7 @@ class TestEnd:
     def test_a_session_whose_stream_has_gone_ends(
         self, running: Running, monkeypatch: pytest.MonkeyPatch, files: list[str]
     ):
-        """E2: a CLI that quits sends nothing. Its diffs stay for the person, and nobody hears of them."""
+        """A CLI that quits sends nothing. Its diffs stay for the person, and nobody hears of them."""
         cli, stream = running.listening()
         cli.open_diff(files[0], "new\n")
         diff = running.diff(files[0])
@@ -458,7 +453,6 @@ class TestEnd:
         assert not running.editor.diffs
 
     def test_a_session_that_never_listens_ends(self, running: Running, monkeypatch: pytest.MonkeyPatch):
-        """E2."""
         monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", SHORT)
         cli = running.cli()
         cli.initialize()
@@ -468,7 +462,6 @@ class TestEnd:
     def test_the_end_of_one_session_does_not_end_another(
         self, running: Running, monkeypatch: pytest.MonkeyPatch, files: list[str]
     ):
-        """E2."""
         (gone, gone_stream), (here, stream) = running.listening(), running.listening()
         monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", SHORT)
         gone.open_diff(files[0], "new\n")
@@ -484,7 +477,7 @@ class TestEnd:
     def test_a_stream_that_comes_back_in_time_keeps_the_session(
         self, monkeypatch: pytest.MonkeyPatch, running: Running, files: list[str]
     ):
-        """A1: the timer is off while a stream is open, also when it has taken over."""
+        """The timer is off while a stream is open, also when it has taken over."""
         monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", 20)
         cli, stream = running.listening()
         for _ in range(3):
@@ -503,7 +496,7 @@ class TestEnd:
         caplog: pytest.LogCaptureFixture,
         ends: str,
     ):
-        """A1: the SDK would fail in the middle, and the client would get a reset."""
+        """The SDK would fail in the middle, and the client would get a reset."""
         cli = running.cli().connect()
         assert cli.session
         identifier, plain = cli.session, calls.read
@@ -583,7 +576,7 @@ class TestEnd:
         assert running.do(lambda it: list(it.reviews)) == []
 
     def test_a_cli_may_end_its_session(self, running: Running, files: list[str], monkeypatch: pytest.MonkeyPatch):
-        """A1: by DELETE; its diffs are orphaned at once and its stream ends."""
+        """By DELETE; its diffs are orphaned at once and its stream ends."""
         monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", 3600)
         cli, stream = running.listening()
         cli.open_diff(files[0], "new\n")
@@ -597,7 +590,7 @@ class TestEnd:
 
 
 def test_answers_do_not_wait_for_more_to_send(running: Running):
-    """A1: Nagle's algorithm is off on every connection, else each answer takes 40 ms."""
+    """Nagle's algorithm is off on every connection, else each answer takes 40 ms."""
     cli, _ = running.listening()
     cli.tools()
 
@@ -618,7 +611,7 @@ class TestStop:
     def test_open_diffs_are_rejected_on_the_wire_before_the_stream_ends_cleanly(
         self, running: Running, project: Path, count: int
     ):
-        """D4, E2: a CLI that waits for ever would show no diff again; a broken stream would be an error to it."""
+        """A CLI that waits for ever would show no diff again; a broken stream would be an error to it."""
         cli, stream = running.listening()
         paths = [str(project / f"{i}.txt") for i in range(count)]
         for path in paths:
@@ -635,7 +628,6 @@ class TestStop:
     def test_files_and_variables_and_the_thread_are_gone(
         self, running: Running, lock_folder: Path, published_folder: Path
     ):
-        """E2."""
         cli, stream = running.listening()
         assert len([*lock_folder.iterdir(), *published_folder.iterdir()]) == 2
         assert os.environ["QWEN_CODE_IDE_SERVER_PORT"] == str(cli.port)
@@ -648,7 +640,6 @@ class TestStop:
             Cli({"port": cli.port, "authToken": cli.token}).initialize()
 
     def test_every_window_stops(self, editor: MemoryEditor, start: Callable[..., Running]):
-        """E2."""
         editor.windows |= {2: (), 3: ()}
         running = start()
         streams: list[Stream] = [running.listening(window)[1] for window in (1, 2, 3)]
@@ -656,7 +647,7 @@ class TestStop:
         assert [list(stream) for stream in streams] == [[], [], []]
 
     def test_a_session_without_a_stream_does_not_hold_it_up(self, running: Running, files: list[str]):
-        """E2: there is nobody to tell."""
+        """There is nobody to tell."""
         cli = running.cli().connect()
         cli.open_diff(files[0], "new\n")
         running.diff(files[0])

@@ -1,4 +1,4 @@
-"""CLIs in a container, in WSL or over SSH, as the status report tells of them (issue 14, point 7)."""
+"""CLIs in a container, in WSL or over SSH, as the status report tells of them."""
 
 from __future__ import annotations
 

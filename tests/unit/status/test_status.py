@@ -668,7 +668,7 @@ def test_a_lock_file_that_is_gone_or_of_another(running: Running, look: Look, lo
 
 
 def test_every_discovery_file_of_each_window(running: Running, look: Look):
-    """Issue 4, "Status": those for old CLIs while the setting allows them, that of all windows for the one in front."""
+    """Those for old CLIs while the setting allows them, that of all windows for the one in front."""
     running.open_window(2)
     running.lock(2)
 
@@ -746,7 +746,7 @@ def test_the_status_of_a_window_follows_its_sessions_and_diffs(running: Running,
 def test_the_status_of_a_window_counts_the_questions_of_its_chat(
     running: Running, editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
 ):
-    """Issue 5: a question in a hidden chat must not go unnoticed."""
+    """A question in a hidden chat must not go unnoticed."""
     chats = running.do(lambda companion: companion.chats)
     monkeypatch.setattr(chats, "questions", {1: 2}.__getitem__)
     running.do(lambda _: chats.on_change())

@@ -1,4 +1,4 @@
-"""Tables in answers: their columns are aligned once they are complete (issue 12)."""
+"""Tables in answers: their columns are aligned once they are complete."""
 
 from __future__ import annotations
 

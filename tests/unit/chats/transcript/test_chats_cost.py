@@ -1,4 +1,4 @@
-"""The time and the tokens of a turn, in its last line (issue 12, point 14)."""
+"""The time and the tokens of a turn, in its last line."""
 
 from __future__ import annotations
 

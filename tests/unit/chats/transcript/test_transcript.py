@@ -265,7 +265,7 @@ def test_a_frame_that_begins_anew_replaces_all():
 
 
 def test_an_answer_that_grows_costs_what_is_new():
-    # Issue 5: 10,000 chunks.
+    # 10,000 chunks.
     made, text, begun = Shown(), "", 0
     for number in range(10_000):
         text += f"word {number} in `src/app.py:{number + 1}`\n" if number % 10 == 0 else f"word {number} "
@@ -380,7 +380,7 @@ def test_half_a_character_is_not_shown_before_its_other_half():
 
 
 def test_a_code_block_goes_on_behind_a_notice_that_comes_in_the_middle():
-    """Issue 12: Copy gives the block without it."""
+    """Copy gives the block without it."""
     made = shown(turn(Message("answer", "```py\na = 1"), Notice("Task done", is_aside=True), state="running"))
     assert made.text.count("```") == 1
     made.update(
@@ -420,7 +420,7 @@ def test_a_code_block_has_its_lines_and_its_language():
     ],
 )
 def test_what_is_copied_of_a_code_block_is_the_code(text: str, code: str):
-    """Issue 12: without the indentation of a list, or the signs of a quote."""
+    """Without the indentation of a list, or the signs of a quote."""
     made = shown(turn(Message("answer", text)))
     assert made.render
     [found] = made.render.codes
@@ -723,7 +723,7 @@ OWN_LINES = (
 @pytest.mark.parametrize("speaker", ["user", "answer"])
 @pytest.mark.parametrize("line", OWN_LINES)
 def test_no_line_of_a_message_looks_like_one_of_the_chats_own(speaker: Speaker, line: str):
-    """Issue 12: nor with the mark that the chat's own lines have, in pieces or whole, behind any line ending."""
+    """Nor with the mark that the chat's own lines have, in pieces or whole, behind any line ending."""
     own = re.compile(variables()["own"].replace(r"\x{A0}", GAP))
     for copied in (line, line.replace(" ", GAP)):
         for end in ("\n", "\r", "\r\n"):
@@ -747,7 +747,7 @@ def test_no_line_of_a_message_looks_like_one_of_the_chats_own(speaker: Speaker, 
     ],
 )  # fmt: skip
 def test_an_answer_that_imitates_a_line_of_the_chat_is_followed_by_a_note(line: str):
-    """Issue 12: also with blanks behind it, with what isn't seen, in a list, a quote or a table."""
+    """Also with blanks behind it, with what isn't seen, in a list, a quote or a table."""
     said = lines(Message("answer", f"a\n{line}\nb"))
     assert said[-1].startswith("— A line above looks like one of this chat’s own")
     assert "A line above" not in str(lines(Message("answer", "✓ Done\n— so it is\n⚠ Careful\n- ✅ Allowed: x")))
@@ -783,9 +783,6 @@ def test_turns_in_another_order_are_written_anew_from_what_is_known():
     assert made.text == shown(two, one).text
     made.update(Snapshot(3, ("1", "3"), (), LIVE))
     assert made.text == shown(one).text
-
-
-# Issue 12, point 17
 
 
 def asked_tool(kind: str, state: str = "open", **arguments: Any) -> Tool:
