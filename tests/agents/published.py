@@ -1,4 +1,4 @@
-"""The agents that people use, as they are published: how each is started with the scripted model, and what its own tools are called."""
+"""The agents that people use, as they are published: how each is started with the scripted model, and its own tools."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class Published:
     """The call that replaces a text in a file: path, old, new."""
     write: Callable[[str, str], Call]
     """The call that writes a whole file: path, text."""
-    shell: Callable[[str], Call]
+    run: Callable[[str], Call]
+    """The call that runs a line in a shell."""
     environment: Callable[[str, Home], Mapping[str, str]]
     read: Callable[[str], Call] | None = None
     """The call that reads a file, for agents that edit only what they have read."""
@@ -188,7 +189,7 @@ AGENTS = {
         "default",
         edit=strings("Edit", "file_path", "old_string", "new_string"),
         write=strings("Write", "file_path", "content"),
-        shell=lambda line: Call("Bash", {"command": line, "description": "Does it"}),
+        run=lambda line: Call("Bash", {"command": line, "description": "Does it"}),
         read=strings("Read", "file_path"),
         environment=lambda url, _: {
             "ANTHROPIC_BASE_URL": url,
@@ -205,7 +206,7 @@ AGENTS = {
         "read-only",
         edit=codex_edit,
         write=codex_write,
-        shell=codex_shell,
+        run=codex_shell,
         environment=lambda _, home: {
             "CODEX_HOME": str(home.home / ".codex"),
             "OPENAI_API_KEY": "sk-none-needed",
@@ -221,7 +222,7 @@ AGENTS = {
         "",
         edit=strings("edit", "filePath", "oldString", "newString"),
         write=strings("write", "filePath", "content"),
-        shell=lambda line: Call("bash", {"command": line, "description": "Does it"}),
+        run=lambda line: Call("bash", {"command": line, "description": "Does it"}),
         read=strings("read", "filePath"),
         environment=lambda _, home: {
             "XDG_CONFIG_HOME": str(home.home / ".config"),
@@ -238,7 +239,7 @@ AGENTS = {
         "",
         edit=strings("edit", "path", "old_str", "new_str"),
         write=strings("create", "path", "file_text"),
-        shell=lambda line: Call("bash", {"command": line, "description": "Does it", "mode": "sync", "sessionId": "s"}),
+        run=lambda line: Call("bash", {"command": line, "description": "Does it", "mode": "sync", "sessionId": "s"}),
         read=strings("view", "path"),
         environment=lambda url, _: {
             "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
@@ -249,13 +250,13 @@ AGENTS = {
         },
     ),
     "kimi": Published(
-        "Kimi Code",
+        "Kimi Code CLI",
         "2.1.0",
         lambda: [*npm("kimi-code", "@moonshot-ai/kimi-code/dist/main.mjs")(), "acp"],
         "",
         edit=strings("Edit", "path", "old_string", "new_string"),
         write=strings("Write", "path", "content"),
-        shell=lambda line: Call("Bash", {"command": line, "description": "Does it"}),
+        run=lambda line: Call("Bash", {"command": line, "description": "Does it"}),
         read=strings("Read", "path"),
         environment=lambda _, home: {
             "KIMI_CODE_NO_AUTO_UPDATE": "1",
@@ -268,10 +269,10 @@ AGENTS = {
         "Mistral Vibe",
         "3.0.2",
         vibe,
-        "default",
+        "ask",
         edit=strings("edit", "file_path", "old_string", "new_string"),
         write=strings("write_file", "path", "content"),
-        shell=strings("bash", "command"),
+        run=strings("bash", "command"),
         read=strings("read_file", "path"),
         environment=lambda _, home: {"MISTRAL_API_KEY": "none-needed", "VIBE_HOME": str(home.home / ".vibe")},
         files=lambda url: {".vibe/config.toml": VIBE_CONFIGURATION.format(url=url)},

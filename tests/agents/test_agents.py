@@ -13,7 +13,7 @@ import pytest
 
 from companion.conversation.snapshot import Diff, Permission
 from tests.agent_talk import AgentTalk, MemoryFiles, run, said, talking, tools, until
-from tests.e2e.model import Call, Model, Script
+from tests.e2e.model import Model, Script
 from tests.e2e.qwen import Home
 
 from .published import AGENTS, Published, folder_of
@@ -91,6 +91,11 @@ def test_it_says_what_the_model_says(place: Place):
     run(test())
 
 
+#: What the agent asks before it changes a file; Kimi Code has the editor write without a question.
+ASKS = sorted(AGENTS.keys() - {"kimi"})
+
+
+@pytest.mark.parametrize("place", ASKS, indirect=True)
 def test_a_question_shows_the_whole_file_with_the_change_in_it(place: Place):
     path = place.home.write("a.txt", TEXT)
 
@@ -100,5 +105,86 @@ def test_a_question_shows_the_whole_file_with_the_change_in_it(place: Place):
             expected = TEXT.replace("line 20\n", "line twenty\n")
             assert path.read_text() == expected
             assert [(diff.path, diff.old, diff.new) for diff in diffs(asked)] == [(str(path), TEXT, expected)]
+
+    run(test())
+
+
+@pytest.mark.parametrize("place", ASKS, indirect=True)
+def test_a_whole_file_that_is_written_over_another_shows_what_goes(place: Place):
+    path = place.home.write("a.txt", TEXT)
+
+    async def test():
+        async with place.talk() as talk:
+            read = [[place.agent.read(str(path))]] if place.agent.read else []
+            script = place.model.script(*read, [place.agent.write(str(path), "all\nnew\n")])
+            asked = await place.turn(talk, script)
+            assert path.read_text() in {"all\nnew\n", TEXT}  # Copilot creates only files that don't exist
+            if path.read_text() != TEXT:
+                assert [(diff.path, diff.old, diff.new) for diff in diffs(asked)] == [(str(path), TEXT, "all\nnew\n")]
+
+    run(test())
+
+
+@pytest.mark.parametrize("place", ASKS, indirect=True)
+def test_what_the_person_edits_is_what_stands_on_the_disk(place: Place):
+    path = place.home.write("a.txt", TEXT)
+    mine = TEXT.replace("line 20\n", "line twenty, mine\n")
+
+    async def test():
+        async with place.talk() as talk:
+            key = await talk.ask(f"Please {place.changes(path, ('line 20', 'line twenty')).tag}")
+            permission = await asyncio.wait_for(talk.asked(), STEP)
+            [diff] = permission.diffs
+            await talk.client.edited(diff.path, diff.new, mine)
+            await talk.vote(permission, "allow_once")
+            await talk.done(key)
+            assert path.read_text() == mine
+            assert not talk.editor.kept
+            script = place.model.speech("I see.")
+            await talk.done(await talk.ask(f"Next {script.tag}"))
+            assert "the user has edited your change" in json.dumps([each.body for each in place.model.requests])
+
+    run(test())
+
+
+@pytest.mark.parametrize("place", ASKS, indirect=True)
+def test_two_edits_of_a_file_in_a_turn_are_shown_one_after_the_other(place: Place):
+    path = place.home.write("a.txt", TEXT)
+
+    async def test():
+        async with place.talk() as talk:
+            first = TEXT.replace("line 20\n", "line twenty\n")
+            second = first.replace("line 30\n", "line thirty\n")
+            script = place.changes(path, ("line 20\n", "line twenty\n"), ("line 30\n", "line thirty\n"))
+            asked = await place.turn(talk, script)
+            assert path.read_text() == second
+            assert [(diff.old, diff.new) for diff in diffs(asked)] == [(TEXT, first), (first, second)]
+
+    run(test())
+
+
+def test_unsaved_text_is_never_overwritten(place: Place):
+    path = place.home.write("a.txt", TEXT)
+    unsaved = TEXT + "mine, not saved\n"
+
+    async def test():
+        editor = MemoryFiles({str(path.resolve()): unsaved})
+        async with place.talk(editor=editor) as talk:
+            await place.turn(talk, place.changes(path, ("line 20\n", "line twenty\n")))
+            now = editor.open[str(path.resolve())]
+            assert "mine, not saved" in now
+            assert now in {unsaved, unsaved.replace("line 20\n", "line twenty\n")}
+
+    run(test())
+
+
+def test_a_command_shows_what_it_prints(place: Place):
+    async def test():
+        async with place.talk() as talk:
+            script = place.model.script([place.agent.run("echo shel''led; touch made.txt")])
+            await place.turn(talk, script)
+            turn = talk.conversation.turns[-1]
+            assert (place.folder / "made.txt").exists()
+            assert any("shelled" in tool.text for tool in tools(turn))
 
     run(test())

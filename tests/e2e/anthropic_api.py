@@ -1,4 +1,4 @@
-"""Translates requests and answers of Anthropic's Messages API to and from the OpenAI API, which the scripted model speaks."""
+"""Translates Anthropic's Messages API to and from the OpenAI API, which the scripted model speaks."""
 
 from __future__ import annotations
 

@@ -213,6 +213,35 @@ class _Answers(BaseHTTPRequestHandler):
         except OSError:  # the CLI has cancelled
             pass
 
+    def _answer_completions(self, model: Model, body: dict[str, Any]) -> None:
+        text, calls = model.answer(body)
+        name = f"chatcmpl-{len(model.requests)}"
+        head = {"id": name, "created": int(time.time()), "model": body.get("model", "scripted")}
+        if speaking := model.speaking(body):
+            self._speak(speaking, _streamed(head, _spoken(speaking), "stop"))
+            return
+        tool_calls = [
+            {
+                "index": index,
+                "id": f"call-{name}-{index}",
+                "type": "function",
+                "function": {"name": call.tool, "arguments": json.dumps(call.arguments)},
+            }
+            for index, call in enumerate(calls)
+        ]
+        finish = "tool_calls" if calls else "stop"
+        message: dict[str, Any] = {"role": "assistant", "content": text}
+        if tool_calls:
+            message["tool_calls"] = tool_calls
+        if not body.get("stream"):
+            choice = {"index": 0, "message": message, "finish_reason": finish}
+            self._send(
+                "application/json",
+                json.dumps({**head, "object": "chat.completion", "usage": USAGE, "choices": [choice]}).encode(),
+            )
+            return
+        self._send("text/event-stream", b"".join(_streamed(head, [message], finish)))
+
     def _answer_elsewhere(self, model: Model, body: dict[str, Any]) -> None:
         """Answer a request of the Messages API or of the Responses API."""
         is_anthropic = anthropic_api.is_for(self.path)
@@ -268,32 +297,6 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
             if anthropic_api.is_for(self.path) or responses_api.is_for(self.path):
                 self._answer_elsewhere(model, body)
                 return
-            text, calls = model.answer(body)
-            name = f"chatcmpl-{len(model.requests)}"
-            head = {"id": name, "created": int(time.time()), "model": body.get("model", "scripted")}
-            if speaking := model.speaking(body):
-                self._speak(speaking, _streamed(head, _spoken(speaking), "stop"))
-                return
-            tool_calls = [
-                {
-                    "index": index,
-                    "id": f"call-{name}-{index}",
-                    "type": "function",
-                    "function": {"name": call.tool, "arguments": json.dumps(call.arguments)},
-                }
-                for index, call in enumerate(calls)
-            ]
-            finish = "tool_calls" if calls else "stop"
-            message: dict[str, Any] = {"role": "assistant", "content": text}
-            if tool_calls:
-                message["tool_calls"] = tool_calls
-            if not body.get("stream"):
-                choice = {"index": 0, "message": message, "finish_reason": finish}
-                self._send(
-                    "application/json",
-                    json.dumps({**head, "object": "chat.completion", "usage": USAGE, "choices": [choice]}).encode(),
-                )
-                return
-            self._send("text/event-stream", b"".join(_streamed(head, [message], finish)))
+            self._answer_completions(model, body)
 
     return Handler

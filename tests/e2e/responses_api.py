@@ -1,4 +1,4 @@
-"""Translates requests and answers of OpenAI's Responses API to and from chat completions, which the scripted model speaks."""
+"""Translates OpenAI's Responses API to and from chat completions, which the scripted model speaks."""
 
 from __future__ import annotations
 
@@ -57,9 +57,7 @@ def _encoded(event: Part) -> bytes:
     return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
 
 
-def _events(
-    response: Part, pieces: Sequence[str], thoughts: Sequence[str], calls: Sequence[Call]
-) -> Iterator[Part]:
+def _events(response: Part, pieces: Sequence[str], thoughts: Sequence[str], calls: Sequence[Call]) -> Iterator[Part]:
     yield {"type": "response.created", "response": response}
     items = [*([_thought(thoughts)] if thoughts else []), *([_message(pieces)] if any(pieces) else [])]
     items += [_call(call) for call in calls]
@@ -71,7 +69,10 @@ def _events(
     usage = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 20}
     usage |= {"output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 120}
     output = [done for _, _, done in items]
-    yield {"type": "response.completed", "response": {**response, "status": "completed", "output": output, "usage": usage}}
+    yield {
+        "type": "response.completed",
+        "response": {**response, "status": "completed", "output": output, "usage": usage},
+    }
 
 
 def _thought(thoughts: Sequence[str]) -> tuple[Part, list[Part], Part]:
