@@ -15,8 +15,8 @@ from typing import IO, Any
 
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
-from companion.conversation.events import read_envelope
 from companion.conversation.snapshot import Locality
+from companion.daemon.decoder import decode
 from tests.unit.fake_daemon import TOKEN
 
 from .daemon import piece, turn
@@ -207,7 +207,7 @@ def conversation(turns: int) -> Conversation:
     made.begin("e")
     events = (event for each in range(turns) for event in turn(each))
     for number, event in enumerate(events, 1):
-        made.apply(read_envelope({"id": number, **event}))
+        made.apply(decode({"id": number, **event}))
     return made
 
 
@@ -217,7 +217,7 @@ def frame(turns: int) -> float:
     transcript.update(made.look_at_all(), Locality())
     update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "word "}}
     for _ in range(FRAMES):
-        made.apply(read_envelope({"type": "session_update", "promptId": "last", "data": {"update": update}}))
+        made.apply(decode({"type": "session_update", "promptId": "last", "data": {"update": update}}))
         begun = time.perf_counter()
         transcript.update(made.look(), Locality())
         took.append((time.perf_counter() - begun) * 1000)

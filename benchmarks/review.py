@@ -65,7 +65,7 @@ def shown(editor: Editor, cli: Cli, file: Path, lines: list[str], changes: int) 
     proposal = mutated(lines, changes)
     editor.rest(0.3)
     editor.take_stall_ms()
-    is_marked = len(lines) <= LIMITS.max_marked_lines and file.stat().st_size <= LIMITS.max_marked_bytes
+    is_marked = len(lines) <= LIMITS.max_marked_lines and file.stat().st_size <= LIMITS.max_marked_characters
     started = time.perf_counter()
     call = cli.call("openDiff", filePath=str(file), newContent=proposal)
     editor.wait(

@@ -27,7 +27,7 @@ class Settings:
     """Whether diffs are offered to the CLIs. Otherwise they ask only in their terminals."""
     legacy_discovery_files: bool = True
     """Whether to write the files with other names that Qwen Code reads before 0.5.2."""
-    max_marked_bytes: int = 5 * 1024 * 1024
+    max_marked_characters: int = 5 * 1024 * 1024
     """A longer text, in characters, opens without marks."""
     max_marked_lines: int = 100_000
     """A text with more lines opens without marks."""
@@ -140,8 +140,6 @@ TABLE = (
     Setting("context_exclude", list(_DEFAULTS.context_exclude), in_projects=True),
     Setting("show_diffs", _DEFAULTS.show_diffs, in_projects=True),
     Setting("diff_layout", "side_by_side", choices=("side_by_side", "inline"), in_projects=True),
-    Setting("max_marked_bytes", _DEFAULTS.max_marked_bytes, in_projects=True),
-    Setting("max_marked_lines", _DEFAULTS.max_marked_lines, in_projects=True),
     Setting("terminal_location", "panel", choices=("panel", "tab", "split"), in_projects=True),
     # Never in a project: opening a folder must not decide which program runs.
     Setting("qwen_command", ["qwen"], or_text=True),
@@ -152,18 +150,21 @@ TABLE = (
     Setting("agents_use_editor", _DAEMON.agents_use_editor),
     # Never in a project: it must not decide what is started or where a token is sent.
     Setting("daemon.enabled", _DAEMON.enabled),
-    Setting("daemon.managed", _DAEMON.managed),
     Setting("daemon.url", _DAEMON.url, is_secret=True),
-    Setting("daemon.token", _DAEMON.token, is_secret=True),
-    Setting("chat_vim_keys", True),
     Setting("chat_context", True),
     Setting("chat_notifications", True),
     Setting("show_status", "always", choices=("always", "connected", "never")),
+    Setting("debug", False),
+    # Never in a project, as the other settings of the daemon.
+    Setting("daemon.managed", _DAEMON.managed),
+    Setting("daemon.token", _DAEMON.token, is_secret=True),
+    Setting("chat_vim_keys", True),
+    Setting("max_marked_characters", _DEFAULTS.max_marked_characters, in_projects=True),
+    Setting("max_marked_lines", _DEFAULTS.max_marked_lines, in_projects=True),
     Setting("legacy_discovery_files", _DEFAULTS.legacy_discovery_files),
     # Never in a project: it says where code comes from.
     Setting("repository", REPOSITORY),
     Setting("offer_libraries", True),
-    Setting("debug", False),
 )
 """Every key of the settings file, in its order."""
 

@@ -19,7 +19,7 @@ from typing import Literal, cast
 Level = Literal["all", "files", "off"]
 LEVELS: tuple[Level, ...] = ("all", "files", "off")
 """From the one that tells most: names, cursor and selected text; names and cursor; nothing."""
-DEFAULT_EXCLUDE = (".env", "*.pem", "secrets/**")
+DEFAULT_EXCLUDE = (".env*", "*.pem", "secrets/**")
 
 SHOWN = 10
 """Globs in a summary."""
@@ -73,6 +73,15 @@ class Told:
             return None
         name = next((name for name in reversed(_names(excluded)) if name), excluded)
         return f"{name} stays here: the setting “context_exclude” excludes it."
+
+
+def is_encodable(path: str) -> bool:
+    """Whether a path fits into JSON. A file name that isn't UTF-8 holds lone surrogates, which don't."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def stricter(one: Level, other: Level) -> Level:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import extensions
-from .updates import MAX_SHOWN, Printed
+from .decoder import MAX_SHOWN, Printed
 
 MAX_KEPT = 200
 """Terminals whose output is remembered."""

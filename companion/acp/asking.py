@@ -7,7 +7,7 @@ from typing import Any
 
 from ..agents import AgentCommand
 from ..conversation.events import Event
-from . import wire
+from . import schema
 from .errors import AUTHENTICATION_NEEDED, METHOD_NOT_FOUND, AnswerError, SignInError
 from .lacking import Lacking
 from .peer import Peer
@@ -21,7 +21,7 @@ class Asking(Lacking):
 
     def __init__(self, command: AgentCommand) -> None:
         self.command = command
-        self.agent = wire.Agent()
+        self.agent = schema.Agent()
         """What it has said about itself, once it is connected."""
         self.folder = ""
         """The one that it works in."""
@@ -29,7 +29,7 @@ class Asking(Lacking):
         self._session = ""
         self._begun = 0.0
         """When the session was begun, as a Unix time in seconds; 0 if that isn't known."""
-        self._settings = wire.Settings(wire.Opened())
+        self._settings = schema.Settings(schema.Opened())
 
     @property
     def name(self) -> str:  # type: ignore[override]

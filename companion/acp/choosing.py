@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..backends.sessions import Session
 from ..conversation import events
-from ..conversation.sessions import Session
 from ..conversation.snapshot import Choices
-from . import wire
+from . import schema
 from .asking import Asking
 
 
@@ -46,7 +46,7 @@ class Choosing(Asking):
         params: dict[str, object] = {"sessionId": session.id, "configId": option, "value": value}
         if isinstance(value, bool):
             params["type"] = "boolean"
-        answer = wire.read(wire.OptionsUpdate, await self._call("session/set_config_option", params))
+        answer = schema.read(schema.OptionsUpdate, await self._call("session/set_config_option", params))
         if answer and answer.options:
             self._settings.update(answer.options)
         self._choices_changed()
@@ -56,4 +56,4 @@ class Choosing(Asking):
         return self._settings.choices
 
     def _choices_changed(self) -> None:
-        self._publish(events.ChoicesChanged(self._settings.choices))
+        self._publish(events.ConfigOptionUpdate(self._settings.choices))

@@ -14,16 +14,18 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapp
 from typing import Any, Literal, Protocol, cast
 
 from ..agents import AgentCommand
-from ..conversation import agent, events, parts
-from ..conversation.conversation import Cursor
+from ..backends.sessions import Session
+from ..backends.wire import as_object
+from ..clis.environment import LoginEnvironment
+from ..conversation import events
 from ..conversation.failures import UnsendableError
-from ..conversation.sessions import Session
+from ..conversation.history import Cursor
 from ..conversation.snapshot import ContextWindow, Queued
+from ..platforms.files import real_folder
 from ..told import Told
-from . import extensions, finding, process, proposals, tool_calls, updates, wire
+from . import decoder, extensions, finding, process, proposals, schema, tool_calls
 from .agent_terminals import AgentTerminals
 from .choosing import Choosing
-from .environment import LoginEnvironment
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, EndedError, RequestError, SilentError, VersionError
 from .files import Edited, Files
 from .leaving import Leaving, stop_reason
@@ -129,7 +131,7 @@ class AgentClient(Choosing, Leaving, Opening):
         Raises:
             AgentError: it can't be started, ends at once, doesn't answer, or speaks another version.
         """
-        self.folder = await asyncio.to_thread(os.path.realpath, folder)
+        self.folder = await asyncio.to_thread(real_folder, folder)
         environment = {**await self._login.get(), **self.command.environment}
         name, command = self.command.name, self.command.command
         self._process = await process.start(name, command, self.folder, environment, self.command.install)
@@ -137,11 +139,11 @@ class AgentClient(Choosing, Leaving, Opening):
         self._reading = asyncio.create_task(self._read(self._process))
         answer = await self._peer.call(
             "initialize",
-            {"protocolVersion": wire.VERSION, "clientCapabilities": CAPABILITIES, "clientInfo": CLIENT},
+            {"protocolVersion": schema.VERSION, "clientCapabilities": CAPABILITIES, "clientInfo": CLIENT},
             START_LIMIT,
         )
-        self.agent = wire.read(wire.Agent, answer) or wire.Agent()
-        if not wire.is_known(self.agent.protocol_version):
+        self.agent = schema.read(schema.Agent, answer) or schema.Agent()
+        if not schema.is_known(self.agent.protocol_version):
             raise VersionError(self.name, str(self.agent.protocol_version)[:MAX_VERSION])
         self._peer.agent = self._process.agent = self.name
         return self.folder
@@ -292,7 +294,7 @@ class AgentClient(Choosing, Leaving, Opening):
             self._process.write(line)
 
     def _junk(self, what: str) -> None:
-        self._publish(parts.Unsupported(what=f"{what}, from {self.name}"))
+        self._publish(events.Unsupported(f"{what}, from {self.name}"))
 
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
         if method != "session/update":
@@ -306,23 +308,14 @@ class AgentClient(Choosing, Leaving, Opening):
         self._updated(cast("dict[str, Any]", update))
 
     def _updated(self, update: Mapping[str, Any]) -> None:
-        kind = update.get("sessionUpdate")
-        if kind == "config_option_update":
-            self._settings.update((wire.read(wire.OptionsUpdate, update) or wire.OptionsUpdate()).options)
-            self._choices_changed()
-            return
-        is_echo = not self._news.is_history and self._prompts.running
-        if kind == "user_message_chunk" and (is_echo or extensions.is_own_context(update)):
-            return
         self._outputs.noted(update)
         call = self._noted(update)
         if self._own_terminals.note(update):
             # What a terminal of its own has printed is shown where the tool call shows the terminal.
             update = {**update, "content": call.get("content")}
-        event = updates.read(update, self._output)
-        if isinstance(event, agent.ModeUpdate):
-            self._settings.mode = event.current_mode_id
-        self._publish(event)
+        event = decoder.decode(update, self._output, self._settings)
+        if not isinstance(event, events.Ignored):
+            self._publish(event)
 
     def _noted(self, update: Mapping[str, Any]) -> Mapping[str, Any]:
         """All that is known of an update's tool call. If it is over, its files have what the person has made of it."""
@@ -360,7 +353,7 @@ class AgentClient(Choosing, Leaving, Opening):
             case "session/request_permission":
                 is_ours = params.get("sessionId") == self._session
                 turn = self._prompts.running
-                call = await self._asked_about(parts.as_object(params.get("toolCall")))
+                call = await self._asked_about(as_object(params.get("toolCall")))
                 is_over = self._cancelling is not None or self._prompts.running != turn
                 return await self._questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
             case "fs/read_text_file":
@@ -384,7 +377,7 @@ class AgentClient(Choosing, Leaving, Opening):
         await self._settle(tool_calls.paths(call))
         if self._files:
             call = await proposals.whole_files(call, self._files.texts)
-        return updates.with_terminals(call, self._output)
+        return decoder.with_terminals(call, self._output)
 
     # Turns
 
@@ -433,6 +426,6 @@ class AgentClient(Choosing, Leaving, Opening):
             return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
         return block
 
-    def _output(self, terminal: str) -> updates.Printed | None:
+    def _output(self, terminal: str) -> decoder.Printed | None:
         found = self._terminals.printed(terminal) if self._terminals else None
         return found or self._own_terminals.printed(terminal)

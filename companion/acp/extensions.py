@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..conversation.parts import as_object
-from .wire import AuthMethod, texts
+from ..backends.wire import as_object
+from .schema import AuthMethod, texts
 
 DRAIN = "craft/drainMidTurnQueue"
 """Qwen Code asks between two steps of a turn for messages that the person has sent into it."""

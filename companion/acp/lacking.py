@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NoReturn
 
+from ..backends.sessions import Session
 from ..conversation.conversation import Oldest
 from ..conversation.failures import MissingFeatureError
-from ..conversation.sessions import Session
 from ..conversation.snapshot import Task
 
 

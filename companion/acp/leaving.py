@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
+from ..backends.sessions import Session
+from ..clis.environment import LoginEnvironment
 from ..conversation.events import Envelope
-from ..conversation.sessions import Session
-from . import process, wire
+from . import process, schema
 from .asking import Asking
-from .environment import LoginEnvironment
 from .files import Files
 from .news import News
 from .outputs import Outputs
@@ -100,9 +100,9 @@ class Leaving(Asking):
 
         Raises whatever is wrong with what another version of the package may have left in another form.
         """
-        self.agent = wire.read(wire.Agent, left["agent"]) or wire.Agent()
+        self.agent = schema.read(schema.Agent, left["agent"]) or schema.Agent()
         self.folder, self._session = left["folder"], left["session"]
-        self._settings = wire.Settings.left(left["settings"])
+        self._settings = schema.Settings.left(left["settings"])
         self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
         environment = {**await self._login.get(), **self.command.environment}
         files, terminals = self._made(environment)
@@ -137,5 +137,5 @@ class Leaving(Asking):
 
 async def stop_reason(answer: Awaitable[Mapping[str, Any]] | None) -> str:
     """Why a turn has stopped, from the answer to `session/prompt`; nothing if that was lost."""
-    ended = wire.read(wire.Ended, await answer) if answer else None
+    ended = schema.read(schema.Ended, await answer) if answer else None
     return ended.stop_reason if ended else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from ..conversation import agent, events
+from ..conversation import events
 from ..conversation.events import Envelope
 from .stream import OURS, Stream
 
@@ -40,6 +40,8 @@ class News:
         """Tell an event."""
         if running := self._running():
             self._past = None
+            if isinstance(event, events.UserMessageChunk):
+                return  # an echo: the prompt is there already
             self._stream.publish(event, running)
             return
         last, self._past = self._past, self._of_history(event, self._past)
@@ -53,6 +55,8 @@ class News:
     def _of_history(self, event: events.Event, last: Envelope | None) -> Envelope:
         """An event of a history. A prompt after anything else begins a turn."""
         prompt = last.prompt if last else None
-        if isinstance(event, agent.UserChunk) and not (last and isinstance(last.event, agent.UserChunk)):
-            prompt = event.meta.prompt_id or event.meta.record_id or f"{self._session}-{next(self._numbers)}"
+        if isinstance(event, events.UserMessageChunk) and not (
+            last and isinstance(last.event, events.UserMessageChunk)
+        ):
+            prompt = event.prompt or event.record or f"{self._session}-{next(self._numbers)}"
         return Envelope(event, None, prompt, OURS)

@@ -9,10 +9,10 @@ import time
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from ..conversation.conversation import History
+from ..backends.sessions import Session, SessionInfo, SessionPage
 from ..conversation.failures import SessionGoneError
-from ..conversation.sessions import Session, SessionInfo, SessionPage
-from . import extensions, wire
+from ..conversation.history import History
+from . import extensions, schema
 from .asking import Asking
 from .errors import AgentError, AnswerError
 from .news import News
@@ -82,7 +82,7 @@ class Opening(Asking):
         if is_archived or not self.has("list"):
             raise self._missing("list archived conversations" if is_archived else "list conversations")
         params = {"cwd": folder, **({"cursor": cursor} if cursor else {})}
-        page = wire.read(wire.Sessions, await self._call("session/list", params)) or wire.Sessions()
+        page = schema.read(schema.Sessions, await self._call("session/list", params)) or schema.Sessions()
         listed = (
             {"sessionId": each.id, "workspaceCwd": each.cwd or folder, "displayName": each.title}
             | {"updatedAt": each.updated_at}
@@ -107,7 +107,7 @@ class Opening(Asking):
         """The MCP servers that the agent is offered, as the protocol has them."""
         raise NotImplementedError
 
-    async def _opened(self, method: str, params: Mapping[str, Any]) -> wire.Opened:
-        opened = wire.read(wire.Opened, await self._asked(method, params, SESSION_LIMIT)) or wire.Opened()
-        self._settings = wire.Settings.of(opened)
+    async def _opened(self, method: str, params: Mapping[str, Any]) -> schema.Opened:
+        opened = schema.read(schema.Opened, await self._asked(method, params, SESSION_LIMIT)) or schema.Opened()
+        self._settings = schema.Settings.of(opened)
         return opened

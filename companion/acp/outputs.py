@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..conversation import events
-from . import updates
+from . import decoder
 
 QUIET = 0.1
 """Seconds within which what a terminal prints is shown at once."""
@@ -16,7 +16,7 @@ QUIET = 0.1
 class Outputs:
     """Shows the terminals of one chat. `output` reads one, `publish` tells the chat."""
 
-    def __init__(self, output: updates.Output, publish: Callable[[events.Event], object]) -> None:
+    def __init__(self, output: decoder.Output, publish: Callable[[events.Event], object]) -> None:
         self._output = output
         self._publish = publish
         self._shown_in: dict[str, Mapping[str, Any]] = {}
@@ -26,7 +26,7 @@ class Outputs:
 
     def noted(self, update: Mapping[str, Any]) -> None:
         """An update may be of a tool call that shows terminals."""
-        for terminal in updates.terminals(update):
+        for terminal in decoder.terminals(update):
             self._shown_in[terminal] = {**self._shown_in.get(terminal, {}), **update}
 
     def printed(self, terminal: str) -> None:
@@ -41,10 +41,7 @@ class Outputs:
         self.close()
         fresh, self._fresh = self._fresh, set()
         for terminal in fresh:
-            call = self._shown_in[terminal]
-            # Only what it has printed is news.
-            news = {name: call[name] for name in ("toolCallId", "content") if name in call}
-            self._publish(updates.read({"sessionUpdate": "tool_call_update", **news}, self._output))
+            self._publish(decoder.decode_printed(self._shown_in[terminal], self._output))
 
     @property
     def shown_in(self) -> dict[str, Mapping[str, Any]]:

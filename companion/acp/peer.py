@@ -12,7 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
-from ..conversation.parts import as_object
+from ..backends.wire import as_object
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, AgentError, AnswerError, RequestError, SilentError
 from .lines import TooLong
 

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..conversation import agent, events
+from ..backends.updates import decode_update
+from ..conversation import events
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Queued
 from .errors import EndedError, SilentError
@@ -91,14 +92,14 @@ class Prompts:
             self.dequeue(key)
         notes, self._notes = self._notes, []
         if taken:
-            self._stream.publish(events.MessagesInjected(messages=tuple(taken.values())), self._running)
+            self._stream.publish(events.MessagesInjected(tuple(taken.values())), self._running)
         return [*notes, *taken.values()]
 
     def dequeue(self, key: str) -> bool:
         """Remove what waits. Returns False if it doesn't."""
         if self._waiting.pop(key, None) is None:
             return False
-        self._stream.publish(events.PromptDequeued(prompt_id=key))
+        self._stream.publish(events.PromptDequeued(key))
         return True
 
     def close(self) -> None:
@@ -138,13 +139,12 @@ class Prompts:
 
     def _wait(self, key: str, waiting: _Waiting) -> None:
         self._waiting[key] = waiting
-        self._stream.publish(events.PromptQueued(prompt_id=key, text=_text(waiting.blocks)))
+        self._stream.publish(events.PromptQueued(key, _text(waiting.blocks)))
 
     def _start(self, key: str, blocks: Sequence[Block]) -> None:
         self._running = key
         for block in blocks:
-            update = agent.read_update({"sessionUpdate": "user_message_chunk", "content": dict(block)})
-            self._stream.publish(update, key)
+            self._stream.publish(decode_update({"sessionUpdate": "user_message_chunk", "content": dict(block)}), key)
         notes, self._notes = self._notes, []
         told = [{"type": "text", "text": note} for note in notes]
         self._task = asyncio.get_running_loop().create_task(self._run(key, self._ask([*told, *blocks])))
@@ -155,11 +155,11 @@ class Prompts:
         try:
             reason = await answer
         except (EndedError, SilentError) as error:
-            end, is_over = events.TurnFailed(message=error.sentence), True
+            end, is_over = events.TurnFailed(error.sentence), True
         except ChatError as error:
-            end = events.TurnFailed(message=error.sentence)
+            end = events.TurnFailed(error.sentence)
         else:
-            end = events.TurnCompleted(stop_reason=reason)
+            end = events.TurnCompleted(reason)
         try:
             await self._on_end()
         except Exception:

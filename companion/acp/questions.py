@@ -7,7 +7,8 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..conversation import agent, events, parts
+from ..backends.updates import decode_permission
+from ..conversation import events
 from ..conversation.failures import AlreadyAnsweredError
 
 _CANCELLED = {"outcome": {"outcome": "cancelled"}}
@@ -31,14 +32,14 @@ class Questions:
         if is_over:
             return _CANCELLED
         if not is_ours:
-            self._publish(parts.Unsupported(what="a question about another session, which was cancelled"))
+            self._publish(events.Unsupported("a question about another session, which was cancelled"))
             return _CANCELLED
         number = f"{self._name}-{next(self._numbers)}"
-        request = agent.read_permission(number, call, options)
-        if isinstance(request, agent.PermissionRequest) and not request.options:
-            request = parts.Unsupported(what="a question that offers no answer, which was cancelled")
+        request = decode_permission(number, call, options)
+        if isinstance(request, events.PermissionRequest) and not request.options:
+            request = events.Unsupported("a question that offers no answer, which was cancelled")
         self._publish(request)
-        if isinstance(request, parts.Unsupported):
+        if isinstance(request, events.Unsupported):
             return _CANCELLED
         future = self._asked[number] = asyncio.get_running_loop().create_future()
         try:
@@ -46,11 +47,7 @@ class Questions:
         finally:
             del self._asked[number]
         outcome = {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}
-        self._publish(
-            events.PermissionResolved(
-                request_id=number, outcome=agent.Outcome(outcome=outcome["outcome"], option_id=option)
-            )
-        )
+        self._publish(events.PermissionResolved(number, is_selected=bool(option), option=option))
         return {"outcome": outcome, **({"answers": dict(answers)} if answers else {})}
 
     def vote(self, request: str, option: str | None, answers: Mapping[str, str]) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ..agents import AgentCommand
 from . import extensions
-from .wire import AuthMethod
+from .schema import AuthMethod
 
 
 @dataclass(frozen=True, slots=True)

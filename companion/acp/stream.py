@@ -7,8 +7,8 @@ import secrets
 from collections import deque
 from collections.abc import AsyncGenerator
 
-from ..conversation.conversation import Cursor
 from ..conversation.events import Envelope, Event
+from ..conversation.history import Cursor
 from .errors import AgentError
 
 OURS = "editor"

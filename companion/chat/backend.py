@@ -10,11 +10,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
-from ..conversation.agent import CommandsUpdate
-from ..conversation.conversation import Cursor, History, Oldest
+from ..backends.sessions import FoundSession, Session, SessionPage
 from ..conversation.events import Envelope
-from ..conversation.sessions import FoundSession, Session, SessionPage
-from ..conversation.snapshot import Choices, ContextWindow, Queued, Task
+from ..conversation.history import Cursor, History, Oldest
+from ..conversation.snapshot import Choices, Command, ContextWindow, Queued, Task
 from ..daemon.past import Rewinding, RewindPoint
 from ..daemon.sign_in import SigningIn
 
@@ -149,7 +148,7 @@ class Backend(Protocol):
         """Set another option of the session, to the id of a value or to true or false."""
         ...
 
-    async def commands(self, session: Session) -> CommandsUpdate:
+    async def commands(self, session: Session) -> tuple[Command, ...]:
         """The slash commands of the session."""
         ...
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..conversation.conversation import Conversation
-from ..conversation.left import restored
+from ..conversation.plain import restored
 from .outbox import from_plain, plain
 from .prompt import Draft
 

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable,
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from ..backends.sessions import Session
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, MissingFeatureError, StreamLostError, UnsendableError
-from ..conversation.sessions import Session
 from ..conversation.snapshot import Unsent
 from . import prompt
 from .backend import Backend, Block

@@ -15,7 +15,7 @@ class FileChange:
     """What was changed in a file from the first of some turns to the last."""
 
     path: str
-    """On the daemon's machine; absolute where the daemon says so."""
+    """on the agent's machine; absolute where the agent says so."""
     old: str
     """Empty for a new file."""
     new: str

@@ -1,303 +1,358 @@
-"""The daemon's events (docs/protocols/qwen-serve.md#events): an envelope around the agent's own objects."""
+"""What an agent says, as events that name no transport. Decoders make them; the reducer applies them.
+
+The names are those of the Agent Client Protocol where it has one. Standard library alone.
+"""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from dataclasses import dataclass, field
+from typing import Any
 
-from pydantic import BeforeValidator
+from .snapshot import Choices, Command, ContextWindow, Diff, Location, Option, Question, Step
 
-from . import agent, parts
-from .agent import Outcome, PermissionRequest, Update
-from .parts import Text, Unknown, Unsupported, Wire
-from .snapshot import Choices
+# Messages
+
+
+@dataclass(frozen=True, slots=True)
+class TextContent:
+    """A piece of text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceLink:
+    """A file or another resource by its name."""
+
+    uri: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedResource:
+    """A resource with its text, for example the selection or an unsaved file."""
+
+    uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class OtherContent:
+    """A picture, a sound or something newer."""
+
+    kind: str
+
+
+Content = TextContent | ResourceLink | EmbeddedResource | OtherContent
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The tokens that one call of the model has used."""
+
+    read: int = 0
+    written: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What marks a message of its own, in the middle of what streams."""
+
+    name: str
+    """Pieces with the same name belong to one message."""
+    is_spoken: bool = False
+    """Whether somebody says it; otherwise it is news of a task."""
+    task: str | None = None
+    """The task that it is about."""
+    ids: tuple[str, ...] = ()
+    """Raw ids that its text may hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageChunk:
+    """A piece of somebody's message."""
+
+    content: Content
+    prompt: str = ""
+    """The prompt that it belongs to, if the message itself says that."""
+    record: str = ""
+    """What the history on disk calls the message."""
+    parent: str | None = None
+    """The tool call of the sub-agent that says it."""
+    usage: Usage | None = None
+    """It ends a call of the model that has used this."""
+    aside: Aside | None = None
+
+
+class UserMessageChunk(MessageChunk):
+    """What the person has asked, in this client or in another."""
+
+    __slots__ = ()
+
+
+class AgentMessageChunk(MessageChunk):
+    """A piece of the answer."""
+
+    __slots__ = ()
+
+
+class AgentThoughtChunk(MessageChunk):
+    """A piece of the model's thoughts."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShellOutput:
+    """A command that the person has run through the agent, or what it prints."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesInjected:
+    """Messages that were sent into the turn have reached the model."""
+
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """Something that the chat says in a line of its own."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """Something that should be shown but can't be: a notice says so, once."""
+
+    what: str
+    """What it was, in words that end a sentence: "a permission request that can't be read"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """An event of no interest to a conversation, or an unknown one. It counts when events are numbered."""
+
+    kind: str
+
+
+# Tool calls and permissions
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallContent:
+    """What a tool call shows."""
+
+    text: str
+    diffs: tuple[Diff, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallUpdate:
+    """A tool call, or what has changed about it. A field that is empty or None says nothing; see `snapshot.Tool`."""
+
+    id: str
+    name: str = ""
+    title: str = ""
+    kind: str = ""
+    status: str = ""
+    content: ToolCallContent | None = None
+    locations: tuple[Location, ...] | None = None
+    input: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The arguments as the model gave them."""
+    output: Any = None
+    parent: str | None = None
+    terminals: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionRequest:
+    """The agent asks for a permission, or asks questions, and waits for the answer."""
+
+    id: str
+    tool_call: ToolCallUpdate
+    options: tuple[Option, ...]
+    questions: tuple[Question, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionResolved:
+    """A permission request is answered, here or elsewhere."""
+
+    id: str
+    is_selected: bool
+    """False if it was cancelled."""
+    option: str | None = None
+    """The id of the chosen option."""
+    voter: str | None = None
+    """The client that has answered, if a client has."""
+
 
 # The turn
 
 
-class TurnCompleted(Wire):
+@dataclass(frozen=True, slots=True)
+class TurnCompleted:
     """A turn is over."""
 
-    stop_reason: Text = ""
+    stop_reason: str = ""
     """end_turn, cancelled, max_tokens and others."""
 
 
-class TurnFailed(Wire):
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
     """A turn has ended with an error."""
 
-    message: Text = ""
+    message: str = ""
 
 
-class CancelRequested(Wire):
-    """Somebody has asked the turn to end; it hasn't ended yet."""
+@dataclass(frozen=True, slots=True)
+class CancelRequested:
+    """A person has asked the turn to end; it hasn't ended yet."""
 
-    reason: Text = ""
 
-
-class PromptQueued(Wire):
+@dataclass(frozen=True, slots=True)
+class PromptQueued:
     """A prompt waits for the running turn to end."""
 
-    prompt_id: str
-    text: Text = ""
+    prompt: str
+    text: str
 
 
-class PromptStarted(Wire):
-    """A queued prompt has started."""
+@dataclass(frozen=True, slots=True)
+class PromptDequeued:
+    """A queued prompt has started, is done, or has been removed."""
 
-    prompt_id: str
-
-
-class PromptDequeued(Wire):
-    """A queued prompt is done, or has been removed."""
-
-    prompt_id: str
-    state: Text = ""
-
-
-def _texts(value: object) -> object:
-    return [item for item in cast("list[object]", value) if isinstance(item, str)] if isinstance(value, list) else []
-
-
-class MessagesInjected(Wire):
-    """Messages that were sent into the turn have reached the model."""
-
-    messages: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
-
-
-# Permissions
-
-
-class PermissionResolved(Wire):
-    """A permission request is answered, here or elsewhere."""
-
-    request_id: str
-    outcome: Outcome
-    voter_client_id: str | None = None
+    prompt: str
 
 
 # The session
 
 
-class ModelSwitched(Wire):
-    """The model has changed."""
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The agent's plan, whole."""
 
-    model_id: str
-
-
-class ModelSwitchFailed(Wire):
-    """The model stays."""
-
-    requested_model_id: Text = ""
-    error: Text = ""
-
-
-class ApprovalModeChanged(Wire):
-    """The approval mode has changed."""
-
-    next: str
-
-
-class SessionSnapshot(Wire):
-    """Model and mode as they are."""
-
-    current_model_id: str | None = None
-    current_approval_mode: str | None = None
+    steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ChoicesChanged:
+class AvailableCommandsUpdate:
+    """All slash commands."""
+
+    commands: tuple[Command, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageUpdate:
+    """How full the context window is."""
+
+    window: ContextWindow
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentModeUpdate:
+    """The mode has changed, the model, or both."""
+
+    mode: str | None = None
+    """None if nothing is said of it."""
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigOptionUpdate:
     """What the session can switch, as it is now."""
 
     choices: Choices
 
 
-class SessionRenamed(Wire):
-    """The session's data have changed."""
+@dataclass(frozen=True, slots=True)
+class SessionInfoUpdate:
+    """The session has got a title."""
 
-    display_name: Text = ""
-
-
-class SessionDied(Wire):
-    """The agent's process has ended."""
-
-    reason: Text = ""
-    signal_code: Text = ""
+    title: str
 
 
-class SessionClosed(Wire):
-    """A client has closed the session."""
-
-    reason: Text = ""
-    closed_by: str | None = None
-
-
-class SettingChanged(Wire):
-    """A setting of the user has changed on the daemon's machine; a switch of the model does that."""
-
-    key: str
-
-
-class RecordingDegraded(Wire):
-    """The session can no longer be written to disk."""
-
-
-class Rewound(Wire):
+@dataclass(frozen=True, slots=True)
+class Rewound:
     """The conversation was rewound to an earlier prompt, as if that and the later ones had never been asked."""
 
-    target_turn_index: int
+    index: int
     """Which of the prompts that the model was asked it is, from 0."""
 
 
-class ShellStarted(Wire):
-    """A client runs a shell command in the session."""
-
-    command: str
-
-
-class ShellEnded(Wire):
-    """It has ended."""
-
-    exit_code: int | None = None
-    output: Text = ""
-
-
-class Suggestion(Wire):
+@dataclass(frozen=True, slots=True)
+class Suggestion:
     """A suggestion for the next prompt."""
 
-    suggestion: str
+    text: str
 
 
-# The stream
+@dataclass(frozen=True, slots=True)
+class SessionDied:
+    """The agent's process has ended."""
 
 
-class ResyncRequired(Wire):
+@dataclass(frozen=True, slots=True)
+class SessionClosed:
+    """A client has closed the session."""
+
+    client: str | None = None
+
+
+# The stream of events
+
+
+@dataclass(frozen=True, slots=True)
+class ResyncRequired:
     """Events are missing: the conversation must be rebuilt."""
 
-    reason: Text = ""
 
+@dataclass(frozen=True, slots=True)
+class StreamEnded:
+    """No more events come, although the session goes on."""
 
-class ReplayComplete(Wire):
-    """From now on events are live."""
-
-
-class HistoryTruncated(Wire):
-    """The beginning is left out."""
-
-
-class SlowClientWarning(Wire):
-    """The daemon's queue for this client is nearly full."""
-
-
-class ClientEvicted(Wire):
-    """The daemon ends the stream, not the session."""
-
-    reason: Text = ""
-
-
-class StreamFailed(Wire):
-    """The daemon ends the stream because of an error."""
-
-    error: Text = ""
-
-
-class Aside(Wire):
-    """A known event of no interest to the conversation, for example that a skill has changed."""
-
-    type: str
+    why: str
+    """A sentence."""
 
 
 Event = (
-    Update
+    UserMessageChunk
+    | AgentMessageChunk
+    | AgentThoughtChunk
+    | ShellOutput
+    | MessagesInjected
+    | Announcement
+    | Unsupported
+    | Ignored
+    | ToolCallUpdate
     | PermissionRequest
     | PermissionResolved
     | TurnCompleted
     | TurnFailed
     | CancelRequested
     | PromptQueued
-    | PromptStarted
     | PromptDequeued
-    | MessagesInjected
-    | ModelSwitched
-    | ModelSwitchFailed
-    | ApprovalModeChanged
-    | SessionSnapshot
-    | ChoicesChanged
-    | SessionRenamed
+    | Plan
+    | AvailableCommandsUpdate
+    | UsageUpdate
+    | CurrentModeUpdate
+    | ConfigOptionUpdate
+    | SessionInfoUpdate
+    | Rewound
+    | Suggestion
     | SessionDied
     | SessionClosed
-    | SettingChanged
-    | RecordingDegraded
-    | Rewound
-    | ShellStarted
-    | ShellEnded
-    | Suggestion
     | ResyncRequired
-    | ReplayComplete
-    | HistoryTruncated
-    | SlowClientWarning
-    | ClientEvicted
-    | StreamFailed
-    | Aside
+    | StreamEnded
 )
-
-_MODELS: Mapping[str, type[Wire]] = {
-    "permission_resolved": PermissionResolved,
-    "permission_already_resolved": PermissionResolved,
-    "turn_complete": TurnCompleted,
-    "turn_error": TurnFailed,
-    "prompt_cancelled": CancelRequested,
-    "pending_prompt_added": PromptQueued,
-    "pending_prompt_started": PromptStarted,
-    "pending_prompt_completed": PromptDequeued,
-    "mid_turn_message_injected": MessagesInjected,
-    "model_switched": ModelSwitched,
-    "model_switch_failed": ModelSwitchFailed,
-    "approval_mode_changed": ApprovalModeChanged,
-    "session_snapshot": SessionSnapshot,
-    "session_metadata_updated": SessionRenamed,
-    "session_died": SessionDied,
-    "session_closed": SessionClosed,
-    "settings_changed": SettingChanged,
-    "session_recording_degraded": RecordingDegraded,
-    "session_rewound": Rewound,
-    "user_shell_command": ShellStarted,
-    "user_shell_result": ShellEnded,
-    "followup_suggestion": Suggestion,
-    "state_resync_required": ResyncRequired,
-    "replay_complete": ReplayComplete,
-    "history_truncated": HistoryTruncated,
-    "slow_client_warning": SlowClientWarning,
-    "client_evicted": ClientEvicted,
-    "stream_error": StreamFailed,
-}
-
-_ASIDE = frozenset({
-    "permission_partial_vote", "session_branched", "session_cwd_changed", "artifact_changed", "source_changed",
-    "settings_reloaded", "trust_change_requested", "workspace_initialized", "github_setup_completed", "tool_toggled",
-    "extensions_changed", "memory_changed", "agent_changed", "mcp_budget_warning", "mcp_child_refused_batch",
-    "mcp_server_added", "mcp_server_removed", "mcp_server_changed", "mcp_server_restarted",
-    "mcp_server_restart_refused", "auth_device_flow_started", "auth_device_flow_throttled",
-    "auth_device_flow_authorized", "auth_device_flow_failed", "auth_device_flow_cancelled", "git_branch_changed",
-    "git_status_changed", "channel_delivery_result",
-})  # fmt: skip
-"""Known to 0.24.4 and of no interest to a conversation."""
-
-_UNSUPPORTED: Mapping[str, str] = {
-    "permission_forbidden": "a vote: the daemon's policy doesn't let this client answer",
-}
-
-
-_ID = re.compile(r'"id":\s*(\d{1,15})\s*[,}]')
-_HEAD = 200
-"""Characters of an event that can't be read in which its id is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """One event with what the daemon says about it."""
+    """An event, and where it belongs."""
 
     event: Event
     id: int | None = None
@@ -307,60 +362,4 @@ class Envelope:
     client: str | None = None
     """The client that caused it."""
     time: float | None = None
-    """When it was sent, in seconds since 1970 by the daemon's clock."""
-
-
-def read_envelope(data: str | Mapping[str, Any]) -> Envelope:
-    """Read the data of a server-sent event, or one entry of a session's history. Never raises."""
-    try:
-        fields: object = json.loads(data) if isinstance(data, str) else data
-    except (ValueError, RecursionError):
-        fields = None
-    if not isinstance(fields, Mapping):
-        found = _ID.search(data, 0, _HEAD) if isinstance(data, str) else None
-        return Envelope(Unsupported(what="an event that can't be read"), int(found[1]) if found else None)
-    envelope = cast("Mapping[str, Any]", fields)
-    inner = envelope.get("data")
-    about = cast("Mapping[str, Any]", inner if isinstance(inner, dict) else {})
-    number, client = envelope.get("id"), envelope.get("originatorClientId")
-    prompt: object = envelope.get("promptId")
-    event = _event(envelope.get("type"), about)
-    if not isinstance(prompt, str):
-        # A history from disk has it on the prompt itself; that of 0.21.2 has only the prompt's record id.
-        if isinstance(event, agent.UserChunk):
-            prompt = event.meta.prompt_id or event.meta.record_id
-        else:
-            prompt = about.get("promptId")
-    return Envelope(
-        event,
-        number if type(number) is int else None,
-        prompt if isinstance(prompt, str) else None,
-        client if isinstance(client, str) else None,
-        _time(envelope, about),
-    )
-
-
-def _time(envelope: Mapping[str, Any], about: Mapping[str, Any]) -> float | None:
-    """When an event was sent; one from a history has it with its update, when the agent has written it down."""
-    update: object = about.get("update", about)
-    inner = cast("Mapping[str, object]", update if isinstance(update, dict) else {})
-    for holder, name in ((envelope, "serverTimestamp"), (inner, "serverTimestamp"), (inner, "timestamp")):
-        meta: object = holder.get("_meta")
-        found = cast("Mapping[str, object]", meta).get(name) if isinstance(meta, dict) else None
-        if isinstance(found, int | float):
-            return found / 1000
-    return None
-
-
-def _event(kind: object, data: Mapping[str, Any]) -> Event:
-    if kind == "session_update":
-        # The daemon's pages of history have the update itself for data.
-        return agent.read_update(data.get("update", data))
-    if kind == "permission_request":
-        return agent.read_permission(str(data.get("requestId")), data.get("toolCall"), data.get("options"))
-    name = str(kind)
-    if model := _MODELS.get(name):
-        return cast("Event", parts.read(model, data, f"an event “{name}” that can't be read"))
-    if what := _UNSUPPORTED.get(name):
-        return Unsupported(what=what)
-    return Aside(type=name) if name in _ASIDE else Unknown(kind=f"event {name}", keys=tuple(data))
+    """When it was sent, in seconds since 1970 by the agent's clock."""

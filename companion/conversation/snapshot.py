@@ -59,7 +59,7 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a file on the daemon's machine."""
+    """A place in a file on the agent's machine."""
 
     path: str
     line: int | None = None
@@ -174,7 +174,7 @@ class Turn:
     """Whether somebody has asked it to end."""
     cost: Cost = Cost()
     began: float | None = None
-    """When it began, in seconds since 1970 by the daemon's clock."""
+    """When it began, in seconds since 1970 by the agent's clock."""
     asks_model: bool = False
     """Whether its prompt is one for the model, not a command that the agent does itself."""
 
@@ -202,7 +202,7 @@ class Unsent:
     """Our own."""
     text: str
     state: Literal["waiting", "sending", "sent"]
-    """Waiting for the connection, on its way, or taken by the daemon."""
+    """Waiting for the connection, on its way, or taken by the agent."""
     can_be_removed: bool = False
 
 
@@ -226,13 +226,13 @@ class Task:
     status: str
     """running, paused, completed, failed, cancelled, or something newer."""
     began: float
-    """Seconds since 1970 by the daemon's clock."""
+    """Seconds since 1970 by the agent's clock."""
     seconds: float | None = None
     """How long it took; None while it runs."""
     about: str = ""
     """The command, or what the sub-agent is asked to do."""
     output: str = ""
-    """The path of the file with its output on the daemon's machine."""
+    """The path of the file with its output on the agent's machine."""
     error: str = ""
     tokens: int = 0
     is_background: bool = True
@@ -313,7 +313,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionStatus:
-    """The state of a chat's connection to its daemon."""
+    """The state of a chat's connection to its agent."""
 
     state: ConnectionState
     message: str = ""
@@ -374,18 +374,18 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Locality:
-    """Where a chat's files, commands and keys are: on the daemon's machine."""
+    """Where a chat's files, commands and keys are : on the agent's machine."""
 
     host: str = ""
     """In words for the person: “this computer”, or a host's name."""
     folder: str = ""
-    """As the daemon calls it."""
+    """As the agent calls it."""
     version: str = ""
     """The agent's."""
     is_local: bool = True
-    """Whether the daemon's files are known to be this machine's."""
+    """Whether the agent's files are known to be this machine's."""
     is_known: bool = True
-    """Whether it is known at all where the daemon is."""
+    """Whether it is known at all where the agent is."""
     is_private: bool = False
     """Whether the daemon is one of our own, which ends with the window."""
     warning: str = ""

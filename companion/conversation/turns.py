@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import pickle
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from . import agent
+from . import events
 from .packing import Packer
-from .parts import MOST
 from .snapshot import (
     Attachment,
     Cost,
@@ -107,7 +105,7 @@ class TurnBuilder:
     """What the history on disk calls its beginning; empty if that isn't known."""
     cost: Cost = field(default_factory=Cost)
     began: float | None = None
-    """When its first event came, in seconds since 1970 by the daemon's clock."""
+    """When its first event came, in seconds since 1970 by the agent's clock."""
     has_used_model: bool = False
     """Whether the model is known to have been asked."""
     _items: list[_Said | Notice | str] = field(default_factory=list["_Said | Notice | str"])
@@ -208,14 +206,14 @@ class TurnBuilder:
         if seen.size > self.size:
             self._items, self._tools = seen._items, seen._tools
 
-    def account(self, at: float | None, meta: agent.ChunkMeta | None) -> None:
+    def account(self, at: float | None, chunk: events.MessageChunk | None) -> None:
         """Take note of when an event was sent, in seconds since 1970, and of what a call of the model has used."""
         self._unpack()
-        if meta and meta.record_id and not self.record:
-            self.record = meta.record_id
-        if meta and meta.usage:
-            read, written = (_number(meta.usage.get(name)) for name in ("inputTokens", "outputTokens"))
-            self.cost = replace(self.cost, read=self.cost.read + read, written=self.cost.written + written)
+        if chunk and chunk.record and not self.record:
+            self.record = chunk.record
+        if chunk and (usage := chunk.usage):
+            cost = self.cost
+            self.cost = replace(cost, read=cost.read + usage.read, written=cost.written + usage.written)
         if at is not None and self.began is not None:
             self.cost = replace(self.cost, seconds=max(self.cost.seconds, at - self.began))
 
@@ -254,54 +252,47 @@ class TurnBuilder:
         said.attachments += (attachment,)
         said.shown = None
 
-    def tool(self, update: agent.ToolUpdate) -> None:
+    def tool(self, update: events.ToolCallUpdate) -> None:
         """Apply an update of a tool call."""
         self._unpack()
-        tool = self._tools.get(update.tool_call_id)
+        tool = self._tools.get(update.id)
         if tool is None:
-            tool = Tool(update.tool_call_id, "", "", "other", "pending")
+            tool = Tool(update.id, "", "", "other", "pending")
             self._items.append(tool.id)
         self._tools[tool.id] = _merged(tool, update)
 
-    def ask(self, request: agent.PermissionRequest) -> Permission:
+    def ask(self, request: events.PermissionRequest) -> Permission:
         """Make a tool call wait for an answer."""
         self._unpack()
-        asked = request.tool_call
-        before = self._tools.get(asked.tool_call_id)
+        call = request.tool_call
+        before = self._tools.get(call.id)
         if before and before.status in {"completed", "failed"}:
             # A history has what came of a call before the question whether it may be made.
-            asked = asked.model_copy(update={"status": None, "content": None, "raw_output": None})
-        self.tool(asked)
-        tool = self._tools[asked.tool_call_id]
-        _, diffs = _shown(request.tool_call.content or ())
+            call = replace(call, status="", content=None, output=None)
+        self.tool(call)
+        tool = self._tools[call.id]
         permission = Permission(
-            request.request_id,
+            request.id,
             self.key,
             tool.id,
             tool.title,
             tool.kind,
-            tuple(Option(option.option_id, option.name, option.kind) for option in request.options),
-            tuple(
-                Question(
-                    asked.question,
-                    asked.header,
-                    asked.multi_select,
-                    tuple((option.label, option.description) for option in asked.options),
-                )
-                for asked in request.questions
-            ),
-            diffs,
+            request.options,
+            request.questions,
+            request.tool_call.content.diffs if request.tool_call.content else (),
             tool.input,
         )
-        before = tuple(each for each in tool.permissions if each.id != permission.id)
-        self._tools[tool.id] = replace(tool, permissions=(*before, permission))
+        asked = tuple(each for each in tool.permissions if each.id != permission.id)
+        self._tools[tool.id] = replace(tool, permissions=(*asked, permission))
         return permission
 
-    def answer(self, permission: Permission, outcome: agent.Outcome, voter: str | None) -> None:
+    def answer(
+        self, permission: Permission, *, is_selected: bool, option: str | None = None, voter: str | None = None
+    ) -> None:
         """A permission that was asked here is answered."""
         self._unpack()
-        state: Literal["selected", "cancelled"] = "selected" if outcome.outcome == "selected" else "cancelled"
-        chosen = next((option for option in permission.options if option.id == outcome.option_id), None)
+        state: Literal["selected", "cancelled"] = "selected" if is_selected else "cancelled"
+        chosen = next((each for each in permission.options if each.id == option), None)
         answered = replace(permission, state=state, chosen=chosen, voter=voter)
         tool = self._tools[permission.tool]
         permissions = tuple(answered if each.id == permission.id else each for each in tool.permissions)
@@ -332,54 +323,21 @@ def _unpacked(packed: _Packed) -> _Content:
     return _PACKER.unpack(packed.content)
 
 
-def _number(value: object) -> int:
-    return value if type(value) is int and 0 < value <= MOST else 0
-
-
-def _merged(tool: Tool, update: agent.ToolUpdate) -> Tool:
+def _merged(tool: Tool, update: events.ToolCallUpdate) -> Tool:
     """A tool call with an update applied."""
-    text, diffs = (tool.text, tool.diffs) if update.content is None else _shown(update.content)
-    locations = update.locations
+    content = update.content
     return replace(
         tool,
-        name=update.meta.tool_name or tool.name,
+        name=update.name or tool.name,
         title=update.title or tool.title,
         kind=update.kind or tool.kind,
         status=update.status or tool.status,
-        text=text,
-        diffs=diffs,
-        locations=tool.locations
-        if locations is None
-        else tuple(Location(location.path, location.line) for location in locations),
+        text=tool.text if content is None else content.text,
+        diffs=tool.diffs if content is None else content.diffs,
+        locations=tool.locations if update.locations is None else update.locations,
         # The first event of a call has an empty input: its arguments come later.
-        input=update.raw_input or tool.input,
-        output=tool.output if update.raw_output is None else update.raw_output,
-        parent=update.meta.parent_tool_call_id or tool.parent,
-        terminals=tool.terminals if update.running_terminals is None else update.running_terminals,
+        input=update.input or tool.input,
+        output=tool.output if update.output is None else update.output,
+        parent=update.parent or tool.parent,
+        terminals=tool.terminals if update.terminals is None else update.terminals,
     )
-
-
-def _shown(content: Iterable[agent.ToolContent]) -> tuple[str, tuple[Diff, ...]]:
-    texts: list[str] = []
-    diffs: list[Diff] = []
-    for part in content:
-        match part:
-            case agent.ToolDiff(path=path, old_text=old, new_text=new):
-                diffs.append(Diff(path, old, new))
-            case agent.ToolText(content=said):
-                texts.append(_plain(said))
-            case agent.ToolOther(type=kind):
-                texts.append(f"Unsupported: {kind}.")
-    return "\n".join(texts), tuple(diffs)
-
-
-def _plain(content: agent.Content) -> str:
-    match content:
-        case agent.TextContent(text=text):
-            return text
-        case agent.LinkContent(uri=uri):
-            return uri
-        case agent.ResourceContent(resource=resource):
-            return resource.uri
-        case agent.OtherContent(type=kind):
-            return f"Unsupported: {kind}."

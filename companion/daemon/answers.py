@@ -8,14 +8,15 @@ from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from ..conversation.agent import ModeChoice, ModelChoice, OptionValue
-from ..conversation.conversation import Cursor, History
-from ..conversation.earlier import Raw, kind_of, split
-from ..conversation.events import Envelope, read_envelope
-from ..conversation.parts import Object, Text, Wire
+from ..backends.updates import ModeChoice, ModelChoice, OptionValue
+from ..backends.wire import Object, Text, Wire
+from ..conversation.events import Envelope
+from ..conversation.history import Cursor, History
 from ..conversation.snapshot import Choice, Choices, ContextWindow, Queued
 from ..pauses import with_pauses
+from .decoder import decode
 from .errors import RefusedError
+from .history import EarlierEvents, Raw, kind_of, split
 
 M = TypeVar("M", bound=Wire)
 EFFORT = "reasoning_effort"
@@ -160,11 +161,11 @@ def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: 
         settled, has_more = settled[1:], True
     before, page = split([*settled, *journal])
     return History(
-        tuple(read_envelope(text) for _, text in with_pauses(page)),
+        tuple(decode(text) for _, text in with_pauses(page)),
         Cursor(loaded.event_epoch, loaded.last_event_id),
         loaded.has_active_prompt,
         queue,
-        tuple(before),
+        EarlierEvents(before),
         has_pages and has_more,
     )
 
@@ -177,7 +178,7 @@ class _Page(Wire):
 def page(answer: Mapping[str, Any]) -> tuple[list[Envelope], bool]:
     """The events of a page of a transcript, and whether there are older ones."""
     found = read(_Page, answer)
-    return list(map(read_envelope, found.events)), found.has_more
+    return list(map(decode, found.events)), found.has_more
 
 
 class _IndexedTurn(Wire):

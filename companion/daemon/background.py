@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from pydantic import BeforeValidator, Field
 
-from ..conversation.parts import Object, Text, Wire
-from ..conversation.sessions import Session
+from ..backends.sessions import Session
+from ..backends.wire import Object, Text, Wire
 from ..conversation.snapshot import Task
 from . import answers
 from .routes import Routes, path

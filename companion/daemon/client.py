@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import quote
 from uuid import uuid4
 
-from ..conversation.agent import CommandsUpdate
-from ..conversation.conversation import Cursor, History
-from ..conversation.sessions import Session
-from ..conversation.snapshot import Choices, ContextWindow, Queued
+from ..backends.sessions import Session
+from ..backends.updates import decode_update
+from ..conversation.events import AvailableCommandsUpdate
+from ..conversation.history import Cursor, History
+from ..conversation.snapshot import Choices, Command, ContextWindow, Queued
 from ..libraries.loading import loading
 from . import answers
 from .background import FEATURE, Background
@@ -294,11 +295,12 @@ class Client(Background, Listing, Pages, Past, SignIn):
         self._need("session_context")
         return answers.choices(await self._transport.json("GET", path(session, "context"), session=session))
 
-    async def commands(self, session: Session) -> CommandsUpdate:
+    async def commands(self, session: Session) -> tuple[Command, ...]:
         """The slash commands of the session."""
         self._need("session_supported_commands")
         answer = await self._transport.json("GET", path(session, "supported-commands"), session=session)
-        return answers.read(CommandsUpdate, answer)
+        update = decode_update({**answer, "sessionUpdate": "available_commands_update"})
+        return update.commands if isinstance(update, AvailableCommandsUpdate) else ()
 
     async def window(self, session: Session) -> ContextWindow | None:
         """How full the context window is."""

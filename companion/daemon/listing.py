@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import quote, urlencode
 
-from ..conversation.sessions import FoundSession, Session, SessionInfo, SessionPage
+from ..backends.sessions import FoundSession, Session, SessionInfo, SessionPage
 from . import answers
 from .errors import RefusedError, SessionGoneError
 from .routes import QUALIFIED, Routes, path

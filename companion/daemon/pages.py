@@ -5,9 +5,9 @@ from __future__ import annotations
 from http import HTTPStatus
 from urllib.parse import quote
 
-from ..conversation.conversation import Oldest
+from ..backends.sessions import Session
 from ..conversation.events import Envelope
-from ..conversation.sessions import Session
+from ..conversation.history import Oldest
 from . import answers
 from .errors import RefusedError
 from .routes import Routes, path

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import Field
 
-from ..conversation.parts import Text, Wire
-from ..conversation.sessions import Session
+from ..backends.sessions import Session
+from ..backends.wire import Text, Wire
 from . import answers
 from .routes import Routes, path
 

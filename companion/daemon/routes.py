@@ -9,7 +9,7 @@ from .address import Address
 from .errors import MissingFeatureError
 
 if TYPE_CHECKING:
-    from ..conversation.sessions import Session
+    from ..backends.sessions import Session
     from .answers import Capabilities
 
 QUALIFIED = "workspace_qualified_rest_core"

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from pydantic import BeforeValidator, Field
 
-from ..conversation.parts import Text, Wire
+from ..backends.wire import Text, Wire
 from . import answers
 from .routes import Routes
 

@@ -15,11 +15,12 @@ from typing import Any, cast
 
 import httpx2
 
-from ..conversation.events import Envelope, read_envelope
+from ..backends.sessions import Session
+from ..conversation.events import Envelope
 from ..conversation.failures import UnsendableError
-from ..conversation.sessions import Session
 from . import long
 from .address import Address
+from .decoder import decode
 from .errors import (
     DaemonError,
     NotADaemonError,
@@ -232,7 +233,7 @@ async def _frames(response: httpx2.Response) -> AsyncGenerator[Envelope]:
         async with contextlib.aclosing(response.aiter_raw()) as parts:
             async for received in parts:
                 for data in decoder.feed(received):
-                    yield read_envelope(data)
+                    yield decode(data)
     except httpx2.TimeoutException:
         raise StreamLostError(f"The daemon has been silent for {SILENCE_LIMIT:.0f} s.") from None
     except EventTooLargeError:

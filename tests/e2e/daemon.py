@@ -13,17 +13,20 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
+from companion.backends.sessions import Session
 from companion.chat import daemons as shared
 from companion.chat import prompt
 from companion.chat.connection import Connection
-from companion.conversation.conversation import Conversation
-from companion.conversation.events import Envelope, read_envelope
-from companion.conversation.sessions import Session
+from companion.chat.connector import Connector
+from companion.clis.environment import LoginEnvironment
+from companion.conversation.events import Envelope
 from companion.conversation.snapshot import Message, Permission, Turn
 from companion.daemon.address import Address
 from companion.daemon.client import Client, Scope
+from companion.daemon.decoder import decode
 from companion.daemon.process import launch
 from companion.settings import DaemonSettings
+from companion.told import Told
 
 from ..unit.fake_daemon import no_agent
 from .cli import STEP
@@ -105,9 +108,10 @@ class Talk:
 
     def __init__(self, client: Client, folder: str) -> None:
         self.client = client
-        self.conversation = Conversation()
-        self.connection = Connection(self._settings, shared.Daemons(print, set), no_agent)
-        self.connection.folder = folder
+        connector = Connector(self._settings, shared.Daemons(print, set, LoginEnvironment()), no_agent)
+        connector.folder = folder
+        self.connection = Connection(connector, Told)
+        self.conversation = self.connection.conversation
 
     def _settings(self) -> DaemonSettings:
         address = self.client.address
@@ -154,7 +158,7 @@ async def talk(address: Address, folder: str, scope: Scope = "thread", session_i
         session = Session.known(session_id, there) if session_id else await client.create(there, scope=scope)
         talk = Talk(client, folder)
         talk.connection.begin(session.id)
-        task = asyncio.create_task(talk.connection.run(talk.conversation))
+        task = asyncio.create_task(talk.connection.run())
         try:
             await until(lambda: talk.live)
             yield talk
@@ -175,7 +179,7 @@ async def transcript(client: Client, session: Session) -> list[Envelope]:
     while True:
         from_there = f"&cursor={quote(cursor, safe='')}" if cursor else ""
         answer = await client.page(f"/session/{session.id}/transcript?limit=500{from_there}")
-        found += map(read_envelope, answer["events"])
+        found += map(decode, answer["events"])
         if answer.get("nextCursor") in {None, "", cursor}:
             return found
         cursor = answer["nextCursor"]

@@ -16,9 +16,9 @@ from unittest.mock import patch
 import psutil
 
 from companion.chat import prompt
-from companion.conversation.events import read_envelope
 from companion.daemon import transport
 from companion.daemon.address import Address
+from companion.daemon.decoder import decode
 from companion.daemon.errors import DaemonError
 from companion.daemon.process import launch
 
@@ -34,9 +34,9 @@ class Recorder:
         self.lines: list[str] = []
 
     def read(self, data: Any) -> Any:
-        """Replaces `read_envelope`, and records what it reads."""
+        """Replaces `decode`, and records what it reads."""
         self.lines.append(self.clean(data if isinstance(data, str) else json.dumps(data)))
-        return read_envelope(data)
+        return decode(data)
 
     def clean(self, text: str) -> str:
         value = json.loads(text.replace(str(self.daemons.home.root), "/home/ada"))
@@ -115,7 +115,7 @@ async def _record(daemons: Daemons) -> None:
     recorder = Recorder(daemons)
     daemon = await daemons.start()
     try:
-        with patch.object(transport, "read_envelope", recorder.read):
+        with patch.object(transport, "decode", recorder.read):
             async with talk(daemon.address, str(daemons.home.workspace)) as here:
                 await _converse(daemons, here)
                 session = here.session

@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
+from companion.backends.sessions import Session
 from companion.conversation.conversation import Conversation
-from companion.conversation.sessions import Session
 from companion.daemon.client import Client
 
 from .chatting import Chatting, Room, opened, write_settings

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from companion.conversation.earlier import MOST_TURNS
+from companion.conversation.history import MOST_TURNS
 from companion.daemon.process import launch
 
 from .daemon import VERSIONS, Daemons, run, said, talk, until

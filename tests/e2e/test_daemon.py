@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from companion.chat import prompt
-from companion.chat.showing import snapshots
+from companion.chat.renderer import snapshots
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import Cost, Tool
 from companion.daemon.address import Address, Token

@@ -60,9 +60,9 @@ MUTANTS = [
     ),
     Mutant(
         "the agent's echo of a prompt is shown again",
-        "acp/client.py",
-        'if kind == "user_message_chunk" and (is_echo or',
-        'if kind == "user_message_chunk" and (',
+        "acp/news.py",
+        "            if isinstance(event, events.UserMessageChunk):\n",
+        "            if False:\n",
         HARM,
     ),
     Mutant(
@@ -186,7 +186,7 @@ MUTANTS = [
     ),
     Mutant(
         "a yes counts for every command of an agent",
-        "sublime_text/chat/agents.py",
+        "sublime_text/chat/consent.py",
         "self._allowed().get(name) == list(agent.command)",
         "name in self._allowed()",
         PICKING,
@@ -214,7 +214,7 @@ MUTANTS = [
     ),
     Mutant(
         "a login that has ended connects what is connected",
-        "sublime_text/chat/ways.py",
+        "sublime_text/chat/auth_methods.py",
         "if chat and chat.render and chat.render.status.connection.wants_sign_in:",
         "if chat:",
         WAYS,

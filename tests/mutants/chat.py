@@ -21,13 +21,13 @@ STREAM = ("tests/unit/daemon/test_daemon_events.py", "tests/unit/daemon/test_dae
 
 OUTBOX = "chat/outbox.py"
 CONNECTION = "chat/connection.py"
-READING = "chat/reading.py"
+READING = "chat/reader.py"
 CHAT = "chat/chat.py"
 APPROVALS = "chat/permissions.py"
 STATE = "conversation/conversation.py"
-TAKING = "conversation/taking.py"
+REDUCER = "conversation/reducer.py"
 BUILDER = "conversation/turns.py"
-PAGES = "conversation/earlier.py"
+PAGES = "daemon/history.py"
 TRANSPORT = "daemon/transport.py"
 ANSWERS = "daemon/answers.py"
 PAUSES = "pauses.py"
@@ -207,19 +207,19 @@ MUTANTS = [
         (*CLIENT, *CHATS),
     ),
     # What was said
-    Mutant("a rebuild keeps the queue", STATE, "clear()\n        self._queue.clear()\n", "clear()\n", TURNS),
+    Mutant("a rebuild keeps the queue", STATE, "clear()\n        self._state.queue.clear()\n", "clear()\n", TURNS),
     Mutant(
         "a rebuild keeps the plan",
         STATE,
-        'self._status = replace(self._status, plan=(), suggestion="")',
+        'self._state.status = replace(self._state.status, plan=(), suggestion="")',
         'self._status = replace(self._status, suggestion="")',
         TURNS,
     ),
     Mutant(
         "a rebuild keeps the open questions",
         STATE,
-        "        self._open.clear()\n        self._noted",
-        "        self._noted",
+        "        self._state.permissions.clear()\n        self._reducer",
+        "        self._reducer",
         (*TURNS, *VOTES),
     ),
     Mutant(
@@ -232,22 +232,22 @@ MUTANTS = [
     Mutant(
         "a rebuild forgets the earlier pages",
         STATE,
-        "            self._turns = kept | self._turns\n        else:",
+        "            self._state.turns = kept | self._state.turns\n        else:",
         "            pass\n        else:",
         EARLIER,
     ),
     Mutant(
         "earlier turns come behind the others",
         STATE,
-        "self._turns = turns | self._turns",
-        "self._turns = self._turns | turns",
+        "self._state.turns = turns | self._state.turns",
+        "self._state.turns = self._state.turns | turns",
         EARLIER,
     ),
     Mutant(
         "all turns are shown at once",
         STATE,
-        "            self._hidden = len(self._turns) - least\n",
-        "            self._hidden = 0\n",
+        "            self._state.hidden = len(self._state.turns) - least\n",
+        "            self._state.hidden = 0\n",
         EARLIER,
     ),
     Mutant(
@@ -284,9 +284,9 @@ MUTANTS = [
     ),
     Mutant(
         "a turn's end leaves its questions open",
-        TAKING,
-        '            self._answer(permission, agent.Outcome(outcome="cancelled"), None)\n',
-        "",
+        "conversation/state.py",
+        "            self.answer(permission.id, is_selected=False)\n",
+        "            pass\n",
         (*TURNS, *VOTES),
     ),
     Mutant(
@@ -306,11 +306,11 @@ MUTANTS = [
     Mutant(
         "an empty input hides the arguments",
         BUILDER,
-        "input=update.raw_input or tool.input",
+        "input=update.input or tool.input",
         "input=update.raw_input",
         TURNS,
     ),
-    Mutant("the tokens of the last call alone count", BUILDER, "read=self.cost.read + read", "read=read", COST),
+    Mutant("the tokens of the last call alone count", BUILDER, "read=cost.read + usage.read", "read=usage.read", COST),
     # The text
     Mutant(
         "a line of the model can be the chat's own", PLAIN, '_OWN.sub(r"\\1 ", before + text)', "(before + text)", TEXT

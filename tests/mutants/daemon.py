@@ -11,12 +11,12 @@ from chat import (
     OUTBOX,
     PIECES,
     READING,
+    REDUCER,
     REFUSALS,
     REQUESTS,
     STALE,
     STATE,
     STREAM,
-    TAKING,
     TEXT,
     TRANSPORT,
     TURNS,
@@ -25,6 +25,8 @@ from chat import (
 from mutant import Mutant
 
 HERE = "daemon/here.py"
+DECODER = "daemon/decoder.py"
+UPDATES = "backends/updates.py"
 FRAMES = "daemon/sse.py"
 SLASH = "chat/slash.py"
 TABLES = "chat/transcript/tables.py"
@@ -116,7 +118,7 @@ MUTANTS = [
     ),
     Mutant(
         "a daemon that has answered is a stranger again",
-        "chat/reaching.py",
+        "chat/connector.py",
         "            self._known.add(address.url)\n",
         "",
         STALE,
@@ -153,31 +155,31 @@ MUTANTS = [
     Mutant(
         "an end of the session ends what was done",
         STATE,
-        '        for turn in self._turns.values():\n            if turn.state == "running":\n',
-        "        for turn in self._turns.values():\n            if True:\n",
+        '        for turn in self._state.turns.values():\n            if turn.state == "running":\n',
+        "        for turn in self._state.turns.values():\n            if True:\n",
         TURNS,
     ),
     Mutant(
         "more turns are hidden than are kept",
         STATE,
-        "        self._hidden = min(self._hidden, len(kept))\n",
+        "        self._state.hidden = min(self._state.hidden, len(kept))\n",
         "",
         ("tests/unit/chats/test_chats_long.py", "tests/unit/chats/test_chats_earlier.py"),
     ),
-    Mutant("a failure looks like a cancel", TAKING, "and not cancel.reason:", "and True:", TURNS),
+    Mutant("a failure looks like a cancel", DECODER, "if cancelled.reason else", "if False else", TURNS),
     Mutant(
         "the end of a task is said twice",
-        TAKING,
-        'if text.strip() and not ("taskId" in about and told in self._noted):',
+        REDUCER,
+        "if text.strip() and not (aside.task is not None and news in self._noted):",
         "if text.strip():",
         TURNS,
     ),
-    Mutant("a marker is a message", TAKING, "        if meta.source in _MARKERS:\n            return\n", "", TURNS),
+    Mutant("a marker is a message", UPDATES, "if meta.source in _MARKERS:", "if False:", TURNS),
     Mutant(
         "a rewound prompt isn't over",
-        TAKING,
-        "            del self._turns[key]\n            self._is_over(key)\n",
-        "            del self._turns[key]\n",
+        "conversation/state.py",
+        "            self.mark_over(each)\n",
+        "",
         (*TURNS, *UNSENT),
     ),
     Mutant("a turn that was seen in part is what is kept", BUILDER, "if seen.size > self.size:", "if True:", TURNS),

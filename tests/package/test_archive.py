@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -31,8 +32,9 @@ MUST_SHIP = {
     "sublime-package.json",
 }
 MAY_SHIP = re.compile(
-    r"CONTRIBUTING\.md|docs/[a-z-]+\.md|docs/decisions/[A-Z0-9a-z-]+\.md|companion/.*\.(py|css|html)|messages/[0-9.]+\.txt|[^/]+\.(sublime-[a-z-]+|hidden-[a-z]+)"
+    r"docs/[a-z-]+\.md|companion/.*\.(py|css|html)|messages/[0-9.]+\.txt|[^/]+\.(sublime-[a-z-]+|hidden-[a-z]+)"
 )
+"""Which pages of docs/ ship is looked at below."""
 
 
 def build(root: Path, target: Path) -> Path:
@@ -146,8 +148,18 @@ def test_the_settings_menu_leads_to_the_readme_the_changelog_and_the_documentati
     opened = set(re.findall(r'"\$\{packages\}/QwenCompanion/([^"]+)"', text))
     assert {"README.md", "CHANGELOG.md"} <= opened <= names(package)
     assert "qwen_companion_documentation" in text
-    pages = {f"docs/{task}.md" for task in ("connect", "review", "chat", "remote", "trouble", "compare")}
-    assert pages <= names(package)
+
+
+def test_the_pages_of_users_ship_and_are_those_that_documentation_lists(root: Path, package: Path) -> None:
+    source = (root / "companion/sublime_text/status/commands.py").read_text(encoding="utf-8")
+    [pages] = [
+        ast.literal_eval(node.value)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "PAGES"
+    ]
+    shipped = {name for name in names(package) if name.startswith("docs/")}
+    assert shipped == {f"docs/{page}.md" for page in pages} - {"docs/README.md"}
+    assert not shipped & {f"docs/{name}.md" for name in ("architecture", "performance", "reliability", "real-editor")}
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the README says of the settings and of what a CLI is told is what the package does."""
+"""What the pages say of what a CLI is told is what the package does, and the README is short."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from pydantic.alias_generators import to_camel
 from companion.protocol import ContextUpdate, Cursor, File, IdeContext, WorkspaceState
 from companion.server.context import MAX_FILES, MAX_SELECTED, FocusOrder, Listed, ide_context
 from companion.server.port import OpenFile, Selection
-from companion.settings import TABLE
+from companion.told import DEFAULT_EXCLUDE
+
+MAX_WORDS = 900
 
 
 @pytest.fixture(scope="module")
 def told(root: Path) -> str:
-    """The section on what leaves the machine."""
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    return readme.partition("## What leaves your machine")[2].partition("\n## ")[0]
+    """The page on what leaves the machine."""
+    return (root / "docs/privacy.md").read_text(encoding="utf-8")
 
 
 def sent(files: list[OpenFile], order: FocusOrder, selection: Selection) -> dict[str, Any]:
@@ -67,21 +68,20 @@ def test_the_limits_are_those_of_the_code(told: str) -> None:
     assert f"at most {MAX_SELECTED:,} characters" in told
 
 
-def test_every_setting_is_in_the_table_with_its_default(root: Path) -> None:
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    table = readme.partition("\n## Settings\n")[2].partition("\n## ")[0]
-    rows = {}
-    for names, defaults in re.findall(r"^\| (`.*?) \| (.*?) \| .* \|$", table, re.MULTILINE):
-        keys, values = re.findall(r"`([\w.]+)`", names), re.findall(r"`(.*?)`", defaults)
-        values = values or [value.strip() for value in defaults.split(",")]
-        rows |= dict(zip(keys, values, strict=True))
-    assert set(rows) == {setting.name for setting in TABLE}
-    wrong = {name: text for name, text in rows.items() if not is_default(name, text)}
-    assert wrong == {}
+def test_the_readme_is_short_and_has_one_picture(root: Path) -> None:
+    text = (root / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= MAX_WORDS
+    assert len(re.findall(r"!\[", text)) == 1
+    before = text.partition("![")[0]
+    assert "stand-in" in before
+    steps = re.findall(r"^(\d)\. ", text.partition("\n## Use\n")[2].partition("\n## ")[0], re.MULTILINE)
+    assert steps == ["1", "2", "3", "4"]
+    assert (
+        len(re.findall("^- ", text.partition("## What leaves your machine")[2].partition("\n## ")[0], re.MULTILINE))
+        == 4
+    )
 
 
-def is_default(name: str, text: str) -> bool:
-    [setting] = [each for each in TABLE if each.name == name]
-    if name == "repository":  # the table says what it is
-        return text == "this project's releases"
-    return json.loads(text) == setting.default
+def test_the_readme_names_the_globs_that_are_excluded_at_first(root: Path) -> None:
+    text = (root / "README.md").read_text(encoding="utf-8")
+    assert [glob for glob in DEFAULT_EXCLUDE if f"`{glob}`" not in text] == []

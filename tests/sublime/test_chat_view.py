@@ -206,6 +206,15 @@ class TestCode(ChatCase):
         self.assertEqual(self.code.substr(sublime.Region(0, self.code.size())), before)
         yield 1
 
+    def test_inserted_tabs_stay_tabs(self) -> Steps:
+        self.show(self.message("```make\nall:\n\techo\n```\nok"), replaces_all=True)
+        self.code.settings().set("translate_tabs_to_spaces", True)
+        self.code.sel().clear()
+        self.code.sel().add(0)
+        self.screen.click(self.view, f"insert:{self.chat.render.codes[0].key}")
+        self.assertEqual(self.code.substr(sublime.Region(0, 10)), "all:\n\techo")
+        yield 1
+
     def test_without_a_file_it_says_so(self) -> Steps:
         self.code.close()
         yield lambda: not self.code.is_valid()
@@ -255,10 +264,10 @@ class TestBar(ChatCase):
             self.show(self.message("half"), state=state, last=state)
             self.assertIn(words, self.bar())
             self.screen.click(self.view, "go_on")
-            yield from self.told("go_on")
+            yield from self.told("history.continue_turn")
         self.chats.calls.clear()
         self.window.run_command("qwen_companion_chat_continue")
-        yield from self.told("go_on")
+        yield from self.told("history.continue_turn")
         self.show(self.message("whole"), state="done", last="done")
         self.assertNotIn("Retry", self.bar())
 
@@ -383,20 +392,20 @@ class TestEarlier(ChatCase):
     def test_scrolling_up_to_the_first_turn_asks_for_earlier_ones_once(self) -> Steps:
         self.turns(5, 8, has_earlier=True)
         yield 600
-        self.assertEqual(self.chats.of("show_earlier"), [])
+        self.assertEqual(self.chats.of("history.show_earlier"), [])
         self.view.set_viewport_position((0.0, 0.0), False)
-        yield from self.told("show_earlier")
+        yield from self.told("history.show_earlier")
         yield 600
-        self.assertEqual(len(self.chats.of("show_earlier")), 1)
+        self.assertEqual(len(self.chats.of("history.show_earlier")), 1)
         self.turns(3, 8, has_earlier=True)
         self.view.set_viewport_position((0.0, 0.0), False)
-        yield {"condition": lambda: len(self.chats.of("show_earlier")) == 2, "timeout": 20_000}
+        yield {"condition": lambda: len(self.chats.of("history.show_earlier")) == 2, "timeout": 20_000}
 
     def test_earlier_turns_can_be_asked_for_without_the_mouse(self) -> Steps:
         self.turns(5, 8, has_earlier=True)
         self.assertIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.clicks.links(self.chat)])
         self.window.run_command("qwen_companion_chat_earlier")
-        yield from self.told("show_earlier")
+        yield from self.told("history.show_earlier")
         self.turns(0, 8)
         self.assertNotIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.clicks.links(self.chat)])
 

@@ -172,7 +172,7 @@ class TestKinds(CompanionCase):
 
     def test_a_text_of_too_many_characters_is_shown_without_marks(self) -> Steps:
         """Over a setting's size."""
-        self.set_setting("max_marked_bytes", 100)
+        self.set_setting("max_marked_characters", 100)
         yield 200
         yield from self._assert_not_marked(b"x = 1\n" * 20, "x = 2\n")
 

@@ -327,7 +327,16 @@ class TestDocumentation(CompanionCase):
         self.window.run_command("qwen_companion_documentation")
         items, pick = self.screen.panels[-1]
         self.assertIn(("README.md", "QwenCompanion"), [(item.details, item.trigger) for item in items])
-        names = ["README.md", "connect.md", "review.md", "chat.md", "agents.md", "remote.md", "trouble.md"]
+        names = [
+            "README.md",
+            "install.md",
+            "connect.md",
+            "review.md",
+            "chat.md",
+            "agents.md",
+            "remote.md",
+            "trouble.md",
+        ]
         self.assertEqual([item.details for item in items][: len(names)], names)
         [at] = [at for at, item in enumerate(items) if item.details == "compatibility.md"]
         with patch.object(sublime.Window, "run_command", run):

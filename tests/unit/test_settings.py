@@ -81,7 +81,11 @@ def test_the_defaults_have_no_problems():
             "“diff_layout” must be “side_by_side” or “inline”, not “both”; the default is used.",
         ),
         ("diff_layout", False, "“diff_layout” must be “side_by_side” or “inline”, not false; the default is used."),
-        ("max_marked_bytes", True, "“max_marked_bytes” must be a whole number from 0, not true; the default is used."),
+        (
+            "max_marked_characters",
+            True,
+            "“max_marked_characters” must be a whole number from 0, not true; the default is used.",
+        ),
         ("max_marked_lines", -1, "“max_marked_lines” must be a whole number from 0, not -1; the default is used."),
         ("max_marked_lines", 1.5, "“max_marked_lines” must be a whole number from 0, not 1.5; the default is used."),
         ("debug", [True], "“debug” must be true or false, not a list; the default is used."),
@@ -96,10 +100,10 @@ def test_a_wrong_value_is_reported_with_its_key_and_the_default_is_used(name: st
 
 
 def test_right_values_are_used():
-    given = {"is_trusted": False, "show_diffs": False, "diff_layout": "inline", "max_marked_bytes": 0}
+    given = {"is_trusted": False, "show_diffs": False, "diff_layout": "inline", "max_marked_characters": 0}
     values = read(given.get)
     assert values.problems == ()
-    assert values.settings == Settings(is_trusted=False, show_diffs=False, max_marked_bytes=0)
+    assert values.settings == Settings(is_trusted=False, show_diffs=False, max_marked_characters=0)
     assert values.by_name["diff_layout"] == "inline"
 
 

@@ -30,6 +30,8 @@ def excluded(glob: str, path: str, *folders: str) -> bool:
         "/a/secrets/b/c.txt",
         "/a/secrets",
         "/a/.ENV",
+        "/a/.env.production",
+        "/a/.envrc",
         "/a/Key.PEM",
         "/x.pem/a",
     ],
@@ -38,7 +40,7 @@ def test_the_default_globs_match_keys_wherever_they_are_and_however_they_are_wri
     assert Told().is_excluded(path)
 
 
-@pytest.mark.parametrize("path", ["/a/.env.example", "/a/env", "/a/pem", "/a/pem.txt", "/a/my-secrets/b", "/a/b.py"])
+@pytest.mark.parametrize("path", ["/a/env", "/a/pem", "/a/pem.txt", "/a/my-secrets/b", "/a/b.py"])
 def test_the_default_globs_match_nothing_else(path: str):
     assert not Told().is_excluded(path)
 
@@ -265,7 +267,7 @@ def test_of_two_levels_the_stricter_one_tells_less():
 @pytest.mark.parametrize(
     ("told", "summary"),
     [
-        (Told(), "names, cursor and selected text; never .env, *.pem, secrets/**"),
+        (Told(), "names, cursor and selected text; never .env*, *.pem, secrets/**"),
         (Told("files", ("*.a",)), "names and cursor, no text; never *.a"),
         (Told("off", ()), "nothing"),
         (

@@ -15,8 +15,21 @@ from ..panels import PanelItem, choose, say
 from .live import LiveReport
 from .view import shareable
 
-TASKS = ("README", "connect", "review", "chat", "agents", "remote", "trouble", "compare", "compatibility")
-"""The pages for users, in the order in which they are offered. The others follow."""
+PAGES = (
+    "README",
+    "install",
+    "connect",
+    "review",
+    "chat",
+    "agents",
+    "remote",
+    "trouble",
+    "privacy",
+    "reference",
+    "compatibility",
+    "compare",
+)
+"""The pages that ship with the package, in the order in which they are offered."""
 
 
 class QwenCompanionStatusCommand(sublime_plugin.WindowCommand):
@@ -82,11 +95,9 @@ class QwenCompanionDocumentationCommand(sublime_plugin.WindowCommand):
 
     def run(self) -> None:
         """Ask which page."""
-        own = "Packages/QwenCompanion/"
-        found = [path for path in sublime.find_resources("*.md") if path.startswith((own + "docs/", own + "README"))]
-        if found:
-            items = [self._item(path) for path in sorted(found, key=_order)]
-            choose(self.window, items, "A page of the documentation")
+        there = frozenset(sublime.find_resources("*.md"))
+        if found := [path for path in map(_path, PAGES) if path in there]:
+            choose(self.window, [self._item(path) for path in found], "A page of the documentation")
         else:
             say(self.window, "This copy of the package has no documentation.")
 
@@ -96,7 +107,6 @@ class QwenCompanionDocumentationCommand(sublime_plugin.WindowCommand):
         return title, path.rpartition("/")[2], lambda: self.window.run_command("open_file", {"file": file})
 
 
-def _order(path: str) -> tuple[int, int, str]:
-    name = path.rpartition("/")[2].removesuffix(".md")
-    is_task = name in TASKS and path.count("/") <= 3  # not the README of a folder
-    return TASKS.index(name) if is_task else len(TASKS), path.count("/"), path
+def _path(name: str) -> str:
+    """The resource of a page."""
+    return f"Packages/QwenCompanion/{'' if name == 'README' else 'docs/'}{name}.md"

@@ -10,11 +10,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from companion.acp import updates, wire
+from companion.acp import decoder, schema
 from companion.acp.client import AgentClient
 from companion.acp.errors import EndedError
 from companion.acp.lines import Lines, TooLong
 from companion.agents import AgentCommand
+from companion.backends.wire import read
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import Envelope, TurnCompleted
@@ -134,11 +135,12 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
 @settings(max_examples=300, deadline=None)
 @given(JSON | st.fixed_dictionaries({}, optional=FIELDS), UPDATES)
 def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
-    for model in (wire.Agent, wire.Opened, wire.OptionsUpdate, wire.Sessions, wire.Ended):
-        wire.read(model, answer)
-    opened = wire.read(wire.Opened, answer) or wire.Opened()
-    wire.Settings.of(opened).choices  # noqa: B018 - it must not raise
-    updates.read(update, lambda _: updates.Printed("out", is_cut=True, is_running=False))
+    for model in (schema.Agent, schema.Opened, schema.OptionsUpdate, schema.Sessions, schema.Ended):
+        read(model, answer)
+    opened = read(schema.Opened, answer) or schema.Opened()
+    settings = schema.Settings.of(opened)
+    settings.choices  # noqa: B018 - it must not raise
+    decoder.decode(update, lambda _: decoder.Printed("out", is_cut=True, is_running=False), settings)
 
 
 @settings(max_examples=300, deadline=None)
@@ -147,10 +149,10 @@ def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
     """Huge numbers, lone surrogates, unknown kinds. What follows is shown as well."""
     conversation, transcript = Conversation(), Transcript()
     conversation.begin("epoch")
-    here = Locality("this computer", "/folder")
+    here, settings = Locality("this computer", "/folder"), schema.Settings(schema.Opened())
     last = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The end."}}
     for number, update in enumerate([*told, last], 1):
-        event = updates.read(update, lambda _: updates.Printed("out", is_cut=True, is_running=True))
+        event = decoder.decode(update, lambda _: decoder.Printed("out", is_cut=True, is_running=True), settings)
         conversation.apply(Envelope(event, number, "prompt", "client"))
         transcript.update(conversation.look(), here)
     conversation.apply(Envelope(TurnCompleted(stop_reason=reason), len(told) + 2, "prompt", "client"))

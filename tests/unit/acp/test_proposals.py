@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion.acp.agent_terminals import MAX_KEPT, AgentTerminals
+from companion.acp.decoder import MAX_SHOWN
 from companion.acp.proposals import Edit, place, whole_files
 from companion.acp.tool_calls import ToolCalls, paths
-from companion.acp.updates import MAX_SHOWN
 from tests.agent_talk import run
 
 FILE = "one\ntwo\nthree\ntwo\nfour\n"

@@ -12,14 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion import pauses
-from companion.conversation import earlier
-from companion.conversation.conversation import START, Conversation, Cursor, History
-from companion.conversation.events import read_envelope
+from companion.conversation.conversation import Conversation
+from companion.conversation.history import Cursor, History
 from companion.conversation.snapshot import Message, Tool
+from companion.conversation.state import START
+from companion.daemon import history as earlier
 from companion.daemon import long, pages
+from companion.daemon.decoder import decode
 
 from ..fake_daemon import FEATURES, Request, Stream, until
-from .chatting import Room, real
+from .chatting import CHAT, WINDOW, Room, real
 from .test_chats import attached
 
 PAGES = [*FEATURES, "session_turn_navigation"]
@@ -59,7 +61,7 @@ def numbers(text: str) -> list[int]:
 def history(events: list[dict[str, Any]], *, has_more: bool = False) -> History:
     before, page = earlier.split([(earlier.kind_of(event), json.dumps(event)) for event in events])
     return History(
-        tuple(read_envelope(text) for _, text in page), Cursor("e", 0), before=tuple(before), has_more=has_more
+        tuple(decode(text) for _, text in page), Cursor("e", 0), before=earlier.EarlierEvents(before), has_more=has_more
     )
 
 
@@ -72,7 +74,7 @@ async def resumed(room: Room, events: list[dict[str, Any]], **more: Any) -> Stre
     loaded = {"sessionId": "s", "workspaceCwd": real(room.folder), "clientId": "c", "attached": True}
     loaded |= {"lastEventId": 0, "eventEpoch": "e", "compactedReplay": events, **more}
     room.daemon.routes["POST /session/s/load"] = 200, loaded
-    room.chats.open(1, 1, room.folder, "s")
+    room.chats.open(CHAT, WINDOW, room.folder, "s")
     return await room.live()
 
 
@@ -83,7 +85,7 @@ def test_a_long_history_shows_its_end_and_then_pages_of_what_came_earlier(projec
         assert numbers(room.editor.chats[1]) == list(range(100 - earlier.MOST_TURNS, 100))
         for count in range(2, 6):
             assert room.render.status.has_earlier
-            room.chats.show_earlier(1)
+            room.chats.history.show_earlier(CHAT)
             first = 100 - count * earlier.MOST_TURNS
             await until(lambda first=first: f"Question {first}." in room.editor.chats[1])
             assert numbers(room.editor.chats[1]) == list(range(first, 100))
@@ -107,8 +109,8 @@ def test_what_the_daemon_has_left_out_comes_by_its_pages(project: Path):
         assert (await room.asked("POST /session/s/load")).body["historyPageSize"] == pages.PAGE
         for first in (5, 0):
             await until(lambda: room.render.status.has_earlier)
-            room.chats.show_earlier(1)
-            room.chats.show_earlier(1)  # as a person does who is impatient
+            room.chats.history.show_earlier(CHAT)
+            room.chats.history.show_earlier(CHAT)  # as a person does who is impatient
             await until(lambda first=first: f"Question {first}." in room.editor.chats[1])
             assert numbers(room.editor.chats[1]) == list(range(first, 30))
         await until(lambda: not room.render.status.has_earlier)
@@ -136,7 +138,7 @@ def test_a_turn_without_a_record_is_found_in_the_daemons_index(project: Path, mo
         truncated = {"type": "history_truncated", "data": {}}
         await resumed(room, [truncated, *live])
         assert "left out" not in room.editor.chats[1]
-        room.chats.show_earlier(1)
+        room.chats.history.show_earlier(CHAT)
         request = await room.asked("GET /session/s/transcript")
         assert request.route.endswith("beforeRecordId=record1")
         await until(lambda: "Question 0." in room.editor.chats[1])
@@ -149,11 +151,11 @@ def test_a_page_that_the_daemon_does_not_give_is_mentioned_and_can_be_asked_for_
         room.daemon.capabilities(real(room.folder), features=PAGES)
         room.daemon.routes["GET /session/s/transcript"] = 400, {"error": "no such record"}
         await resumed(room, turns(20, 30), historyHasMore=True)
-        room.chats.show_earlier(1)
+        room.chats.history.show_earlier(CHAT)
         await until(lambda: room.editor.mentioned)
         assert room.render.status.has_earlier
         room.daemon.routes["GET /session/s/transcript"] = 200, {"events": turns(0, 20), "hasMore": False}
-        room.chats.show_earlier(1)
+        room.chats.history.show_earlier(CHAT)
         await until(lambda: "Question 0." in room.editor.chats[1])
 
     attached(project, test)
@@ -201,7 +203,7 @@ def test_a_rebuild_with_another_history_forgets_the_earlier_turns():
 def test_what_was_seen_of_an_interrupted_turn_stays_through_further_rebuilds():
     conversation = Conversation()
     for event in [*turns(0, 1), *turns(1, 2)[:2]]:
-        conversation.apply(read_envelope(event))
+        conversation.apply(decode(event))
     asked = turns(1, 2)[:1]  # the daemon was killed before it wrote the answer
     conversation.rebuild(history([*turns(0, 1), *asked]))
     conversation.rebuild(history([*turns(0, 1), *asked, *turns(2, 4)]))
@@ -214,7 +216,7 @@ def test_what_was_seen_of_an_interrupted_turn_stays_through_further_rebuilds():
 def test_a_rewind_of_a_conversation_that_is_not_whole_reads_it_again():
     conversation = Conversation()
     conversation.rebuild(history(turns(0, 100)))
-    rewound = read_envelope({"type": "session_rewound", "id": 1, "data": {"targetTurnIndex": 98}})
+    rewound = decode({"type": "session_rewound", "id": 1, "data": {"targetTurnIndex": 98}})
     assert not conversation.apply(rewound)
     conversation.rebuild(history(turns(0, 98)))
     while conversation.show_earlier():
@@ -232,11 +234,11 @@ def test_a_history_with_a_rewind_is_read_as_a_whole():
 def test_a_chat_that_is_drawn_again_shows_its_end_first():
     conversation = Conversation()
     for event in turns(0, 50):
-        conversation.apply(read_envelope(event))
+        conversation.apply(decode(event))
     conversation.hide_earlier()
     assert shown(conversation) == [f"p{number}" for number in range(50 - earlier.MOST_TURNS, 50)]
     # A page that arrives now goes before what is hidden.
-    conversation.prepend(map(read_envelope, turns(-1, 0)), has_more=False)
+    conversation.prepend(map(decode, turns(-1, 0)), has_more=False)
     assert shown(conversation) == [f"p{number}" for number in range(50 - earlier.MOST_TURNS, 50)]
     while conversation.show_earlier():
         pass
@@ -251,7 +253,7 @@ def test_an_earlier_page_that_ends_in_the_middle_of_a_turn_joins_it():
     conversation = Conversation()
     conversation.rebuild(history(rest, has_more=True))
     assert shown(conversation) == [START, "p1"]
-    conversation.prepend(map(read_envelope, start), has_more=False)
+    conversation.prepend(map(decode, start), has_more=False)
     assert shown(conversation) == ["p0", "p1"]
     items = conversation.turns[0].items
     assert [item.text for item in items if isinstance(item, Message)] == ["Question 0.", "The beginning", " of it."]

@@ -13,14 +13,15 @@ import pytest
 from companion.chat import chat as chat_module
 from companion.chat.prompt import Draft
 from companion.chat.transcript.transcript import Transcript
-from companion.conversation.conversation import Conversation, Cursor, History
-from companion.conversation.events import read_envelope
+from companion.conversation.conversation import Conversation
+from companion.conversation.history import Cursor, History
 from companion.conversation.packing import Packer
 from companion.conversation.snapshot import Locality, Message, Tool
+from companion.daemon.decoder import decode
 
 from ..conversation.test_conversation import NUMBERED, event, request, told, update
 from ..fake_daemon import until
-from .chatting import Room
+from .chatting import CHAT, Room
 from .test_chats import attached
 from .test_chats_earlier import resumed, said, turns
 
@@ -39,7 +40,7 @@ async def shows(room: Room, first: int, end: int) -> None:
 def told_of(count: int) -> Conversation:
     conversation = Conversation()
     for each in turns(0, count):
-        conversation.apply(read_envelope(each))
+        conversation.apply(decode(each))
     return conversation
 
 
@@ -56,13 +57,13 @@ def test_who_sends_a_prompt_in_a_long_chat_sees_its_last_turns_and_can_scroll_up
         await shows(room, 0, 40)
         assert not room.render.status.has_earlier
         room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "p40"}
-        room.chats.send(1, Draft("Question 40."))
+        room.chats.send(CHAT, Draft("Question 40."))
         await until(lambda: "Question 0." not in room.editor.chats[1])
         assert room.render.status.has_earlier
         for number, each in enumerate(turns(40, 41), 91):
             stream.send(each["type"], number, each["promptId"], **each["data"])
         await shows(room, 15, 41)
-        room.chats.show_earlier(1)
+        room.chats.history.show_earlier(CHAT)
         await shows(room, 0, 41)
         assert not room.render.status.has_earlier
 
@@ -90,17 +91,14 @@ def test_turns_that_are_hidden_are_the_same_when_they_are_shown_again():
 
 def test_a_hidden_turn_still_takes_what_comes_for_it():
     conversation = told(
-        [
-            read_envelope(each)
-            for each in (said("user_message_chunk", "/Do it", "p"), said("agent_message_chunk", "A", "p"))
-        ]
+        [decode(each) for each in (said("user_message_chunk", "/Do it", "p"), said("agent_message_chunk", "A", "p"))]
     )
     conversation.apply(request())
-    for each in (event("turn_complete"), *map(read_envelope, turns(0, 3))):
+    for each in (event("turn_complete"), *map(decode, turns(0, 3))):
         conversation.apply(each)
     conversation.hide_earlier(1, 1)
     conversation.apply(update("tool_call_update", toolCallId="t1", status="completed"))
-    conversation.apply(read_envelope(said("agent_message_chunk", "B", "p")))
+    conversation.apply(decode(said("agent_message_chunk", "B", "p")))
     first = conversation.turns[0]
     assert [item.text for item in first.items if isinstance(item, Message)] == ["/Do it", "A", "B"]
     [tool] = [item for item in first.items if isinstance(item, Tool)]
@@ -111,7 +109,7 @@ def test_a_hidden_turn_still_takes_what_comes_for_it():
 def test_hidden_turns_survive_a_rebuild():
     conversation = told_of(30)
     conversation.hide_earlier(10, 10)
-    history = tuple(read_envelope(each) for each in turns(5, 31))
+    history = tuple(decode(each) for each in turns(5, 31))
     conversation.rebuild(History(history, Cursor("f", 0)))
     assert [turn.asked for turn in conversation.turns] == [f"Question {number}." for number in range(31)]
 
@@ -119,7 +117,7 @@ def test_hidden_turns_survive_a_rebuild():
 def test_a_shorter_history_shows_all_of_its_turns():
     conversation = told_of(30)
     conversation.hide_earlier(10, 10)
-    history = tuple(read_envelope(each) for each in turns(5, 8))
+    history = tuple(decode(each) for each in turns(5, 8))
     conversation.rebuild(History(history, Cursor("f", 0)))
     assert conversation.look_at_all().order == ("p5", "p6", "p7")
     assert conversation.show_earlier()
@@ -130,9 +128,9 @@ def test_a_look_costs_nothing_for_the_turns_that_are_hidden():
     conversation = told_of(30)
     conversation.hide_earlier(10, 10)
     conversation.look()
-    for key in list(conversation._turns)[:20]:
-        conversation._turns[key] = cast("Any", None)  # whoever looks at it fails
-    conversation.apply(read_envelope(said("agent_message_chunk", "More", "p29")))
+    for key in list(conversation._state.turns)[:20]:
+        conversation._state.turns[key] = cast("Any", None)  # whoever looks at it fails
+    conversation.apply(decode(said("agent_message_chunk", "More", "p29")))
     found = conversation.look()
     assert [turn.key for turn in found.changed] == ["p29"]
     assert found.order[0] == "p20"
@@ -143,7 +141,7 @@ def test_what_cannot_be_packed_stays_as_it_is():
     for _ in range(100_000):
         deep = [deep]
     conversation = told_of(1)
-    builder = conversation._turns["p0"]
+    builder = conversation._state.turns["p0"]
     builder._tools["t"] = Tool("t", "", "", "other", "completed", output=deep)
     builder.pack()
     assert builder._tools["t"].output is deep
@@ -158,8 +156,8 @@ def test_a_turn_of_a_long_chat_takes_little_more_than_its_text():
     def go_on(first: int, end: int) -> None:
         for number in range(first, end):
             for each in turns(number, number + 1):
-                conversation.apply(read_envelope(each))
-            conversation.apply(read_envelope(said("agent_message_chunk", f"{number} {text}", f"p{number}")))
+                conversation.apply(decode(each))
+            conversation.apply(decode(said("agent_message_chunk", f"{number} {text}", f"p{number}")))
             conversation.hide_earlier(40, 20)
             transcript.update(conversation.look(), Locality())
 

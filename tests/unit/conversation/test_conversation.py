@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.conversation.conversation import START, Conversation, Cursor, History
-from companion.conversation.events import Envelope, read_envelope
+from companion.conversation.conversation import Conversation
+from companion.conversation.events import Envelope
+from companion.conversation.history import Cursor, History
 from companion.conversation.snapshot import (
     Choice,
     Choices,
@@ -22,11 +23,13 @@ from companion.conversation.snapshot import (
     Tool,
     Turn,
 )
+from companion.conversation.state import START
 from companion.daemon import answers, long
+from companion.daemon.decoder import decode
 
 from ..daemon.test_daemon_events import HISTORIES, SESSION
 
-FRAMES = [read_envelope(line) for line in SESSION]
+FRAMES = [decode(line) for line in SESSION]
 NUMBERED = [envelope for envelope in FRAMES if envelope.id is not None]
 
 
@@ -53,17 +56,15 @@ def texts(turn: Turn) -> list[tuple[str, str]]:
 
 def say(text: str, prompt: str | None = "p", kind: str = "agent_message_chunk", **more: Any) -> Envelope:
     update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}, **more}
-    return read_envelope({"type": "session_update", "promptId": prompt, "data": {"update": update}})
+    return decode({"type": "session_update", "promptId": prompt, "data": {"update": update}})
 
 
 def update(kind: str, /, **fields: Any) -> Envelope:
-    return read_envelope(
-        {"type": "session_update", "promptId": "p", "data": {"update": {"sessionUpdate": kind, **fields}}}
-    )
+    return decode({"type": "session_update", "promptId": "p", "data": {"update": {"sessionUpdate": kind, **fields}}})
 
 
 def event(kind: str, /, prompt: str | None = "p", **data: Any) -> Envelope:
-    return read_envelope({"type": kind, "promptId": prompt, "data": data})
+    return decode({"type": kind, "promptId": prompt, "data": data})
 
 
 def request(number: int = 1, **call: Any) -> Envelope:
@@ -169,18 +170,18 @@ def test_the_live_history_is_equal_in_all():
     assert conversation.turns == WHOLE.turns
 
 
-def test_one_call_for_many_changes():
+def test_changes_are_told_until_the_next_look():
     conversation = Conversation()
-    calls: list[int] = []
-    conversation.on_change = lambda: calls.append(1)
+    assert not conversation.changed.is_set()
     for _ in range(3):
         conversation.apply(say("x"))
-    assert calls == [1]
+    assert conversation.changed.is_set()
     revision = conversation.look().revision
+    assert not conversation.changed.is_set()
     conversation.apply(say("", kind="agent_message_chunk"))
-    assert calls == [1]
+    assert not conversation.changed.is_set()
     conversation.apply(say("y"))
-    assert calls == [1, 1]
+    assert conversation.changed.is_set()
     assert conversation.revision > revision
 
 
@@ -348,7 +349,7 @@ def test_messages_of_their_own_do_not_mix_with_the_answer_that_streams():
 
 
 def test_events_that_can_not_be_read_have_one_notice():
-    conversation = told([say("a"), read_envelope("{"), read_envelope("["), say("b"), read_envelope("{")])
+    conversation = told([say("a"), decode("{"), decode("["), say("b"), decode("{")])
     notices = [item for turn in conversation.turns for item in turn.items if isinstance(item, Notice)]
     assert notices == [Notice("Unsupported: an event that can't be read.")]
 
@@ -532,7 +533,7 @@ def test_a_command_that_asks_the_model_counts():
 def test_a_turn_knows_when_it_began(times: dict[str, Any]):
     begun = say("Do", "p", "user_message_chunk")
     assert begun.time is None
-    sent = read_envelope({"type": "session_update", "promptId": "p", "data": {}} | times)
+    sent = decode({"type": "session_update", "promptId": "p", "data": {}} | times)
     assert sent.time == 2.5
     assert told([replace(begun, time=2.5), say("Yes")]).turns[0].began == 2.5
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from companion.backends.sessions import Session, SessionPage
 from companion.chat import prompt
-from companion.conversation.conversation import Cursor
-from companion.conversation.sessions import Session, SessionPage
+from companion.conversation.history import Cursor
 from companion.conversation.snapshot import ContextWindow, Queued
 from companion.daemon import client as client_module
 from companion.daemon import errors, transport

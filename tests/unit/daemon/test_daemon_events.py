@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.conversation import agent, events, parts
-from companion.conversation.conversation import Conversation
-from companion.conversation.events import read_envelope
+from companion.backends import updates
+from companion.conversation import events
+from companion.conversation.reducer import Reducer
+from companion.daemon import decoder
+from companion.daemon.decoder import decode
 from companion.daemon.sse import MAX_EVENT, Decoder, EventTooLargeError
 
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -29,7 +31,7 @@ JSON = st.recursive(
 
 
 def event(kind: str, /, **data: Any) -> events.Event:
-    return read_envelope({"type": kind, "data": data}).event
+    return decode({"type": kind, "data": data}).event
 
 
 def update(kind: str, /, **fields: Any) -> events.Event:
@@ -38,8 +40,8 @@ def update(kind: str, /, **fields: Any) -> events.Event:
 
 @pytest.mark.parametrize("line", [*SESSION, *DIED, *HISTORY])
 def test_every_recorded_event_is_understood(line: str | dict[str, Any]):
-    envelope = read_envelope(line)
-    assert not isinstance(envelope.event, parts.Unknown | parts.Unsupported), envelope
+    envelope = decode(line)
+    assert not isinstance(envelope.event, events.Unsupported), envelope
     wire = json.loads(line) if isinstance(line, str) else line
     assert envelope.id == wire.get("id")
     if "promptId" in wire:
@@ -47,32 +49,32 @@ def test_every_recorded_event_is_understood(line: str | dict[str, Any]):
 
 
 def test_the_recordings_hold_what_a_chat_is_made_of():
-    seen = {type(read_envelope(line).event) for line in [*SESSION, *DIED]}
+    seen = {type(decode(line).event) for line in [*SESSION, *DIED]}
     assert seen >= {
-        agent.UserChunk, agent.AnswerChunk, agent.ThoughtChunk, agent.ToolStart, agent.ToolUpdate, agent.UsageUpdate,
-        agent.CommandsUpdate, agent.PermissionRequest, events.PermissionResolved, events.TurnCompleted,
-        events.TurnFailed, events.CancelRequested, events.PromptQueued, events.PromptStarted, events.PromptDequeued,
-        events.ModelSwitched, events.ModelSwitchFailed, events.ApprovalModeChanged, events.SessionRenamed,
-        events.SessionClosed, events.SessionDied, events.SettingChanged, events.SessionSnapshot, events.ReplayComplete,
+        events.UserMessageChunk, events.AgentMessageChunk, events.AgentThoughtChunk, events.ToolCallUpdate,
+        events.UsageUpdate, events.AvailableCommandsUpdate, events.PermissionRequest, events.PermissionResolved,
+        events.TurnCompleted, events.TurnFailed, events.CancelRequested, events.PromptQueued, events.PromptDequeued,
+        events.CurrentModeUpdate, events.Announcement, events.SessionInfoUpdate, events.SessionClosed,
+        events.SessionDied,
     }  # fmt: skip
 
 
 def test_every_event_has_its_place_in_the_conversation():
-    assert set(Conversation._TAKES) == set(get_args(events.Event))
+    assert set(Reducer._REDUCERS) == set(get_args(events.Event))
 
 
 @pytest.mark.parametrize(
     ("kind", "fields", "model"),
     [
-        ("plan", {"entries": [{"content": "Do", "status": "pending", "priority": "medium"}]}, agent.PlanUpdate),
-        ("current_mode_update", {"currentModeId": "plan"}, agent.ModeUpdate),
-        ("session_info_update", {"title": None}, agent.InfoUpdate),
-        ("shell_output", {"output": "x"}, agent.ShellChunk),
-        ("agent_message_chunk", {"content": {"type": "image", "data": ""}}, agent.AnswerChunk),
-        ("tool_call_update", {"toolCallId": "1", "content": [{"type": "terminal"}]}, agent.ToolUpdate),
-        ("tool_call_update", {}, parts.Unsupported),
-        ("agent_message_chunk", {}, parts.Unsupported),
-        ("something_new", {"a": 1}, parts.Unknown),
+        ("plan", {"entries": [{"content": "Do", "status": "pending", "priority": "medium"}]}, events.Plan),
+        ("current_mode_update", {"currentModeId": "plan"}, events.CurrentModeUpdate),
+        ("session_info_update", {"title": None}, events.SessionInfoUpdate),
+        ("shell_output", {"output": "x"}, events.ShellOutput),
+        ("agent_message_chunk", {"content": {"type": "image", "data": ""}}, events.AgentMessageChunk),
+        ("tool_call_update", {"toolCallId": "1", "content": [{"type": "terminal"}]}, events.ToolCallUpdate),
+        ("tool_call_update", {}, events.Unsupported),
+        ("agent_message_chunk", {}, events.Unsupported),
+        ("something_new", {"a": 1}, events.Ignored),
     ],
 )
 def test_updates(kind: str, fields: dict[str, Any], model: type):
@@ -83,58 +85,61 @@ def test_updates(kind: str, fields: dict[str, Any], model: type):
     ("kind", "data", "model"),
     [
         ("state_resync_required", {"reason": "epoch_reset"}, events.ResyncRequired),
-        ("client_evicted", {"reason": "queue_overflow"}, events.ClientEvicted),
-        ("stream_error", {"error": None}, events.StreamFailed),
-        ("history_truncated", {}, events.HistoryTruncated),
-        ("slow_client_warning", {}, events.SlowClientWarning),
+        ("client_evicted", {"reason": "queue_overflow"}, events.StreamEnded),
+        ("stream_error", {"error": None}, events.StreamEnded),
+        ("history_truncated", {}, events.Announcement),
+        ("slow_client_warning", {}, events.Ignored),
         ("session_rewound", {"targetTurnIndex": 1}, events.Rewound),
-        ("session_recording_degraded", {}, events.RecordingDegraded),
+        ("session_recording_degraded", {}, events.Announcement),
         ("mid_turn_message_injected", {"messages": ["a", 1]}, events.MessagesInjected),
-        ("user_shell_command", {"command": "ls"}, events.ShellStarted),
-        ("user_shell_result", {"exitCode": 1}, events.ShellEnded),
+        ("user_shell_command", {"command": "ls"}, events.ShellOutput),
+        ("user_shell_result", {"exitCode": 1}, events.Announcement),
         ("followup_suggestion", {"suggestion": "Go on"}, events.Suggestion),
-        ("mcp_server_added", {}, events.Aside),
-        ("auth_device_flow_started", {}, events.Aside),
-        ("pending_prompt_added", {}, parts.Unsupported),
-        ("permission_request", {"requestId": "1"}, parts.Unsupported),
-        ("something_new", {"a": 1}, parts.Unknown),
+        ("mcp_server_added", {}, events.Ignored),
+        ("auth_device_flow_started", {}, events.Ignored),
+        ("pending_prompt_added", {}, events.Unsupported),
+        ("permission_request", {"requestId": "1"}, events.Unsupported),
+        ("something_new", {"a": 1}, events.Ignored),
     ],
 )
 def test_events(kind: str, data: dict[str, Any], model: type):
     assert type(event(kind, **data)) is model
 
 
-def test_what_is_unknown_tells_its_names_and_not_its_values():
-    assert event("something_new", secret="hidden") == parts.Unknown(kind="event something_new", keys=("secret",))
+def test_what_is_unknown_tells_its_names_and_not_its_values(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("DEBUG")
+    assert event("something_new", secret="hidden") == events.Ignored("event something_new")
+    assert "event something_new with secret" in caplog.text
+    assert "hidden" not in caplog.text
 
 
 def test_the_questions_of_a_request():
     question = {"question": "Which?", "header": None, "options": [{"label": "A", "description": None}]}
     options = [{"optionId": "proceed_once", "name": "Submit", "kind": "allow_once"}]
     for call in ({"_meta": {"qwenQuestions": [question]}}, {"rawInput": {"questions": [question]}}):
-        request = agent.read_permission("1", {"toolCallId": "t", **call}, options)
-        assert isinstance(request, agent.PermissionRequest)
+        request = updates.decode_permission("1", {"toolCallId": "t", **call}, options)
+        assert isinstance(request, events.PermissionRequest)
         [asked] = request.questions
-        assert (asked.question, asked.options[0].label) == ("Which?", "A")
+        assert (asked.text, asked.answers[0][0]) == ("Which?", "A")
     assert isinstance(
-        agent.read_permission("1", {"toolCallId": "t", "rawInput": {"questions": [1]}}, options), parts.Unsupported
+        updates.decode_permission("1", {"toolCallId": "t", "rawInput": {"questions": [1]}}, options), events.Unsupported
     )
-    assert isinstance(agent.read_permission("1", None, options), parts.Unsupported)
+    assert isinstance(updates.decode_permission("1", None, options), events.Unsupported)
 
 
 @pytest.mark.parametrize("data", ["", "{", "[]", "null", "[" * 100_000])
 def test_what_is_no_event_is_said(data: str):
-    assert isinstance(read_envelope(data).event, parts.Unsupported)
+    assert isinstance(decode(data).event, events.Unsupported)
 
 
 @given(JSON)
 def test_no_event_makes_the_reader_fail(value: Any):
-    read_envelope(json.dumps(value))
-    for kind in (*events._MODELS, "permission_request", "session_update"):
-        read_envelope({"type": kind, "data": value, "id": value, "promptId": value})
-    for kind in agent._UPDATES:
+    decode(json.dumps(value))
+    for kind in (*decoder._EVENTS, "permission_request", "session_update"):
+        decode({"type": kind, "data": value, "id": value, "promptId": value})
+    for kind in updates._UPDATES:
         fields = value if isinstance(value, dict) else {"content": value}
-        read_envelope({"type": "session_update", "data": {"update": {**fields, "sessionUpdate": kind}}})
+        decode({"type": "session_update", "data": {"update": {**fields, "sessionUpdate": kind}}})
 
 
 def encoded(lines: list[str], end: str) -> bytes:

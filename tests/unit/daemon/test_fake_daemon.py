@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from companion.conversation.sessions import Session
+from companion.backends.sessions import Session
 from companion.daemon.address import Address
 from companion.daemon.client import load
 

@@ -597,7 +597,7 @@ class TestChanges:
         running.do(lambda companion: companion.reviews.edit(number, Target("restore", ((0, 0),)), "", 0))
         assert running.editor.diffs == {}
 
-    @pytest.mark.parametrize("settings", [Settings(max_marked_bytes=5), Settings(max_marked_lines=2)])
+    @pytest.mark.parametrize("settings", [Settings(max_marked_characters=5), Settings(max_marked_lines=2)])
     def test_a_large_text_has_no_marks(self, start: Callable[..., Running], path: str, settings: Settings):
         """It opens at once all the same."""
         Path(path).write_text(self.OLD)

@@ -491,7 +491,7 @@ def test_the_processes_of_others_are_not_looked_at(run: Callable[..., list[int]]
 @needs_links
 def test_a_system_without_user_ids(run: Callable[..., list[int]], monkeypatch: pytest.MonkeyPatch):
     pids = run()
-    monkeypatch.delattr(os, "getuid")
+    monkeypatch.setattr(sys, "platform", "win32")
     assert running(pids).pid == pids[0]
     mine = psutil.Process().username()
     monkeypatch.setattr(psutil.Process, "username", lambda self: mine if self.pid == os.getpid() else "other")
@@ -749,5 +749,5 @@ def test_the_status_of_a_window_counts_the_questions_of_its_chat(
     """A question in a hidden chat must not go unnoticed."""
     chats = running.do(lambda companion: companion.chats)
     monkeypatch.setattr(chats, "questions", {1: 2}.__getitem__)
-    running.do(lambda _: chats.on_change())
+    running.do(lambda companion: companion._status_changed())
     until(lambda: WindowStatus(questions=2) in editor.statuses.get(1, []))

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from companion.chat.transcript.around import amount
 from companion.chat.transcript.plain import GAP
+from companion.chat.transcript.status_text import amount
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
-from companion.conversation.events import read_envelope
 from companion.conversation.snapshot import ConnectionStatus, Locality, duration
+from companion.daemon.decoder import decode
 
 
 def live(at: float, kind: str = "agent_message_chunk", text: str = "", **usage: int) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def ended(at: float, reason: str = "end_turn") -> dict[str, Any]:
 def text(*events: dict[str, Any]) -> str:
     conversation, transcript = Conversation(), Transcript()
     for event in events:
-        conversation.apply(read_envelope(event))
+        conversation.apply(decode(event))
     conversation.set_connection(ConnectionStatus("live"))
     transcript.update(conversation.look_at_all(), Locality())
     return transcript.text.replace(GAP, " ")

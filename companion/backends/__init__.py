@@ -1,0 +1,5 @@
+"""What answers a chat, and what its wires share.
+
+It imports only `conversation`. `updates` decodes the objects of the Agent Client Protocol, which every back end sends,
+into the events of `conversation.events`; `wire` has the base of the models, `sessions` what a chat knows of them.
+"""

@@ -1,0 +1,395 @@
+"""Decodes the objects of the Agent Client Protocol that an agent sends, whatever carries them, into events.
+
+An agent on stdio sends them as JSON-RPC (docs/protocols/acp.md#updates), and `qwen serve` in its own envelopes. What an
+object holds beyond these models is left out. One that doesn't fit its model becomes `Unsupported`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Annotated, Any, cast
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag
+
+from ..conversation import events
+from ..conversation.snapshot import Command, ContextWindow, Diff, Location, Option, Question, Step
+from .wire import MOST, Count, Line, Object, Text, Wire, as_object, read, shallow, shallow_object
+
+logger = logging.getLogger(__name__)
+
+_SPOKEN = {"background_notification_response", "realtime_voice"}
+"""Messages of their own that somebody says."""
+_MARKERS = {"background_notification_turn_started"}
+"""Messages of their own that hold nothing but an id."""
+
+
+# Content
+
+
+class _Text(Wire):
+    text: str
+
+
+class _Link(Wire):
+    uri: str
+    name: str = ""
+
+
+class _Named(Wire):
+    uri: str
+
+
+class _Resource(Wire):
+    resource: _Named
+
+
+class _Other(Wire):
+    type: str = "something"
+
+
+def _content_kind(value: Any) -> str:
+    kind = as_object(value).get("type")
+    return kind if kind in {"text", "resource_link", "resource"} else "other"
+
+
+_Content = Annotated[
+    Annotated[_Text, Tag("text")]
+    | Annotated[_Link, Tag("resource_link")]
+    | Annotated[_Resource, Tag("resource")]
+    | Annotated[_Other, Tag("other")],
+    Discriminator(_content_kind),
+]
+
+
+def _content(content: _Content) -> events.Content:
+    match content:
+        case _Text(text=text):
+            return events.TextContent(text)
+        case _Link(uri=uri, name=name):
+            return events.ResourceLink(uri, name or uri.rpartition("/")[2])
+        case _Resource(resource=resource):
+            return events.EmbeddedResource(resource.uri)
+        case _Other(type=kind):
+            return events.OtherContent(kind)
+
+
+# Tool calls
+
+
+class _ToolText(Wire):
+    content: _Content
+
+
+class _ToolDiff(Wire):
+    path: str
+    old_text: Text = ""
+    new_text: str
+
+
+def _tool_content_kind(value: Any) -> str:
+    kind = as_object(value).get("type")
+    return kind if kind in {"content", "diff"} else "other"
+
+
+_ToolContent = Annotated[
+    Annotated[_ToolText, Tag("content")] | Annotated[_ToolDiff, Tag("diff")] | Annotated[_Other, Tag("other")],
+    Discriminator(_tool_content_kind),
+]
+
+
+class _Location(Wire):
+    path: str
+    line: Line = None
+
+
+class _ToolMeta(Wire):
+    tool_name: Text = ""
+    parent_tool_call_id: str | None = None
+
+
+class _ToolCall(Wire):
+    tool_call_id: str
+    title: str | None = None
+    kind: str | None = None
+    status: str | None = None
+    content: tuple[_ToolContent, ...] | None = None
+    locations: tuple[_Location, ...] | None = None
+    raw_input: Annotated[dict[str, Any], BeforeValidator(shallow_object)] = Field(default_factory=dict)
+    raw_output: Annotated[Any, BeforeValidator(shallow)] = None
+    running_terminals: tuple[str, ...] | None = None
+    """Our own addition: the ids of its terminals that run."""
+    meta: Annotated[_ToolMeta, BeforeValidator(as_object), Field(alias="_meta")] = _ToolMeta()
+
+
+def _tool_call(call: _ToolCall) -> events.ToolCallUpdate:
+    locations = call.locations
+    return events.ToolCallUpdate(
+        call.tool_call_id,
+        call.meta.tool_name,
+        call.title or "",
+        call.kind or "",
+        call.status or "",
+        None if call.content is None else _shown(call.content),
+        None if locations is None else tuple(Location(each.path, each.line) for each in locations),
+        call.raw_input,
+        call.raw_output,
+        call.meta.parent_tool_call_id,
+        call.running_terminals,
+    )
+
+
+def _shown(content: tuple[_ToolContent, ...]) -> events.ToolCallContent:
+    texts: list[str] = []
+    diffs: list[Diff] = []
+    for part in content:
+        match part:
+            case _ToolDiff(path=path, old_text=old, new_text=new):
+                diffs.append(Diff(path, old, new))
+            case _ToolText(content=said):
+                texts.append(_plain(said))
+            case _Other(type=kind):
+                texts.append(f"Unsupported: {kind}.")
+    return events.ToolCallContent("\n".join(texts), tuple(diffs))
+
+
+def _plain(content: _Content) -> str:
+    match content:
+        case _Text(text=text):
+            return text
+        case _Link(uri=uri) | _Resource(resource=_Named(uri=uri)):
+            return uri
+        case _Other(type=kind):
+            return f"Unsupported: {kind}."
+
+
+# Messages
+
+
+class _ChunkMeta(Wire):
+    prompt_id: str | None = None
+    record_id: str | None = Field(default=None, alias="qwen.session.recordId")
+    usage: Object = Field(default_factory=dict)
+    parent_tool_call_id: str | None = None
+    is_discrete: bool = Field(default=False, alias="qwenDiscreteMessage")
+    """Whether the piece is a message of its own, in the middle of what streams."""
+    source: Text = ""
+    """What a message of its own is about."""
+    background_task: Object = Field(default_factory=dict)
+
+
+class _Chunk(Wire):
+    content: _Content
+    meta: Annotated[_ChunkMeta, BeforeValidator(as_object), Field(alias="_meta")] = _ChunkMeta()
+
+
+def _message(kind: type[events.MessageChunk], chunk: _Chunk) -> events.MessageChunk:
+    meta = chunk.meta
+    content = _content(chunk.content)
+    usage = events.Usage(_number(meta.usage.get("inputTokens")), _number(meta.usage.get("outputTokens")))
+    aside = None
+    if meta.is_discrete and isinstance(content, events.TextContent):
+        aside = _aside(meta)
+        if meta.source in _MARKERS:
+            content = events.TextContent("")
+    return kind(
+        content,
+        meta.prompt_id or "",
+        meta.record_id or "",
+        meta.parent_tool_call_id,
+        usage if meta.usage else None,
+        aside,
+    )
+
+
+def _aside(meta: _ChunkMeta) -> events.Aside:
+    about = meta.background_task
+    ids = (about.get("taskId"), about.get("toolUseId"), about.get("sourceTurnId"))
+    return events.Aside(
+        f"{meta.source} {about.get('taskId', '')} {about.get('turnId', '')}",
+        meta.source in _SPOKEN,
+        str(about["taskId"]) if "taskId" in about else None,
+        tuple(each for each in ids if isinstance(each, str) and each),
+    )
+
+
+def _number(value: object) -> int:
+    return value if type(value) is int and 0 < value <= MOST else 0
+
+
+class _ShellOutput(Wire):
+    output: str
+
+
+# The session
+
+
+class _PlanEntry(Wire):
+    content: str
+    status: str = "pending"
+
+
+class _Plan(Wire):
+    entries: tuple[_PlanEntry, ...]
+
+
+class _CommandInput(Wire):
+    hint: Text = ""
+
+
+class _Command(Wire):
+    name: str
+    description: Text = ""
+    input: Annotated[_CommandInput, BeforeValidator(as_object)] = _CommandInput()
+
+
+class _Commands(Wire):
+    available_commands: tuple[_Command, ...]
+
+
+class _Usage(Wire):
+    size: Count
+    used: Count
+
+
+class _Mode(Wire):
+    current_mode_id: str
+
+
+class _Info(Wire):
+    title: Text = ""
+
+
+_UPDATES: Mapping[str, tuple[type[Wire], str, Callable[[Any], object]]] = {
+    "user_message_chunk": (_Chunk, "a piece of a prompt", partial(_message, events.UserMessageChunk)),
+    "agent_message_chunk": (_Chunk, "a piece of the answer", partial(_message, events.AgentMessageChunk)),
+    "agent_thought_chunk": (_Chunk, "a thought", partial(_message, events.AgentThoughtChunk)),
+    "tool_call": (_ToolCall, "a tool call", _tool_call),
+    "tool_call_update": (_ToolCall, "news of a tool call", _tool_call),
+    "plan": (
+        _Plan,
+        "a plan",
+        lambda plan: events.Plan(tuple(Step(entry.content, entry.status) for entry in plan.entries)),
+    ),
+    "available_commands_update": (
+        _Commands,
+        "the list of commands",
+        lambda update: events.AvailableCommandsUpdate(
+            tuple(Command(each.name, each.description, each.input.hint) for each in update.available_commands)
+        ),
+    ),
+    "usage_update": (
+        _Usage,
+        "the use of the context window",
+        lambda usage: events.UsageUpdate(ContextWindow(usage.size, usage.used)),
+    ),
+    "current_mode_update": (
+        _Mode,
+        "a change of the mode",
+        lambda update: events.CurrentModeUpdate(update.current_mode_id),
+    ),
+    "session_info_update": (_Info, "a title", lambda info: events.SessionInfoUpdate(info.title)),
+    "shell_output": (_ShellOutput, "the output of a command", lambda shell: events.ShellOutput(shell.output)),
+}
+"""By kind: its model, what it is in a notice if it doesn't fit, and how it becomes an event."""
+
+
+def decode_update(value: object) -> events.Event:
+    """Decode an `update` object. One of an unknown kind is ignored."""
+    fields = as_object(value)
+    kind = fields.get("sessionUpdate")
+    if not isinstance(kind, str) or kind not in _UPDATES:
+        return ignored(f"update {kind}", fields)
+    model, what, event = _UPDATES[kind]
+    found = read(model, fields)
+    return events.Unsupported(what) if found is None else cast("events.Event", event(found))
+
+
+def ignored(kind: str, fields: Mapping[str, Any]) -> events.Ignored:
+    """An unknown event. The log gets the names of its fields, not the values, which may be private."""
+    logger.debug("Unknown %s with %s", kind, ", ".join(map(str, fields)))
+    return events.Ignored(kind)
+
+
+# What can be chosen
+
+
+class ModelChoice(Wire):
+    """A model that can be switched to."""
+
+    id: str = Field(alias="modelId")
+    name: Text = ""
+    description: Text = ""
+
+
+class ModeChoice(Wire):
+    """A mode that can be switched to."""
+
+    id: str
+    name: Text = ""
+    description: Text = ""
+
+
+class OptionValue(Wire):
+    """A value that an option can have."""
+
+    value: str
+    name: Text = ""
+    description: Text = ""
+
+
+# Permissions
+
+
+class _Option(Wire):
+    option_id: str
+    name: str
+    kind: str
+
+
+class _Answer(Wire):
+    label: str
+    description: Text = ""
+
+
+class _Question(Wire):
+    question: str
+    header: Text = ""
+    multi_select: bool = False
+    options: tuple[_Answer, ...] = ()
+
+
+class _Permission(Wire):
+    tool_call: _ToolCall
+    options: tuple[_Option, ...]
+    questions: tuple[_Question, ...] = ()
+
+
+def decode_permission(
+    identifier: str, tool_call: object, options: object
+) -> events.PermissionRequest | events.Unsupported:
+    """Decode a permission request, which the transport has given an id."""
+    call = as_object(tool_call)
+    fields: dict[str, Any] = {"toolCall": call, "options": options}
+    for place in ("_meta", "qwenQuestions"), ("rawInput", "questions"):
+        asked: object = as_object(call.get(place[0])).get(place[1])
+        if asked:
+            fields["questions"] = asked
+            break
+    if (request := read(_Permission, fields)) is None:
+        return events.Unsupported("a question that can't be read: answer it in another client")
+    return events.PermissionRequest(
+        identifier,
+        _tool_call(request.tool_call),
+        tuple(Option(each.option_id, each.name, each.kind) for each in request.options),
+        tuple(
+            Question(
+                each.question,
+                each.header,
+                each.multi_select,
+                tuple((answer.label, answer.description) for answer in each.options),
+            )
+            for each in request.questions
+        ),
+    )

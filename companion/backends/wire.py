@@ -1,0 +1,79 @@
+"""Models for the objects of a wire, and the kinds of their fields. What can't be read counts as missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypeVar, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+M = TypeVar("M", bound="Wire")
+
+MAX_DEPTH = 100
+"""Levels of nesting of a tool's input and output. Deeper values would exhaust the recursion limit."""
+MOST = 2**53 - 1
+"""The largest number that JSON carries safely. What is larger is no number of lines or tokens."""
+_TOO_DEEP = "(nested too deeply to be shown)"
+
+
+class Wire(BaseModel):
+    """A part of a message. Names are camelCase on the wire; null counts as missing."""
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, frozen=True)
+
+
+def as_object(value: object) -> dict[str, Any]:
+    """A value of the wire as an object; empty where it is anything else."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def shallow(value: object) -> object:
+    """A value that isn't nested too deeply, or words for it."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for each in level for inner in _parts(each)]
+        if not level:
+            return value
+    return _TOO_DEEP
+
+
+def _parts(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
+
+
+def shallow_object(value: object) -> dict[str, Any]:
+    """A value as an object whose values aren't nested too deeply."""
+    return {name: shallow(each) for name, each in as_object(value).items()}
+
+
+def _line(value: object) -> int | None:
+    number = int(value) if isinstance(value, float) and value.is_integer() else value
+    return number if type(number) is int and 0 < number <= MOST else None
+
+
+Count = Annotated[int, Field(ge=0, le=MOST)]
+"""A number of something."""
+Line = Annotated[int | None, BeforeValidator(_line)]
+"""A line from 1; None where there is anything else."""
+Object = Annotated[dict[str, Any], BeforeValidator(as_object)]
+"""An object; empty where there is anything else."""
+Text = Annotated[str, BeforeValidator(_text)]
+"""A text; empty where there is anything else."""
+
+
+def read(model: type[M], value: object) -> M | None:
+    """Read an object of the wire; None if it doesn't fit the model. A field that is null counts as missing."""
+    if not isinstance(value, Mapping):
+        return None
+    fields = cast("Mapping[str, Any]", value)
+    try:
+        return model.model_validate({name: each for name, each in fields.items() if each is not None})
+    except ValidationError:
+        return None

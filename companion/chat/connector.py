@@ -1,0 +1,149 @@
+"""What answers a chat and how it is reached: the daemon, or an agent that is started or that goes on after a reload."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..acp.client import AgentClient
+from ..acp.process import end_left
+from ..agents import AgentCommand
+from ..backends.sessions import Session
+from ..conversation.conversation import Conversation
+from ..conversation.snapshot import ConnectionStatus, Locality
+from ..daemon.address import Address, resolve, starts_own
+from ..daemon.client import Client, load
+from ..daemon.errors import DisabledError
+from ..daemon.here import is_here
+from ..daemon.locality import where
+from ..daemon.process import launch
+from ..daemon.process.private import CONNECTING, PrivateDaemon
+from ..settings import DaemonSettings
+from .daemons import Daemons
+
+logger = logging.getLogger(__name__)
+
+
+class Connector:
+    """Connects one chat to what answers it, and knows where that is."""
+
+    def __init__(
+        self,
+        settings: Callable[[], DaemonSettings],
+        daemons: Daemons,
+        agent: Callable[[AgentCommand], AgentClient],
+    ) -> None:
+        """`daemons` are those of the window, `agent` makes a client of an agent on stdio."""
+        self.daemons = daemons
+        self.agent: AgentCommand | None = None
+        """The agent that is started for the chat; None for the daemon."""
+        self._make_agent = agent
+        self.folder = ""
+        """The chat's, as the editor calls it."""
+        self.locality = Locality()
+        self.inherited: Mapping[str, Any] | None = None
+        """The agent that the instance before this one has left, until it is taken up."""
+        self._settings = settings
+        self._known: set[str] = set()
+        """The addresses at which a daemon has answered."""
+
+    @property
+    def private(self) -> PrivateDaemon:
+        """The private daemon of the chat's folder, which other chats of the window may use, too."""
+        return self.daemons.private(self.folder)
+
+    @property
+    def can_take_over(self) -> bool:
+        """Whether the agent that another instance has left is the one to start."""
+        if self.inherited is None or self.agent is None:
+            return False
+        return tuple(self.inherited.get("command", ())) == (self.agent.name, list(self.agent.command))
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the person has turned off what it connects to."""
+        return self.agent is None and not self._settings().enabled
+
+    def end_inherited(self) -> None:
+        """End the agent that nobody goes on with."""
+        inherited, self.inherited = self.inherited, None
+        if inherited:
+            threading.Thread(target=end_left, args=(inherited,), name="qwen-companion-end", daemon=True).start()
+
+    def begin(self) -> None:
+        """Forget where a daemon or an agent was: a conversation begins."""
+        known = Locality(folder=self.folder)
+        self.locality = replace(known, agent=self.agent.name) if self.agent else known
+        self.private.may_restart = True
+
+    async def reach_daemon(self, conversation: Conversation) -> tuple[Client, str]:
+        """The daemon, and the folder as it calls it."""
+        await load()
+        address = await self._address(conversation)
+        client = Client(address, is_known=address.url in self._known)
+        try:
+            folder = await client.connect(self.folder)
+            self._known.add(address.url)
+            await self.locate(client, folder)
+        except BaseException:
+            await client.close()
+            raise
+        return client, folder
+
+    async def take_over(self, agent: AgentCommand, left: Mapping[str, Any]) -> tuple[AgentClient, Session] | None:
+        """The agent that another instance has left, and its session; None if that can't be taken up, and is ended."""
+        client = self._make_agent(agent)
+        try:
+            session = await client.take_over(left)
+        except Exception:
+            logger.exception("The agent could not be taken over, and is started again")
+            await client.close()
+            self.end_inherited()
+            return None
+        self.inherited = None
+        self._located(client, client.folder)
+        return client, session
+
+    async def start_agent(self, agent: AgentCommand, conversation: Conversation) -> tuple[AgentClient, str]:
+        """The agent, and the folder as it gets it."""
+        conversation.set_connection(ConnectionStatus("connecting", f"Starting {agent.name} …"))
+        client = self._make_agent(agent)
+        try:
+            folder = await client.connect(self.folder)
+            self._located(client, folder)
+        except BaseException:
+            await client.close()
+            raise
+        return client, folder
+
+    def _located(self, client: AgentClient, folder: str) -> None:
+        version, name = client.agent.info.version, client.name
+        self.locality = Locality("this computer", folder, version, is_private=True, agent=name)
+
+    async def locate(self, client: Client, folder: str) -> None:
+        """Look where a daemon is that has been reached; `folder` is the chat's, as the daemon calls it."""
+        address, is_private = client.address, self.private.is_at(client.address)
+        known_here = is_private or (address.is_loopback and address.url in self.daemons.here)
+        shown_here = known_here or await is_here(client, self.folder)
+        self.locality = where(address, client.capabilities, folder, is_here=shown_here, is_private=is_private)
+
+    async def _address(self, conversation: Conversation) -> Address:
+        """The daemon to use; a private one is started if none runs, and ended if it isn't wanted."""
+        settings = self._settings()
+
+        def connecting(message: str) -> None:
+            conversation.set_connection(ConnectionStatus("connecting", message))
+
+        environment = os.environ
+        if settings.enabled and starts_own(managed=settings.managed, url=settings.url, environment=environment):
+            await self.daemons.end_others()
+            return await self.private.address(self.folder, settings.command, connecting)
+        await self.daemons.stop(launch.STOP_LIMIT)
+        if not settings.enabled:
+            raise DisabledError
+        connecting(CONNECTING)
+        return resolve(url=settings.url, token=settings.token, environment=environment)

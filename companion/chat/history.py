@@ -1,0 +1,182 @@
+"""Going on with what was said before: continue it, go back to an earlier prompt, copy the conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import TypeVar
+
+from ..conversation.changed import changed_files
+from ..conversation.failures import ChatError, MissingFeatureError
+from ..conversation.snapshot import Message, Turn
+from ..daemon.errors import RefusedError
+from ..daemon.past import Rewinding, RewindPoint
+from ..ids import ChatId
+from .chat import Chat
+from .mentions import mention
+from .prompt import Draft
+from .registry import REACH_LIMIT, Registry
+from .transcript.plain import relative
+
+T = TypeVar("T")
+
+_CLOCK = 1.0
+"""Seconds by which the times of a prompt and of its point may differ."""
+IDLE_LIMIT = 3.0
+"""Seconds that the daemon has to end a turn whose end it has told."""
+IDLE_STEP = 0.1
+"""Seconds between two tries."""
+BUSY = "A turn runs: wait until it ends, or cancel it first."
+NOWHERE = "There is no prompt yet to go back to."
+
+
+@dataclass(frozen=True, slots=True)
+class RewindTarget:
+    """An earlier prompt to which the conversation can be rewound, as if it had never been asked."""
+
+    point: str
+    """The daemon's id of it."""
+    turn: str
+    """The key of its turn."""
+    text: str
+    files: tuple[str, ...] = ()
+    """Those that are known to have been changed since then, relative to the chat's folder."""
+    count: int = 0
+    """How many files undoing the changes since then would change."""
+    inserted: int = 0
+    """Lines that are there since then."""
+    deleted: int = 0
+
+
+def rewind_targets(turns: Sequence[Turn], points: Sequence[RewindPoint], folder: str = "") -> list[RewindTarget]:
+    """The prompts that the conversation can go back to, the latest first.
+
+    A point is the n-th prompt that the model was asked. Its time must fit as well: going back to another prompt than
+    the person means would cost work. Points from before a rewind are older than the prompts that have them now.
+    """
+    asked = [turn for turn in turns if turn.asks_model]
+    missing = max(0, len(points) - len(asked))
+    found: list[RewindTarget] = []
+    for point in points:
+        at = point.index - missing
+        if not 0 <= at < len(asked) or (at + 1 < len(asked) and _is_after(point, asked[at + 1])):
+            continue
+        files = tuple(relative(change.path, folder) for change in changed_files(_from(turns, asked[at])))
+        stats = point.stats
+        key, text = asked[at].key, _written(asked[at], folder)
+        found.append(RewindTarget(point.id, key, text, files, stats.files_changed, stats.insertions, stats.deletions))
+    return found[::-1]
+
+
+def _written(turn: Turn, folder: str) -> str:
+    """A turn's prompt as the person may have written it: the conversation has only the names of the files in it."""
+    text, at = turn.asked, 0
+    first = turn.items[0] if turn.items else None
+    for attachment in first.attachments if isinstance(first, Message) else ():
+        name = f"@{attachment.name}"
+        found = text.find(name, at)
+        if found >= 0 and attachment.uri.startswith("file://"):
+            named = mention(relative(attachment.uri.removeprefix("file://"), folder))
+            text, at = text[:found] + named + text[found + len(name) :], found + len(named)
+    return text
+
+
+def _is_after(point: RewindPoint, turn: Turn) -> bool:
+    """Whether a point was made after a turn had begun."""
+    try:
+        made = datetime.fromisoformat(point.timestamp).timestamp()
+    except ValueError:
+        return False
+    return turn.began is not None and made > turn.began + _CLOCK
+
+
+def _from(turns: Sequence[Turn], first: Turn) -> Sequence[Turn]:
+    return turns[turns.index(first) :]
+
+
+class ChatHistory:
+    """Continues conversations, rewinds and forks them, and shows their earlier turns."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def continue_turn(self, chat_id: ChatId) -> None:
+        """Continue the last turn, which was interrupted or has failed; in words where the daemon can't do it."""
+
+        async def go_on(chat: Chat) -> None:
+            client, session = chat.connection.connected
+            try:
+                identifier = await client.go_on(session)
+            except MissingFeatureError:
+                identifier = None
+            if identifier is None:
+                chat.send(Draft("Continue"), mid_turn=False)
+
+        self._registry.do(chat_id, go_on)
+
+    async def targets(self, chat_id: ChatId) -> list[RewindTarget]:
+        """The prompts that the conversation can go back to, the latest first, with what that would undo."""
+        chat = self._registry[chat_id]
+        client, session, folder = await chat.connection.reached(REACH_LIMIT)
+        _check_idle(chat)
+        found = rewind_targets(chat.turns, await client.rewind_points(session), folder.there)
+        if not found:
+            raise ChatError(NOWHERE)
+        return found
+
+    async def rewind(self, chat_id: ChatId, to: RewindTarget, *, undo_files: bool) -> tuple[str, Draft]:
+        """Go back to before an earlier prompt. Returns what happened, a sentence, and the prompt as it was written."""
+        chat = self._registry[chat_id]
+        client, session, folder = await chat.connection.reached(REACH_LIMIT)
+        draft = chat.outbox.draft_of(to.turn, to.text)
+        rewinding = await _once_idle(chat, lambda: client.rewind(session, to.point, undo_files=undo_files))
+        return _told(rewinding, folder.there), draft
+
+    async def fork(self, chat_id: ChatId) -> None:
+        """Copy the conversation, and show the copy. The original stays in the list."""
+        chat = self._registry[chat_id]
+        client, session, _ = await chat.connection.reached(REACH_LIMIT)
+        copy = await _once_idle(chat, lambda: client.fork(session, chat.status.title))
+        await client.detach(copy)
+        chat.begin(copy.id)
+        self._registry.editor.mention(
+            "This is a copy of the conversation; the original stays among the sessions.", chat.window
+        )
+
+    def show_earlier(self, chat_id: ChatId) -> None:
+        """Show a page of the turns before the first one that is shown."""
+        if chat := self._registry.get(chat_id):
+            chat.show_earlier()
+
+
+def _check_idle(chat: Chat) -> None:
+    """Raise a ChatError if a turn runs."""
+    if chat.status.running is not None:
+        raise ChatError(BUSY)
+
+
+async def _once_idle(chat: Chat, ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask the daemon for something that it does only while no turn runs: it needs a moment after the end of one."""
+    clock = asyncio.get_running_loop().time
+    end = clock() + IDLE_LIMIT
+    while True:
+        _check_idle(chat)
+        try:
+            return await ask()
+        except RefusedError as error:
+            if error.status != HTTPStatus.CONFLICT or clock() > end:
+                raise
+        await asyncio.sleep(IDLE_STEP)
+
+
+def _told(rewinding: Rewinding, folder: str) -> str:
+    changed, failed = (
+        ", ".join(relative(path, folder) for path in paths)
+        for paths in (rewinding.files_changed, rewinding.files_failed)
+    )
+    if failed:
+        return f"The conversation was rewound, but these files could not be undone: {failed}."
+    return f"The conversation was rewound. Undone: {changed}." if changed else "The conversation was rewound."

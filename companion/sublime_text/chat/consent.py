@@ -1,0 +1,79 @@
+"""The person says yes to the command of an agent once before it is ever started."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import sublime
+
+from ...conversation.snapshot import DAEMON_AGENT
+
+if TYPE_CHECKING:
+    from ...agents import AgentCommand
+
+FILE = "QwenCompanion Agents.sublime-settings"
+"""Keeps what the person has said yes to, in their own Packages/User."""
+
+
+class Consent:
+    """The agents that the person has allowed, each with its command. A new command is asked about again."""
+
+    def __init__(self, agents: Callable[[], tuple[AgentCommand, ...]]) -> None:
+        self._agents = agents
+
+    def find(self, name: str) -> AgentCommand | None:
+        """The agent of a name, as the settings have it now."""
+        return next((agent for agent in self._agents() if agent.name == name), None)
+
+    def letter(self, name: str) -> str:
+        """What stands for an agent where there is little room; for the daemon's agent if none is named."""
+        agent = self.find(name or DAEMON_AGENT)
+        return agent.icon if agent else (name or DAEMON_AGENT)[:1].upper()
+
+    def allows(self, name: str) -> bool:
+        """Whether the person has said yes to an agent with its command of now."""
+        agent = self.find(name)
+        return agent is not None and self._allowed().get(name) == list(agent.command)
+
+    def renew(self, name: str, then: Callable[[AgentCommand | None], object]) -> None:
+        """Call `then` with the agent of a name, which may have another command now, if the person allows that one.
+
+        None if the settings have no such agent any more.
+        """
+        agent = self.find(name)
+        if agent is None or self.ask(agent):
+            then(agent)
+
+    def ask(self, agent: AgentCommand) -> bool:
+        """Ask if that hasn't been done yet. Returns whether the agent may be started."""
+        if self.allows(agent.name):
+            return True
+        question = (
+            f"Start {agent.name} for this chat?\n\n    {shlex.join(agent.command)}\n\n"
+            "It runs on this computer with your rights, in the folder of the chat, and ends with the chat. "
+            "What you allow it to change is written by the editor."
+        )
+        if not sublime.ok_cancel_dialog(question, "Start", "Qwen Companion"):
+            return False
+        allowed = {**self._allowed(), agent.name: list(agent.command)}
+        sublime.load_settings(FILE).set("allowed", allowed)
+        sublime.save_settings(FILE)
+        return True
+
+    @property
+    def last(self) -> str:
+        """The agent that was picked last, if it may still be started; empty for none, or for the daemon."""
+        last = sublime.load_settings(FILE).get("last")
+        return last if isinstance(last, str) and self.allows(last) else ""
+
+    def picked(self, name: str) -> None:
+        """Remember what was picked."""
+        sublime.load_settings(FILE).set("last", name)
+        sublime.save_settings(FILE)
+
+    @staticmethod
+    def _allowed() -> dict[str, list[str]]:
+        value: Any = sublime.load_settings(FILE).get("allowed")
+        return cast("dict[str, list[str]]", value) if isinstance(value, dict) else {}

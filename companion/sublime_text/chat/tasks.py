@@ -1,0 +1,94 @@
+"""The command that lists what the agent does in the background, follows it and stops it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sublime
+
+from ..page import Page
+from ..panels import PanelItem, choose, say
+from .commands import _ChatCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...conversation.snapshot import Task
+    from ..adapter import Adapter
+    from .view import ChatView
+
+TASK_SETTING = "qwen_companion.task"
+"""On the view of a task's page."""
+STEP = 1000
+"""Milliseconds between two looks at a task that is followed."""
+NONE = "Nothing was begun in the background in this conversation."
+
+
+class QwenCompanionChatTasksCommand(_ChatCommand):
+    """List what the agent does in the background; follow or stop it."""
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask which."""
+        number = chat.id
+        adapter.ask_later(
+            chat.window, lambda companion: companion.chats.tasks.all(number), lambda found: _list(adapter, chat, found)
+        )
+
+
+def _list(adapter: Adapter, chat: ChatView, found: Sequence[Task]) -> None:
+    if not found:
+        say(chat.window, NONE)
+        return
+    choices: list[PanelItem] = [
+        (task.title, f"{task.status}, {task.duration}", lambda task=task: _ask(adapter, chat, task)) for task in found
+    ]
+    marks = ["running" if task.is_running else "" for task in found]
+    choose(chat.window, choices, "What runs besides the turns, and has run", annotations=marks)
+
+
+def _ask(adapter: Adapter, chat: ChatView, task: Task) -> None:
+    if not task.is_running:
+        _follow(adapter, chat, task)
+        return
+    number = chat.id
+
+    def stop() -> None:
+        adapter.ask_later(
+            chat.window,
+            lambda companion: companion.chats.tasks.stop(number, task),
+            lambda told: say(chat.window, told),
+        )
+
+    choices: list[PanelItem] = [
+        ("Follow", "Show what it does in a tab", lambda: _follow(adapter, chat, task)),
+        ("Stop", "", stop),
+    ]
+    choose(chat.window, choices, task.title)
+
+
+def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
+    """Show a task in a tab, and keep that up to date as long as the task runs and the tab shows it."""
+    number = chat.id
+    page = Page(chat.window, TASK_SETTING, f"Qwen Companion: {task.title}")
+    # The ids of tasks are those of the chat.
+    shown = f"{number}:{task.id}"
+    page.view.settings().set(TASK_SETTING, shown)
+    page.show("Asking the daemon …\n")
+
+    def look() -> None:
+        if page.view.is_valid() and page.view.settings().get(TASK_SETTING) == shown:
+            adapter.ask_later(
+                chat.window,
+                lambda companion: companion.chats.tasks.page(number, task.id),
+                show,
+                lambda why: page.show(f"{why}\n"),
+            )
+
+    def show(told: tuple[str, bool]) -> None:
+        text, is_running = told
+        if page.view.settings().get(TASK_SETTING) == shown:
+            page.show(text)
+        if is_running:
+            sublime.set_timeout(look, STEP)
+
+    look()
