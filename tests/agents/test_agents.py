@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from companion.conversation.snapshot import Diff, Permission
 from tests.agent_talk import AgentTalk, MemoryFiles, run, said, talking, tools, until
@@ -68,7 +69,16 @@ class Place:
             await until(lambda: is_over() or asked[-1] not in talk.conversation.status.permissions, STEP)
 
 
-@pytest.fixture(params=sorted(AGENTS))
+#: The others take long to install: `scripts/test --agents` runs them.
+USUAL = ("claude", "opencode")
+
+
+def each(names: Iterable[str]) -> list[ParameterSet]:
+    """The agents as parameters of a test."""
+    return [pytest.param(name, marks=[] if name in USUAL else pytest.mark.long) for name in sorted(names)]
+
+
+@pytest.fixture(params=each(AGENTS))
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     place = Place(request.param, AGENTS[request.param], Home.make())
     yield place
@@ -91,8 +101,8 @@ def test_it_says_what_the_model_says(place: Place):
     run(test())
 
 
-#: What the agent asks before it changes a file; Kimi Code has the editor write without a question.
-ASKS = sorted(AGENTS.keys() - {"kimi"})
+#: Those that ask before they change a file; Kimi Code has the editor write without a question.
+ASKS = each(AGENTS.keys() - {"kimi"})
 
 
 @pytest.mark.parametrize("place", ASKS, indirect=True)
