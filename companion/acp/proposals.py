@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ..backends.wire import as_object
 from ..review.source_text import SourceText
 
 Texts = Callable[[str], Awaitable[Sequence[str]]]
@@ -140,10 +141,9 @@ def _objects(value: object) -> list[Mapping[str, Any]]:
 
 
 def _is_diff(part: object) -> bool:
-    fields = cast("Mapping[str, object]", part) if isinstance(part, dict) else {}
-    return (
-        fields.get("type") == "diff" and isinstance(fields.get("path"), str) and isinstance(fields.get("newText"), str)
-    )
+    fields = as_object(part)
+    has_texts = isinstance(fields.get("path"), str) and isinstance(fields.get("newText"), str)
+    return has_texts and fields.get("type") == "diff"
 
 
 def _is_same(one: str, other: str) -> bool:
