@@ -93,9 +93,18 @@ class Loop(proactor_events.BaseProactorEventLoop):
     def __init__(self) -> None:
         super().__init__(Proactor())  # pyright: ignore[reportCallIssue]
 
-    def close(self) -> None:
-        """See asyncio.AbstractEventLoop."""
-        super().close()
+    _self_reading_future: asyncio.Future[bytes] | None
+    _loop_self_reading: Callable[[], None]
+
+    def run_forever(self) -> None:
+        """As in `windows_events`: read what wakes the loop."""
+        self.call_soon(self._loop_self_reading)
+        try:
+            super().run_forever()
+        finally:
+            if reading := self._self_reading_future:
+                reading.cancel()
+                self._self_reading_future = None
 
 
 def run(main: Any) -> None:
