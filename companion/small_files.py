@@ -21,7 +21,7 @@ _JSON_WITH_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOT
 
 
 def read_own(path: Path, limit: int = SMALL) -> dict[str, Any] | None:
-    """The object in a file of at most `limit` bytes that belongs to this user; None for anything else, or for a link."""
+    """The object in a file of this user of at most `limit` bytes; None for anything else, and for a link."""
     return _object(_read(path, limit, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0), is_ours=True))
 
 

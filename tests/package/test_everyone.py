@@ -20,6 +20,9 @@ COMMANDS = {
     "accept_all": "qwen_companion_accept_all",
     "reject_all": "qwen_companion_reject_all",
     "warnings": "qwen_companion_diff_warnings",
+    # A comment
+    "edit": "qwen_companion_comment",
+    "delete": "qwen_companion_delete_comments",
     # A chat; "Chat: Use a Link" has all of them, and the most frequent ones have a command of their own.
     "cancel": "qwen_companion_chat_cancel",
     "sign_in": "qwen_companion_chat_sign_in",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .panel import CommentPanel
 
 NOTHING = "There are no comments to send."
+LOOKS_AFTER_ANSWER = 100
+"""Looks at a terminal, ten in a second, until the CLI has left its question after an answer."""
 
 
 def _panel() -> CommentPanel | None:
@@ -117,16 +119,12 @@ class QwenCompanionRejectWithCommentsCommand(sublime_plugin.TextCommand):
         adapter.diffs.reject(diff)
         if comments:
             # The CLI shows its prompt again once it has got the answer.
-            sublime.set_timeout(lambda: send(adapter, window, comments), AFTER_ANSWER)
+            send(adapter, window, comments, LOOKS_AFTER_ANSWER)
 
     def is_enabled(self) -> bool:
         """Whether the view belongs to a diff."""
         adapter = package.adapter()
         return adapter is not None and adapter.diffs.find(self.view) is not None
-
-
-AFTER_ANSWER = 1000
-"""Milliseconds in which a CLI leaves its question after an answer."""
 
 
 class QwenCompanionGoToCommentCommand(sublime_plugin.TextCommand):

@@ -61,13 +61,22 @@ class CommentPanel:
         return self.unsent(window)
 
     def write(self, view: sublime.View, text: str | None = None) -> None:
-        """Comment the selected lines: with a text, or with what the person writes into the input panel."""
+        """Comment the selected lines: with a text, or with what the person writes into the input panel.
+
+        On the line of a comment that wasn't sent, the panel changes that one.
+        """
         window, place = view.window(), self.views.place(view)
         if window is None or place is None:
             return
         first, lines = selected_lines(view)
         if text is not None:
             self._add(window, place, first, lines, text)
+            return
+        here = (
+            [comment for comment in self.views.at(view, view.sel()[0].b) if not comment.is_sent] if view.sel() else []
+        )
+        if here and len(lines) == 1:
+            self.edit(window, here[-1])
             return
         line = (place.path, place.side, first)
         self._ask(

@@ -31,12 +31,15 @@ _SCREEN = 60
 NOBODY = "No CLI and no chat is there to take the comments. They are in the clipboard, and not marked as sent."
 
 
-def send(adapter: Adapter, window: sublime.Window, comments: Sequence[Comment]) -> None:
-    """Send comments to the agent of their change; else to the CLI or the chat used last, or ask which one."""
+def send(adapter: Adapter, window: sublime.Window, comments: Sequence[Comment], looks: int = 1) -> None:
+    """Send comments to the agent of their change; else to the CLI or the chat used last, or ask which one.
+
+    A CLI in a terminal has as many looks to show its empty prompt.
+    """
     if why := adapter.refusal(window, [comment.path for comment in comments]):
         say(window, why)
         return
-    targets = _targets(adapter, window, {comment.agent for comment in comments} - {""})
+    targets = _targets(adapter, window, {comment.agent for comment in comments} - {""}, looks)
     items: list[PanelItem] = [(title, detail, partial(give, comments)) for title, detail, give in targets]
     if not items:
         copy(comments)
@@ -61,7 +64,7 @@ def has_empty_prompt(view: sublime.View) -> bool:
 Give = Callable[[Sequence["Comment"]], object]
 
 
-def _targets(adapter: Adapter, window: sublime.Window, agents: set[str]) -> list[tuple[str, str, Give]]:
+def _targets(adapter: Adapter, window: sublime.Window, agents: set[str], looks: int) -> list[tuple[str, str, Give]]:
     """Who could be meant: those of the agents if there are any, else all; the one used last alone if that is clear."""
     running = terminals.running(window)
     chats = adapter.chats.within(window)
@@ -70,11 +73,13 @@ def _targets(adapter: Adapter, window: sublime.Window, agents: set[str]) -> list
     if own_terminals or own_chats:
         running, chats = own_terminals, own_chats
     found: list[tuple[str, str, Give]] = [
-        (f"Send to {one.title}", one.folder, partial(_into_terminal, adapter, window, one)) for one in running[:1]
+        (f"Send to {one.title}", one.folder, partial(_into_terminal, adapter, window, one, looks))
+        for one in running[:1]
     ]
     last = adapter.chats.last(window)
-    chats = [last] if last in chats and last else chats[:1]
-    found += [(f"Send to the chat with {chat.agent}", chat.folder, partial(_into_chat, adapter, chat)) for chat in chats]
+    for chat in [last] if last and last in chats else chats[:1]:
+        give = partial(_into_chat, adapter, chat)
+        found.append((f"Send to the chat with {chat.agent}", chat.folder, give))
     return found
 
 
@@ -87,9 +92,14 @@ def _into_chat(adapter: Adapter, chat: ChatView, comments: Sequence[Comment]) ->
     adapter.comments.sent(comments)
 
 
-def _into_terminal(adapter: Adapter, window: sublime.Window, target: Terminal, comments: Sequence[Comment]) -> None:
+def _into_terminal(
+    adapter: Adapter, window: sublime.Window, target: Terminal, looks: int, comments: Sequence[Comment]
+) -> None:
     """Paste the comments into the CLI's prompt as one text, if it is empty. The person presses Enter."""
-    if not has_empty_prompt(target.view):
+    if not target.view.is_valid() or not has_empty_prompt(target.view):
+        if looks > 1:
+            sublime.set_timeout(lambda: _into_terminal(adapter, window, target, looks - 1, comments), LOOK)
+            return
         copy(comments)
         say(window, f"{target.title} shows no empty prompt, so nothing was typed. The comments are in the clipboard.")
         return

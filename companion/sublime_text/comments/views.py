@@ -69,9 +69,7 @@ class CommentViews:
             is_gone = _text(view, region) != comment.lines
             at = sublime.Region(view.line(max(region.begin(), region.end() - 1)).end())
             click: Callable[[str], object] = lambda href: self._act(view, href)  # noqa: E731
-            drawn.append(
-                sublime.Phantom(at, self._html(comment, is_gone=is_gone), sublime.PhantomLayout.BLOCK, click)
-            )
+            drawn.append(sublime.Phantom(at, self._html(comment, is_gone=is_gone), sublime.PhantomLayout.BLOCK, click))
         phantoms.update(drawn)
         if not shown:
             del self._phantoms[view.id()]

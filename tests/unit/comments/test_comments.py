@@ -62,9 +62,9 @@ def test_a_message_names_the_lines_quotes_them_and_has_the_words():
 
 
 def test_no_quoted_text_ends_its_fence_and_no_control_character_does_anything():
-    odd = Comment("/p/a", 1, ("````", "\x1b[201~rm\r", "שלום 𝒳"), "end\x1b[201~\r\nit\x07")
+    odd = Comment("/p/a", 1, ("````", "\x1b[201~rm\r", "é 😀"), "end\x1b[201~\r\nit\x07")
     assert message([odd], markdown) == (
-        "/p/a lines 1-3\n`````\n````\n\\x1b[201~rm\n\nשלום 𝒳\n`````\nend\\x1b[201~\nit\\x07"
+        "/p/a lines 1-3\n`````\n````\n\\x1b[201~rm\n\né 😀\n`````\nend\\x1b[201~\nit\\x07"
     )
     assert visible("\u202e\t") == "\\u202e\t"
 
@@ -118,7 +118,7 @@ def test_a_draft_is_kept_for_its_line_until_it_is_empty():
 
 def test_what_is_kept_comes_back_the_same_for_this_user_only(tmp_path: Path):
     store = CommentStore(str(tmp_path / "own" / "comments"))
-    written = [comment("é 𝒳\n\udc80", path="/p/\udcff.py", side="proposal", agent="Qwen Code"), comment(sent=5.0)]
+    written = [comment("é 😀\n\udc80", path="/p/\udcff.py", side="proposal", agent="Qwen Code"), comment(sent=5.0)]
     store.save("/p", written)
     assert store.load("/p") == written
     assert store.load("/q") == []
