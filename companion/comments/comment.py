@@ -63,7 +63,7 @@ class Comment:
     @classmethod
     def of(cls, data: object) -> Comment | None:
         """A comment from an object of JSON; None if it is none."""
-        fields = cast("Mapping[str, object]", data) if isinstance(data, dict) else {}
+        fields: Mapping[str, object] = cast("Mapping[str, object]", data) if isinstance(data, dict) else {}
         texts = {name: value for name in _TEXTS if isinstance(value := fields.get(name), str)}
         times = {name: float(value) for name in _TIMES if isinstance(value := fields.get(name), int | float)}
         first, side, lines = fields.get("first"), fields.get("side"), fields.get("lines")

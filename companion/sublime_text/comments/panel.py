@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...comments.comment import Comment
+from ...comments.comments import Line
 from .kept import KeptComments, Later
 from .views import CommentViews, Place, selected_lines
 
@@ -72,18 +73,22 @@ class CommentPanel:
         if text is not None:
             self._add(window, place, first, lines, text)
             return
-        here = (
-            [comment for comment in self.views.at(view, view.sel()[0].b) if not comment.is_sent] if view.sel() else []
-        )
+        caret = view.sel()[0].b if len(view.sel()) else 0
+        here = [comment for comment in self.views.at(view, caret) if not comment.is_sent]
         if here and len(lines) == 1:
             self.edit(window, here[-1])
             return
-        line = (place.path, place.side, first)
+        line: Line = (place.path, place.side, first)
+
+        def written(words: str) -> None:
+            self.comments.keep_draft(line, "")
+            self._add(window, place, first, lines, words)
+
         self._ask(
             window,
             f"Comment on line {first}" if len(lines) == 1 else f"Comment on lines {first}-{first + len(lines) - 1}",
             self.comments.draft(line),
-            lambda words: (self.comments.keep_draft(line, ""), self._add(window, place, first, lines, words)),
+            written,
             lambda words: self.comments.keep_draft(line, words),
         )
 
@@ -127,8 +132,8 @@ class CommentPanel:
         window: sublime.Window,
         caption: str,
         before: str,
-        done: Callable[[str], object],
-        left: Callable[[str], object],
+        done: Callable[[str], None],
+        left: Callable[[str], None],
     ) -> None:
         """Ask for a text in the input panel. `left` gets what was written when the person leaves it."""
         written = before

@@ -31,14 +31,14 @@ class Place:
 
     def __init__(self, path: str, side: Side, agent: str = "") -> None:
         self.path = path
-        self.side = side
+        self.side: Side = side
         self.agent = agent
 
 
 class CommentViews:
     """Draws the comments. Lives on the UI thread. `act` is called with edit:ID or delete:ID that was clicked."""
 
-    def __init__(self, comments: Comments, diffs: Diffs, act: Callable[[sublime.View, str], object]) -> None:
+    def __init__(self, comments: Comments, diffs: Diffs, act: Callable[[sublime.View, str], None]) -> None:
         self._comments = comments
         self._diffs = diffs
         self._act = act
@@ -68,7 +68,7 @@ class CommentViews:
             view.add_regions(_REGION + comment.id, [region], flags=sublime.RegionFlags.HIDDEN)
             is_gone = _text(view, region) != comment.lines
             at = sublime.Region(view.line(max(region.begin(), region.end() - 1)).end())
-            click: Callable[[str], object] = lambda href: self._act(view, href)  # noqa: E731
+            click: Callable[[str], None] = lambda href: self._act(view, href)  # noqa: E731
             drawn.append(sublime.Phantom(at, self._html(comment, is_gone=is_gone), sublime.PhantomLayout.BLOCK, click))
         phantoms.update(drawn)
         if not shown:
