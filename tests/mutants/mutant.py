@@ -1,12 +1,19 @@
-"""A small mistake in the code, and the tests that should notice it."""
+"""A small mistake in the code, and the tests that should notice it.
+
+The lists are the text files beside this one. Of each mutant they have a description; the file, the function and, behind a
+bar, the tests; the place, in lines that begin with a minus; what comes instead, with a plus; and, behind a question mark,
+why it may survive.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
+ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T", bound=ast.AST)
 Functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -19,8 +26,9 @@ class GoneError(Exception):
 class Mutant:
     """One mistake: in a function, the one place that reads like `old` becomes `new`.
 
-    Both are Python: an expression, or statements. A block that is `...` stands for whichever block is there. A name stands
-    for whichever name is there, always the same one; if that leaves several places, the names have to be the same.
+    Both are Python: an expression, or statements. A block that is `...` stands for whichever block is there. A name
+    stands for whichever name is there, always the same one; if that leaves several places, the names have to be the
+    same. So a mutant survives that something in the function gets another name.
     """
 
     what: str
@@ -31,7 +39,7 @@ class Mutant:
     old: str
     new: str
     tests: tuple[str, ...]
-    """Each as pytest takes it. One of tests/sublime runs in the stand-in editor; what is behind `::` is in its name."""
+    """Each as pytest takes it. One of tests/sublime runs in the stand-in editor."""
     reason: str = ""
     """Why it may survive."""
 
@@ -43,9 +51,40 @@ class Mutant:
         if len(found) > 1:
             found = [place for place in found if place.has_same_names]
         if len(found) != 1:
-            raise GoneError(f"{self.file} has {len(found)} places in {self.function or 'it'} that read like {self.old!r}.")
+            raise GoneError(
+                f"{self.file} has {len(found)} places in {self.function or 'it'} that read like {self.old!r}."
+            )
         found[0].become(ast.parse(self.new).body)
         return ast.unparse(ast.fix_missing_locations(module))
+
+
+def read(text: str) -> Iterator[Mutant]:
+    """The mutants of a list."""
+    for block in text.split("\n\n"):
+        lines = block.strip("\n").splitlines()
+        if not lines or lines[0].startswith("#"):
+            continue
+        parts = {mark: [line[2:] for line in lines[2:] if line[0] == mark] for mark in "-+?"}
+        place, _, tests = lines[1].partition("|")
+        file, _, function = place.strip().partition(" ")
+        yield Mutant(
+            lines[0],
+            file,
+            function.strip(),
+            "\n".join(parts["-"]),
+            "\n".join(parts["+"]),
+            tuple(_test(name.strip()) for name in tests.split(",")),
+            " ".join(parts["?"]),
+        )
+
+
+def _test(name: str) -> str:
+    """A test as pytest takes it. A name without a folder is that of a file of tests/unit."""
+    if "/" in name:
+        return f"tests/{name}"
+    file, separator, rest = name.partition("::")
+    found = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / "unit").rglob(file)]
+    return "".join((*(found or [f"tests/unit/{file}"]), separator, rest))
 
 
 def scope_of(module: ast.Module, function: str) -> ast.Module | Functions:
@@ -122,24 +161,22 @@ class Match:
         """Whether a part of a pattern is like a part of the code."""
         if type(pattern) is not type(node):
             return False
-        if isinstance(pattern, list):
-            assert isinstance(node, list)
+        if isinstance(pattern, list) and isinstance(node, list):
             if _is_any(pattern):
                 self._blocks.append(node)
                 return True
             return len(pattern) == len(node) and all(map(self.matches, pattern, node))
-        if not isinstance(pattern, ast.AST):
-            return pattern == node
-        for field in pattern._fields:
-            ours, theirs = getattr(pattern, field, None), getattr(node, field, None)
-            if name := _name(pattern, field, ours):
-                if self.names.setdefault(name, str(theirs)) != theirs:
-                    return False
-            elif field == "orelse" and not ours and theirs and _is_any(getattr(pattern, "body", ())):
-                continue
-            elif not self.matches(ours, theirs):
-                return False
-        return True
+        if isinstance(pattern, ast.AST) and isinstance(node, ast.AST):
+            return all(self._has(pattern, field, node) for field in pattern._fields)
+        return pattern == node
+
+    def _has(self, pattern: ast.AST, field: str, node: ast.AST) -> bool:
+        ours, theirs = getattr(pattern, field, None), getattr(node, field, None)
+        if name := _name(pattern, field, ours):
+            return self.names.setdefault(name, str(theirs)) == theirs
+        if field == "orelse" and not ours and _is_any(getattr(pattern, "body", ())):
+            return True  # it stays as it is
+        return self.matches(ours, theirs)
 
     def filled(self, node: T) -> T:
         """A part of what comes instead, with the names and the blocks that are there."""
