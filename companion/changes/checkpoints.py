@@ -23,11 +23,15 @@ class Checkpoints:
         self._undo = undo
         self._store = round_.store
 
-    def add(self, agent: str, words: str) -> int:
-        """Remember the folder as the last look has it. Returns the checkpoint's number."""
+    def add(self, agent: str, words: str, before: tuple[Snapshot, Snapshot, int] | None = None) -> int:
+        """Remember the folder as the last look has it, or as it was `before`: the disk, the baseline, the saves.
+
+        Returns the checkpoint's number.
+        """
         state = self._round.state
         number = state.checkpoints[-1].number + 1 if state.checkpoints else 1
-        point = Checkpoint(number, time.time(), agent, words, state.now, state.base, len(state.saves))
+        disk, base, saves = before or (state.now, state.base, len(state.saves))
+        point = Checkpoint(number, time.time(), agent, words, disk, base, saves)
         state.checkpoints = [*state.checkpoints, point][-CHECKPOINTS_KEPT:]
         self._round.save()
         return number

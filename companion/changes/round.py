@@ -7,7 +7,6 @@ a time. What a call needs to survive the editor is in the store's `round.json` b
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,6 +33,8 @@ class Seen:
     """The paths that have changed since the look before and are not the person's saves."""
     moved_by: str = ""
     """What has moved `HEAD`, such as "checkout"; empty if nothing has."""
+    before: Snapshot | None = None
+    """The look before."""
 
 
 class ConflictError(Exception):
@@ -86,12 +87,12 @@ class Round:
         started = time.time_ns()
         found = project.repository(self.root)
         made = self._rules_now(found)
-        look = self.store.look(made, objects=found, may_be_large=may_be_large)
+        look = self.store.look(made, objects=found, may_be_large=may_be_large, since=started)
+        during = list(look.fresh)
         nested = sorted(path for path, entry in look.snapshot.beside.items() if entry.mode == REPOSITORY)
         if nested:
             made += rules.without(nested)
             look = self.store.look(made)
-        during = [path for path in look.touched if _written_since(os.path.join(self.root, path), started)]
         empty = self.store.empty_folders(made)
         now = look.snapshot
         self.state = State(self.root, time.time(), now, now, made, nested, empty, project.head(found))
@@ -116,7 +117,7 @@ class Round:
         self.state.now = found.snapshot
         moved_by = self._moved()
         if before == self.state.now:
-            return Seen((), moved_by)
+            return Seen((), moved_by, before)
         changed: list[str] = []
         for each in self.store.differences(before, self.state.now, renames=False):
             agent = (named or {}).get(each.path)
@@ -127,7 +128,7 @@ class Round:
             known = self.state.agents.setdefault(each.path, [])
             known += [name for name in ([agent] if agent else at_work) if name not in known]
         self.save()
-        return Seen(tuple(changed), moved_by)
+        return Seen(tuple(changed), moved_by, before)
 
     def _moved(self) -> str:
         before, self.state.head = self.state.head, project.head(project.repository(self.root))
@@ -279,9 +280,3 @@ class Round:
         if after and (found.after is None or after != f"{found.after.mode} {found.after.blob}"):
             raise RefusedError(f"{path} has changed since")
         return found
-
-
-def _written_since(path: str, at: int) -> bool:
-    with contextlib.suppress(OSError):
-        return os.lstat(path).st_mtime_ns >= at
-    return False
