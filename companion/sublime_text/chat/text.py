@@ -10,6 +10,7 @@ import sublime
 import sublime_plugin
 
 from ...chat.transcript.render import MARK
+from .. import buffers
 
 if TYPE_CHECKING:
     from ...chat.transcript.render import Render
@@ -137,8 +138,7 @@ class ChatText:
         """Edit the view in one step, also while it is read-only."""
         self.is_editing = True
         try:
-            self.view.set_read_only(False)
-            self.view.run_command("qwen_companion_chat_edit", {"edits": [list(edit) for edit in edits]})
+            buffers.edit(self.view, edits)
         finally:
             self.is_editing = False
 
