@@ -261,10 +261,9 @@ def overridden(base: Values, project: object, file: str) -> Values:
             instead = f"“{setting.if_wrong}” is used" if setting.if_wrong else "the user's setting is used"
             problems.append(Problem(file, name, _wrong(setting, value, instead)))
             values[name] = setting.if_wrong or values[name]
-        elif name == _REVIEW and REVIEWS.index(value) < REVIEWS.index(values[name]):
-            why = f"“{name}” can only be made stricter by a project; “{values[name]}” is used, not “{value}”."
-            problems.append(Problem(file, name, why))
-        elif name == _CONTEXT and stricter(value, values[name]) != value:
+        elif (name == _CONTEXT and stricter(value, values[name]) != value) or (
+            name == _REVIEW and REVIEWS.index(value) < REVIEWS.index(values[name])
+        ):
             why = f"“{name}” can only be made stricter by a project; “{values[name]}” is used, not “{value}”."
             problems.append(Problem(file, name, why))
         else:

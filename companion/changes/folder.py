@@ -111,11 +111,14 @@ class Folder:
         if self._place is None:
             raise RefusedError("the store is closed")
         self._git = Git(program_path, self._place.path, self.root)
-        excludes = lambda path: self._excludes(os.path.join(self.root, path))  # noqa: E731
-        made = Round(Store(self._place.path, self.root, self._git, excludes), places.ignore_files)
+        store = Store(self._place.path, self.root, self._git, self._leaves_out)
+        made = Round(store, places.ignore_files)
         made.open()
         self._round, self._undo = made, Undo(made)
         self._checkpoints = Checkpoints(made, self._undo)
+
+    def _leaves_out(self, path: str) -> bool:
+        return self._excludes(os.path.join(self.root, path))
 
     def begin(self, at_work: Sequence[str], *, anew: bool, may_be_large: bool) -> list[str]:
         """Begin a round, or go on with one that has unreviewed changes of agents. On the worker thread.

@@ -26,6 +26,11 @@ class Listing:
         """How many changes wait."""
         return sum(row.changes for row in self.rows)
 
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Who was at work when they were written."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.agents))
+
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:

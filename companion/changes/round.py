@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..review.disk import Encodings, decoded
+from ..review.source_text import SourceText
 from . import files, hunks, project, rules
 from .entries import REPOSITORY, Difference, Entry, Snapshot
 from .files import RefusedError
@@ -182,16 +184,27 @@ class Round:
         self._settling[path] = time.monotonic() + FORMATTING
         self.save()
 
-    def reviewed(self, path: str, content: bytes) -> bool:
-        """The person has accepted a proposal before it was written. Returns whether the disk has its content."""
-        before = self.store.entry(self.state.now, path)
+    def reviewed(self, path: str, before: str | None, text: str) -> bool:
+        """The person has accepted a proposal: `text` in place of `before`, None for a new file.
+
+        Returns whether the disk has that text.
+        """
         self.look(())
-        after = self.store.entry(self.state.now, path)
-        if after is None or after.blob != files.blob_id(content):
+        after, ours = self.store.entry(self.state.now, path), self.store.entry(self.state.base, path)
+        if after is None or self._text(after) != SourceText(text).shown:
             return False
-        self._follow(path, before, after)
-        self.save()
+        old = None if before is None else SourceText(before).shown
+        if (self._text(ours) if ours else None) == old:
+            self.state.base = self.store.with_entries(self.state.base, {path: after})
+        elif before is not None:
+            self._follow(path, Entry(after.mode, self.store.write(before.encode("utf-8", "surrogatepass"))), after)
+        self.settle()
         return True
+
+    def _text(self, entry: Entry) -> str | None:
+        """The text of a file as a view shows it; None if it has none."""
+        data = self.store.read([entry.blob]).get(entry.blob) if is_text(entry) else None
+        return None if data is None else SourceText(decoded(data, Encodings())[0]).shown
 
     def belongs_to_the_person(self, paths: Iterable[str], before: Snapshot) -> None:
         """What has changed in these files since a snapshot is the person's, such as a checkout."""

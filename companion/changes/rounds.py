@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
+from ..review.disk import Encodings, holds
+from ..review.review import Review
 from ..settings import Settings
 from . import places
 from .folder import Folder
@@ -27,6 +29,9 @@ LOOK = 2.0
 """Seconds between two looks while an agent is at work, at least."""
 SHARE = 20
 """A look that takes a second is followed by as many seconds without one: at most 5 % of a core."""
+WRITTEN = 20.0
+"""Seconds within which an agent writes what was accepted."""
+WRITTEN_LOOK = 0.25
 SETTLED = 6.0
 """Seconds without a change after which a CLI that doesn't say when a turn ends is taken to be done."""
 
@@ -248,9 +253,7 @@ class Rounds:
 
     async def _look_at(self, window: int, folder: Folder) -> None:
         named = {
-            _relative(path, folder.root): agent
-            for path, agent in self._named.items()
-            if _is_in(path, [folder.root])
+            _relative(path, folder.root): agent for path, agent in self._named.items() if _is_in(path, [folder.root])
         }
         known = self.window(window)
         by_quiet = known.clis[-1] if known.clis and not known.turns else ""
@@ -301,26 +304,44 @@ class Rounds:
 
     def saved(self, path: str, text: bytes | None = None) -> None:
         """The person has saved a file; `text` is what they saved, if that is known."""
-        self.background(self._follow(path, text, is_save=True))
+        self.background(self._saved(path, text))
 
-    def reviewed(self, path: str, content: bytes) -> None:
-        """The person has accepted a proposal, which is on the disk by now."""
-        self.background(self._follow(path, content, is_save=False))
+    async def _saved(self, path: str, text: bytes | None) -> None:
+        folder, name = await self._place_of(path)
+        if folder:
+            async with folder.lock:
+                await folder.call(folder.round.saved, name, self.at_work(folder), text)
+                await folder.call(folder.refresh)
+            self._publish_all(folder)
 
-    async def _follow(self, path: str, content: bytes | None, *, is_save: bool) -> None:
+    def accepted(self, review: Review, text: str) -> None:
+        """The person has accepted a proposal: it counts as reviewed once it is on the disk."""
+        if review.is_here:
+            before = review.disk.source.source if review.disk.exists else None
+            self.background(self._accepted(review.file_path, before, text, review.encodings))
+
+    async def _accepted(self, path: str, before: str | None, text: str, encodings: Encodings) -> None:
+        folder, name = await self._place_of(path)
+        for _ in range(int(WRITTEN / WRITTEN_LOOK) if folder else 0):
+            if folder and await asyncio.to_thread(holds, path, text, encodings):
+                async with folder.lock:
+                    await folder.call(folder.round.reviewed, name, before, text)
+                    await folder.call(folder.refresh)
+                self._publish_all(folder)
+                return
+            await asyncio.sleep(WRITTEN_LOOK)
+
+    def _publish_all(self, folder: Folder) -> None:
+        for window in list(folder.windows):
+            self.publish(window)
+
+    async def _place_of(self, path: str) -> tuple[Folder | None, str]:
+        """The folder with a baseline that a file is in, and the file's path in it."""
         real = os.path.normcase(await asyncio.to_thread(os.path.realpath, path))
         folder = self._folder_of(real)
         if folder is None or not folder.has_round:
-            return
-        name = _relative(real, folder.root)
-        async with folder.lock:
-            if is_save:
-                await folder.call(folder.round.saved, name, self.at_work(folder), content)
-            else:
-                await folder.call(folder.round.reviewed, name, content or b"")
-            await folder.call(folder.refresh)
-        for window in list(folder.windows):
-            self.publish(window)
+            return None, ""
+        return folder, _relative(real, folder.root)
 
     def folder(self, root: str) -> Folder | None:
         """The folder with a baseline at this root."""
