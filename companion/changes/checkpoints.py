@@ -43,6 +43,10 @@ class Checkpoints:
             raise RefusedError("this checkpoint is gone")
         return found
 
+    def files_since(self, point: Checkpoint) -> int:
+        """How many files differ from a checkpoint."""
+        return len(self._store.differences(point.disk, self._round.state.now))
+
     def changed_since(self, number: int, until: int | None = None) -> list[tuple[Row, bytes, bytes]]:
         """What agents have changed from one checkpoint to another one or to now, each with both contents."""
         first = self.point(number)

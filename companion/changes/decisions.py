@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .folder import Folder
@@ -12,6 +13,29 @@ from .undo import Write
 
 KEPT = 200
 """Reviewed files that a list keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A checkpoint in the list."""
+
+    root: str
+    number: int
+    at: float
+    """Unix time."""
+    agent: str
+    words: str
+    files: int
+    """How many files differ from it now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What going back to a checkpoint does."""
+
+    paths: tuple[str, ...]
+    left: tuple[str, ...]
+    """A sentence for each file that is left alone."""
 
 
 class Decisions:
@@ -132,3 +156,27 @@ class Decisions:
     async def _restore(self, window: int, folder: Folder, number: int) -> None:
         await folder.call(folder.look, self._rounds.at_work(folder), {})
         self._say_refused(window, await folder.restore(number, self._rounds.at_work(folder)))
+
+    async def points(self, window: int) -> list[Point]:
+        """The checkpoints of a window, the latest first."""
+        found: list[Point] = []
+        for folder in list(self._rounds.window(window).folders.values()):
+            if folder.has_round:
+                found += await folder.call(_points, folder)
+        return sorted(found, key=lambda point: point.at, reverse=True)
+
+    async def preview(self, point: Point) -> Preview:
+        """What going back to a checkpoint does."""
+        folder = self._rounds.folder(point.root)
+        if folder is None:
+            return Preview((), ())
+        async with folder.lock:
+            writes, _, left = await folder.call(folder.checkpoints.plan, point.number)
+        return Preview(tuple(write.path for write in writes), tuple(left))
+
+
+def _points(folder: Folder) -> list[Point]:
+    return [
+        Point(folder.root, each.number, each.at, each.agent, each.words, folder.checkpoints.files_since(each))
+        for each in folder.round.state.checkpoints
+    ]

@@ -107,6 +107,13 @@ class Folder:
             said = f"The snapshots of {name} were damaged, and begin anew: what was written before counts as reviewed."
         return said
 
+    def forget(self) -> None:
+        """Remove everything from the store, on the worker thread."""
+        self._round = self._undo = self._checkpoints = None
+        self.rows = []
+        if self._place:
+            places.empty(self._place.path)
+
     def _make(self, program_path: str) -> None:
         if self._place is None:
             raise RefusedError("the store is closed")

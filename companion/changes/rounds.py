@@ -129,6 +129,21 @@ class Rounds:
         """The person begins a round: everything up to now counts as reviewed."""
         self.background(self._begin(window, anew=True))
 
+    def forget(self, window: int) -> None:
+        """Remove all snapshots. Rounds that are open begin anew."""
+        self.background(self._forget(window))
+
+    async def _forget(self, window: int) -> None:
+        for folder in list(self._folders.values()):
+            async with folder.lock:
+                await folder.call(folder.forget)
+        gone = await asyncio.to_thread(places.shrink, self._stores, everything=True)
+        self.editor.mention(f"Snapshots removed: {len(gone) + len(self._folders)}.", window)
+        for number in list(self._windows):
+            self.publish(number)
+            if self.window(number).at_work:
+                await self._begin(number)
+
     async def _begin(self, window: int, *, anew: bool = False) -> None:
         if self._work.settings_of(window).review == "off":
             return

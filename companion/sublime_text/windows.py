@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Generator
 from functools import lru_cache
 
 import sublime
@@ -74,6 +76,40 @@ def views_of_file(path: str) -> list[sublime.View]:
 def real_path(path: str) -> str:
     """The path without symbolic links, and in the spelling of the file system. Remembered: this is asked often."""
     return os.path.normcase(os.path.realpath(path))
+
+
+def open_files() -> dict[str, bool]:
+    """The files that are open in any window, by their real paths, and whether they have unsaved edits."""
+    found: dict[str, bool] = {}
+    for window in sublime.windows():
+        for view in window.views():
+            if (name := view.file_name()) and not view.is_loading():
+                real = real_path(name)
+                found[real] = found.get(real, False) or view.is_dirty()
+    return found
+
+
+class OwnSaves:
+    """The files that the editor saves for an agent or for a command of ours: nobody has edited them by hand."""
+
+    def __init__(self) -> None:
+        self._paths: list[str] = []
+
+    @contextlib.contextmanager
+    def saving(self, path: str) -> Generator[None]:
+        """A file is saved in here."""
+        self._paths.append(real_path(path))
+        try:
+            yield
+        finally:
+            self._paths.remove(real_path(path))
+
+    def is_own(self, path: str) -> bool:
+        """Whether a save is not the person's."""
+        return bool(self._paths) and real_path(path) in self._paths
+
+
+OWN_SAVES = OwnSaves()
 
 
 class FocusBefore:
