@@ -278,10 +278,10 @@ class DiffLists:
 
 def _title(diffs: int, changes: int, files: int) -> str:
     if not files:
-        return "Nothing waits for a review."
+        return "Nothing waits."
     waiting = diffs + changes
-    counted = f"{waiting} of {files} file{'s' * (files != 1)} wait{'s' * (waiting == 1)} for a review"
-    return f"{counted} · open Enter · next F8 · previous Shift+F8" if waiting else "Every file is reviewed."
+    counted = f"{waiting} of {files} file{'s' * (files != 1)} wait{'s' * (waiting == 1)} for an answer"
+    return f"{counted} · open Enter · next F8 · previous Shift+F8" if waiting else "Every file is answered."
 
 
 def _lines(rows: Sequence[Row]) -> list[str]:
@@ -298,7 +298,7 @@ def _lines(rows: Sequence[Row]) -> list[str]:
     ]
     widths = [max(map(len, column), default=0) for column in zip(*cells, strict=True)]
     widths[:1] = [min(widths[0], NAME_LENGTH)] if widths else []
-    lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in cells]
+    lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width] for row in cells]
     return [f"  {'  '.join(line)}  {_one_line(row.where)}".rstrip() for line, row in zip(lines, rows, strict=True)]
 
 
