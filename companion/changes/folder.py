@@ -32,6 +32,10 @@ QUIET = 60.0
 """Seconds without a change after which the next one begins another checkpoint, if no prompt says when."""
 
 
+class ClosedError(Exception):
+    """The folder was let go: its window has closed, or the companion ends."""
+
+
 class Folder:
     """A root: a folder of a window, or a repository below it. `excludes` says which absolute paths are never read."""
 
@@ -56,8 +60,15 @@ class Folder:
         self._is_closed = False
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run something on the folder's worker thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: function(*args, **kwargs))
+        """Run something on the folder's worker thread. Raises ClosedError."""
+        if self._is_closed:
+            raise ClosedError
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: function(*args, **kwargs))
+        except OSError:
+            if self._is_closed:  # git was ended
+                raise ClosedError from None
+            raise
 
     @property
     def round(self) -> Round:

@@ -6,6 +6,7 @@ Everything here runs on the companion thread and touches no file: that is done b
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
@@ -16,7 +17,7 @@ from ..review.disk import Encodings, holds
 from ..review.review import Review
 from ..settings import Settings
 from . import places
-from .folder import Folder
+from .folder import ClosedError, Folder
 from .git import GitMissingError
 from .port import ChangeViews, FileChanges, Listing
 from .round import Seen
@@ -64,7 +65,7 @@ class Rounds:
     ) -> None:
         self.editor = editor
         self._work = work
-        self.background = background
+        self._background = background
         self._stores = stores
         self._windows: dict[int, WindowChanges] = {}
         self._folders: dict[str, Folder] = {}
@@ -74,6 +75,15 @@ class Rounds:
         """Whether a large folder may be copied."""
         self._named: dict[str, str] = {}
         """The agents that have named the files they write, by the file's real path."""
+
+    def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        """Do something that ends with its window."""
+
+        async def do() -> None:
+            with contextlib.suppress(ClosedError):
+                await work
+
+        return self._background(do())
 
     def clis(self, window: int, names: tuple[str, ...]) -> None:
         """The CLIs that are connected to a window."""

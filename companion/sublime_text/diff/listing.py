@@ -64,7 +64,7 @@ class Row(NamedTuple):
     cli: str
     where: str
     """The file's folder in the window's folder, empty for that itself; the whole path of a file elsewhere."""
-    path: str
+    path: str = ""
     note: str = ""
     change: Change | None = None
     """What is written already and waits; None for a proposal, and for what is reviewed."""
