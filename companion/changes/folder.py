@@ -259,9 +259,13 @@ class Folder:
         self._is_closed = True
         if self._git:
             self._git.close()
-        if self._place:
-            self._executor.submit(self._place.release)
+        self._executor.submit(self._release)
         self._executor.shutdown(wait=False)
+
+    def _release(self) -> None:
+        if self._place:
+            self._place.release()
+            self._place = None
 
 
 def _shown(data: bytes, encodings: Encodings) -> str | None:
