@@ -165,7 +165,7 @@ class Decisions:
                 found += await folder.call(_points, folder)
         return sorted(found, key=lambda point: point.at, reverse=True)
 
-    async def preview(self, point: Point) -> Preview:
+    async def planned(self, point: Point) -> Preview:
         """What going back to a checkpoint does."""
         folder = self._rounds.folder(point.root)
         if folder is None:

@@ -42,7 +42,7 @@ class CheckpointPicker:
     def _preview(self, window: sublime.Window, point: Point) -> None:
         self._ask(
             window,
-            lambda companion: companion.decisions.preview(point),
+            lambda companion: companion.decisions.planned(point),
             lambda preview: self._confirm(window, point, preview),
         )
 
