@@ -158,7 +158,8 @@ class TestWritten(ChangesCase):
         assert panel
         yield lambda: "code.txt" in text_of(panel) and "proposed.py" in text_of(panel)
         rows = {
-            row["path"].rpartition("/")[2]: row for row in json.loads(panel.settings()["qwen_companion.review_list"])
+            row["path"].rpartition("/")[2]: row
+            for row in json.loads(str(panel.settings()["qwen_companion.review_list"]))
         }
         self.assertEqual(rows["proposed.py"]["kind"], "proposal")
         code = rows["code.txt"]
