@@ -1,8 +1,8 @@
 """A small mistake in the code, and the tests that should notice it.
 
-The lists are the text files beside this one. Of each mutant they have a description; the file, the function and, behind a
-bar, the tests; the place, in lines that begin with a minus; what comes instead, with a plus; and, behind a question mark,
-why it may survive.
+The lists are the text files beside this one. Of each mutant they have a description; the file, the function and, behind
+a bar, the tests; the place, in lines that begin with a minus; what comes instead, with a plus; and, behind a question
+mark, why it may survive.
 """
 
 from __future__ import annotations
