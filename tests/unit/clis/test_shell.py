@@ -68,7 +68,7 @@ def test_sh_gives_back_every_odd_text(program: str):
 
 
 @posix
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=settings().max_examples * 3 // 5, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(TEXTS, min_size=1, max_size=20))
 def test_sh_gives_back_any_text(texts: list[str]):
     assert echoed("sh", texts) == texts
