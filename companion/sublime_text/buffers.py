@@ -1,7 +1,7 @@
 """The one way in which the package changes the text of a buffer: exactly as given, whatever the settings say.
 
 The editor's own commands make something else of a text: they expand tabs and snippets, indent lines, and take blanks
-away when a file is saved (`docs/protocols/sublime.md#views`).
+away when a file is saved (`docs/protocols/sublime.md#views-and-windows`).
 """
 
 from __future__ import annotations
