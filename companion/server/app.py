@@ -60,7 +60,7 @@ class App:
         self._hosts = frozenset(f"{name}:{endpoint.port}" for name in HOSTS)
         self._bodies = Bodies()
         self._requests = InFlight()
-        """Streams aside."""
+        """The requests that are being answered, without the streams."""
         self.manager = StreamableHTTPSessionManager(
             tools.server(), json_response=True, max_request_body_size=MAX_BODY, session_idle_timeout=None
         )
