@@ -430,17 +430,17 @@ def test_escape_just_as_a_turn_ends_refuses_nothing_of_the_next_one(
     path.write_text("one\n")
     ends, goes_on = asyncio.Event(), asyncio.Event()
 
-    async def settle(_: Files) -> list[Any]:
+    async def settle_all(_: Files) -> list[Any]:
         ends.set()
-        await goes_on.wait()
+        await asyncio.wait_for(goes_on.wait(), LIMIT)
         return []
 
-    monkeypatch.setattr(Files, "settle", settle)
+    monkeypatch.setattr(Files, "settle_all", settle_all)
 
     async def test():
         async with chatting(project, agent) as room:
             room.say("One")
-            await ends.wait()
+            await asyncio.wait_for(ends.wait(), LIMIT)
             room.chats.cancel(CHAT)
             await room.shows("Cancelling …")
             goes_on.set()
