@@ -296,7 +296,12 @@ class App:
             await send(message)
             if message["type"] == "http.response.start" and message["status"] == 200:
                 started = True
-                self._sessions.stream_opened(session, stream)
+                if self._sessions.is_left:
+                    # On a connection that could not be handed over. The CLI asks again, and the next instance answers.
+                    stream.limit = FINAL_CHUNK_LIMIT
+                    stream.closing.set()
+                else:
+                    self._sessions.stream_opened(session, stream)
                 session.opening.release()
 
         async def listen() -> Message:

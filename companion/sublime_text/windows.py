@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
+from collections.abc import Generator
 from functools import lru_cache
 
 import sublime
@@ -61,19 +64,61 @@ def is_in_panel(view: sublime.View) -> bool:
 
 def views_of_file(path: str) -> list[sublime.View]:
     """The views that have a file open, by this path or by another one that leads to it."""
-    real = real_path(path)
+    real = _resolved(path)
     return [
         view
         for window in sublime.windows()
         for view in window.views()
-        if (name := view.file_name()) and real_path(name) == real
+        if (name := view.file_name()) and _resolved(name) == real
     ]
 
 
-@lru_cache(maxsize=4_096)
 def real_path(path: str) -> str:
-    """The path without symbolic links, and in the spelling of the file system. Remembered: this is asked often."""
+    """The path without links, in the spelling of the file system, as it was at most a second ago: asked at each key."""
+    return _remembered(path, int(time.monotonic()))
+
+
+@lru_cache(maxsize=256)
+def _remembered(path: str, second: int) -> str:  # noqa: ARG001 - the next second it is another key
+    return _resolved(path)
+
+
+def _resolved(path: str) -> str:
     return os.path.normcase(os.path.realpath(path))
+
+
+def open_files() -> dict[str, bool]:
+    """The files that are open in any window, by their real paths, and whether they have unsaved edits."""
+    found: dict[str, bool] = {}
+    for window in sublime.windows():
+        for view in window.views():
+            if (name := view.file_name()) and not view.is_loading():
+                real = real_path(name)
+                found[real] = found.get(real, False) or view.is_dirty()
+    return found
+
+
+class OwnSaves:
+    """The files that the editor saves for an agent or for a command of ours: nobody has edited them by hand."""
+
+    def __init__(self) -> None:
+        self._paths: list[str] = []
+
+    @contextlib.contextmanager
+    def saving(self, path: str) -> Generator[None]:
+        """A file is saved in here."""
+        self._paths.append(real_path(path))
+        try:
+            yield
+        finally:
+            self._paths.remove(real_path(path))
+
+    def is_own(self, path: str) -> bool:
+        """Whether a save is not the person's."""
+        return bool(self._paths) and real_path(path) in self._paths
+
+
+OWN_SAVES = OwnSaves()
 
 
 class FocusBefore:
