@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from ..messages import Messages
 
 if TYPE_CHECKING:
+    from ..ids import ReviewId
     from .changes import Edit
     from .disk import Encodings
     from .marks import Marks
@@ -48,6 +49,13 @@ class ReviewViews(Messages, Protocol):
 
     async def review_text(self, review: Review) -> str | None:
         """The current text of the proposal's view, with plain line feeds. A busy editor answers when it is idle."""
+        ...
+
+    async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+        """Go on with the diffs of reviews from before a reload, in their `views`, which show the proposal's text.
+
+        Returns those whose views were closed meanwhile.
+        """
         ...
 
     def refuse_answer(self, review: Review) -> None:

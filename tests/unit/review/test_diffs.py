@@ -15,6 +15,7 @@ import pytest
 
 from companion.companion import Companion
 from companion.review import reviews as review_module
+from companion.review import writes
 from companion.review import targets as targets_module
 from companion.review.compare import Change
 from companion.review.source_text import SourceText
@@ -347,8 +348,8 @@ class TestWritten:
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
     ):
         """A CLI may end in between."""
-        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.05)
-        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
+        monkeypatch.setattr(writes, "LIMIT", 0.05)
+        monkeypatch.setattr(writes, "LOOK", 0.01)
         cli.open_diff(path, "new\r\n")
         running.accept(path, "mine\n")
         [(window, title, text, why)] = until(lambda: running.editor.kept)
@@ -359,8 +360,8 @@ class TestWritten:
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
     ):
         """Its stamp has changed, and the accepted text is nowhere."""
-        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.05)
-        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
+        monkeypatch.setattr(writes, "LIMIT", 0.05)
+        monkeypatch.setattr(writes, "LOOK", 0.01)
         Path(path).write_text("old\n", "utf-8")
         cli.open_diff(path, "new\n")
         number = running.diff(path).review.number
@@ -480,9 +481,9 @@ class TestOnDisk:
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
     ):
         """The text was lost."""
-        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.2)
-        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
-        monkeypatch.setattr(review_module, "stamp", lambda _: None)
+        monkeypatch.setattr(writes, "LIMIT", 0.2)
+        monkeypatch.setattr(writes, "LOOK", 0.01)
+        monkeypatch.setattr(writes, "stamp", lambda _: None)
         cli.open_diff(path, "new\n")
         running.diff(path)
         Path(path).unlink()
