@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 from .acp.port import OfferedServer
 from .acp.process import end_leftovers
@@ -29,6 +29,7 @@ from .status import overview
 from .status.facts import Facts
 
 logger = logging.getLogger(__name__)
+P = ParamSpec("P")
 
 TICK = 2.0
 """Seconds between checks of what no event reports: folders, renamed and removed files, removed discovery files."""
@@ -64,7 +65,10 @@ class Companion:
         """Windows for which the system had no port, or no file descriptor."""
         self._front: int | None = None
         self._tasks: set[asyncio.Task[object]] = set()
-        self._servers: dict[int, asyncio.Task[None]] = {}
+        self._servers: dict[WindowServer, asyncio.Task[None]] = {}
+        """Every server that has not ended; a window may have a new one before its old one has."""
+        self._may_tell = asyncio.Event()
+        """Set when the settings are known."""
         self._tick: asyncio.Task[object] | None = None
 
     def start(self, endpoints: Sequence[Endpoint]) -> None:
@@ -80,13 +84,17 @@ class Companion:
         """Go on with what the previous instance has handed over of its chats and their daemons, by window."""
         self.chats.inherit(chats, self._windows)
 
+    def begin_telling(self) -> None:
+        """The settings are known, so that the CLIs may be told of the files that they allow."""
+        self._may_tell.set()
+
     async def started(self) -> None:
         """Wait until every window's requests are answered. Raises the reason if they can't be."""
         await asyncio.gather(*(window.started for window in self._windows.values()))
 
     async def stop(self) -> None:
         """Reject the open diffs, notify the CLIs, and end everything."""
-        self._withdraw()
+        await self._withdraw()
         ending = asyncio.create_task(self.chats.stop(hand_over=False))
         await asyncio.gather(*(window.pause(PAUSE) for window in self._windows.values()))
         self.reviews.reject_all()  # what was proposed in between
@@ -99,7 +107,7 @@ class Companion:
         `leave` gets what that needs, by window, as soon as the requests of now are answered. What takes longer, such
         as a CLI that is suspended and reads nothing, is waited for afterwards and holds nobody up.
         """
-        self._withdraw()
+        await self._withdraw()
         ending = asyncio.create_task(self.chats.stop(hand_over=True))
         await asyncio.gather(*(window.pause(PAUSE) for window in self._windows.values()))
         chats = await ending
@@ -115,15 +123,14 @@ class Companion:
         leave(left)
         await self._close_all(LINGER)
 
-    def _withdraw(self) -> None:
+    async def _withdraw(self) -> None:
         if self._tick:
             self._tick.cancel()
         # A chat's question stays open.
         self.chats.dismiss()
         self.reviews.reject_all()
         self._variables.remove()
-        for window in self._windows.values():
-            window.endpoint.withdraw()
+        await asyncio.gather(*(window.withdraw() for window in self._windows.values()))
 
     async def _close_all(self, limit: float) -> None:
         await asyncio.gather(*(window.close(limit) for window in self._windows.values()))
@@ -141,7 +148,6 @@ class Companion:
             except OSError as error:
                 self._try_again(window, str(error))
                 return
-            self._unserved.pop(window.id, None)
             endpoint.legacy_files = self._settings.legacy_discovery_files
             self._editor.listening(window.id, endpoint.port)
             server = self._serve(endpoint)
@@ -158,12 +164,14 @@ class Companion:
 
     def window_closed(self, window: int) -> None:
         """A window closes: its diffs are rejected, its sessions end."""
+        self._unserved.pop(window, None)
+        self._end_window(window)
+
+    def _end_window(self, window: int) -> None:
         self.chats.window_closed(WindowId(window))
         self.reviews.reject_window(window)
         self._statuses.pop(window, None)
-        self._unserved.pop(window, None)
         if server := self._windows.pop(window, None):
-            server.endpoint.withdraw()
             self._background(self._close(server))
             if window == self._front:
                 self._front = None
@@ -196,7 +204,7 @@ class Companion:
         server = self._windows.get(window)
         if server and window == self._front:
             # If a CLI finds the files of several editors, it takes the newest.
-            server.endpoint.touch()
+            server.touch()
         elif server:
             self._front = window
             self._windows[window] = self._windows.pop(window)
@@ -271,12 +279,13 @@ class Companion:
             self.reviews,
             self._settings_of(window),
             self._background,
+            self._may_tell,
             lambda: self._folders_changed(window),
         )
         server.sessions.on_change = self._status_changed
         self._windows[endpoint.window] = server
         self._status_changed()
-        self._servers[endpoint.window] = asyncio.create_task(server.serve(check=check))
+        self._servers[server] = asyncio.create_task(server.serve(check=check))
         return server
 
     def admit(self, window: int, agent: str) -> OfferedServer | None:
@@ -313,15 +322,19 @@ class Companion:
         try:
             await server.started
         except Exception:
-            logger.exception("Can't serve the window %d", window.id)
-            self.window_closed(window.id)
-            self._try_again(window, "its server could not start")
+            if self._windows.get(window.id) is server:
+                logger.warning("Can't serve the window %d", window.id, exc_info=True)
+                self._end_window(window.id)
+                self._try_again(window, "its server could not start")
+        else:
+            self._unserved.pop(window.id, None)
 
     async def _close(self, server: WindowServer) -> None:
         await server.close(FLUSH)
         # A stop meanwhile waits for it too.
-        await self._servers[server.endpoint.window]
-        del self._servers[server.endpoint.window]
+        await asyncio.wait([self._servers[server]])
+        if error := self._servers.pop(server).exception():
+            logger.error("A server did not end well", exc_info=error)
 
     async def _clear_leftovers(self) -> None:
         for path in await asyncio.to_thread(clear_leftovers, FAMILIES, wrote):
@@ -334,10 +347,10 @@ class Companion:
     async def _look_again(self) -> None:
         while True:
             for window in list(self._unserved.values()):
-                self.window_opened(window)
+                _guarded(self.window_opened, window)
             for server in self._windows.values():
-                server.touched()
-                server.heal(wrote)
+                _guarded(server.touched)
+                _guarded(server.heal, wrote)
             self._background(self.reviews.look())
             await asyncio.sleep(TICK)
 
@@ -351,3 +364,11 @@ class Companion:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             logger.error("Unexpected: %s", error, exc_info=error)
+
+
+def _guarded(do: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+    """Do something for one window: its failure is no reason to forget the others."""
+    try:
+        do(*args, **kwargs)
+    except Exception:
+        logger.exception("Unexpected")

@@ -16,14 +16,15 @@ from typing import Any, Literal, Protocol, cast
 from ..agents import AgentCommand
 from ..backends.sessions import Session
 from ..backends.wire import as_object
+from ..clis.environment import LoginEnvironment
 from ..conversation import events
 from ..conversation.failures import UnsendableError
 from ..conversation.history import Cursor
 from ..conversation.snapshot import ContextWindow, Queued
+from ..platforms.files import real_folder
 from ..told import Told
 from . import decoder, extensions, finding, process, schema
 from .choosing import Choosing
-from .environment import LoginEnvironment
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, EndedError, RequestError, SilentError, VersionError
 from .files import Edited, Files
 from .leaving import Leaving, stop_reason
@@ -119,7 +120,7 @@ class AgentClient(Choosing, Leaving, Opening):
         Raises:
             AgentError: it can't be started, ends at once, doesn't answer, or speaks another version.
         """
-        self.folder = await asyncio.to_thread(os.path.realpath, folder)
+        self.folder = await asyncio.to_thread(real_folder, folder)
         environment = {**await self._login.get(), **self.command.environment}
         name, command = self.command.name, self.command.command
         self._process = await process.start(name, command, self.folder, environment, self.command.install)

@@ -10,19 +10,18 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..review.disk import Encodings, encode_like, read_file, replace_file
+from ..platforms.files import Place, place
+from ..review.disk import DiskFile, Encodings, encode_like, read_bytes, read_file
 from ..review.source_text import BOM, SourceText
 from ..told import Told
 from . import extensions
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
 from .port import AgentFiles
 
-_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _ENDING = re.compile(r"\r\n|\r|\n")
 MAX_REFUSALS = 3
 """After so many refusals of files outside, no more questions are asked in a chat."""
@@ -96,7 +95,7 @@ class Files:
         text = await self._editor.buffer(path)
         if text is None:
             try:
-                found = await asyncio.to_thread(read_file, path, await self._editor.encodings(path))
+                found = await asyncio.to_thread(_from_disk, path, await self._editor.encodings(path))
             except OSError as error:
                 raise RequestError(INTERNAL_ERROR, _why(error, path)) from None
             if not found.exists:
@@ -142,7 +141,7 @@ class Files:
             async with self._writing:
                 try:
                     path = await asyncio.to_thread(os.path.realpath, edited.path)
-                    found = await asyncio.to_thread(read_file, path, await self._editor.encodings(path))
+                    found = await asyncio.to_thread(_from_disk, path, await self._editor.encodings(path))
                     if not _is_same(found.source.source, edited.proposed):
                         lost.append(edited)
                         continue
@@ -190,15 +189,26 @@ class Files:
             raise RequestError(INTERNAL_ERROR, _why(error, path)) from None
 
 
+def _from_disk(path: str, encodings: Encodings) -> DiskFile:
+    try:
+        with place(path) as at:
+            return read_file(path, encodings, at)
+    except (FileNotFoundError, NotADirectoryError):
+        return DiskFile()
+
+
 def _to_disk(path: str, text: SourceText, encodings: Encodings, mark: bool, windows: bool) -> None:
-    before = read_file(path, encodings)
+    """Write a text to a real path, in the folder that the path led to when the person was asked."""
+    with place(path, makes_folders=True) as at:
+        at.replace(_content(at, text, encodings, mark, windows))
+
+
+def _content(at: Place, text: SourceText, encodings: Encodings, mark: bool, windows: bool) -> bytes:
+    before = read_file(at.path, encodings, at)
     if before.exists and not before.is_text:
-        raise OSError(f"{path} is no text")
+        raise OSError(f"{at.path} is no text")
     if before.exists:
-        if not os.stat(path).st_mode & _WRITABLE or not os.access(path, os.W_OK):
-            raise OSError(f"{path} is read-only")
-        with open(path, "rb") as file:
-            data = file.read()
+        data, _ = read_bytes(at.path, at)
         content = before.source.restore(text.shown) if before.source.endings else _marked(text, before.source)
     else:
         data = b""
@@ -207,7 +217,7 @@ def _to_disk(path: str, text: SourceText, encodings: Encodings, mark: bool, wind
             content = content.replace("\n", "\r\n")
         if mark and not text.has_mark:
             content = BOM + content
-    replace_file(path, encode_like(content, data, encodings))
+    return encode_like(content, data, encodings)
 
 
 def _marked(text: SourceText, before: SourceText) -> str:

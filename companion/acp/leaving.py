@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from ..backends.sessions import Session
+from ..clis.environment import LoginEnvironment
 from ..conversation.events import Envelope
 from . import process, schema
 from .asking import Asking
-from .environment import LoginEnvironment
 from .files import Files
 from .news import News
 from .outputs import Outputs

@@ -10,9 +10,7 @@ import contextlib
 import logging
 import os
 import re
-import shutil
 import signal
-import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
@@ -20,6 +18,8 @@ from typing import Any
 import psutil
 
 from ..daemon.process import records, tree
+from ..platforms import programs
+from ..platforms.processes import kill_group
 from . import child
 from .child import Child
 from .errors import EndedError, NoProgramError, StartFailedError
@@ -216,12 +216,12 @@ async def start(
         NoProgramError: there is no such program.
         StartFailedError: it can't be run.
     """
-    program, has_folder = await asyncio.to_thread(_found, command[0], folder, environment)
-    if program is None:
+    found, has_folder = await asyncio.to_thread(_found, command, folder, environment)
+    if found is None:
         raise NoProgramError(agent, command[0], install)
     try:
         marked = {**environment, MARK: str(os.getpid())}
-        process = await child.start([program, *command[1:]], folder, marked, has_input=True)
+        process = await child.start(found, folder, marked, has_input=True)
     except OSError as error:
         why = f"there is no folder {folder}" if not has_folder else error.strerror or "it can't be run"
         raise StartFailedError(agent, why) from None
@@ -254,17 +254,12 @@ def end_left(left: Mapping[str, Any]) -> None:
 
 def has_program(program: str, environment: Mapping[str, str]) -> bool:
     """Whether a program is there. Looks at the disk."""
-    return _where(program, environment) is not None
+    return programs.find(program, environment) is not None
 
 
-def _where(program: str, environment: Mapping[str, str]) -> str | None:
-    found = shutil.which(os.path.expanduser(program), path=environment.get("PATH"))
-    return os.path.abspath(found) if found else None
-
-
-def _found(program: str, folder: str, environment: Mapping[str, str]) -> tuple[str | None, bool]:
-    """Where a program is, and whether there is a folder."""
-    return _where(program, environment), os.path.isdir(folder)
+def _found(command: Sequence[str], folder: str, environment: Mapping[str, str]) -> tuple[list[str] | None, bool]:
+    """What to start, and whether there is a folder."""
+    return programs.resolve(command, environment), os.path.isdir(folder)
 
 
 def end_leftovers() -> list[int]:
@@ -289,10 +284,8 @@ def end_group(pid: int, started: float | None, limit: float) -> None:
     if tree.is_anothers(pid, started):
         return
     tree.end(pid, started, limit)
-    if sys.platform != "win32":
-        # What its children have left behind is in its group.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
+    # What its children have left behind is in its group.
+    kill_group(pid)
 
 
 def _end(pid: int, started: float | None, limit: float) -> None:

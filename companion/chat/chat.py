@@ -11,9 +11,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from ..acp.client import AgentClient
-from ..acp.environment import LoginEnvironment
 from ..acp.port import EditorServer
 from ..agents import AgentCommand
+from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
 from ..conversation.plain import plain

@@ -13,10 +13,10 @@ import logging
 from collections.abc import Callable, Container, Coroutine, Mapping
 from typing import Any, Protocol
 
-from ..acp.environment import LoginEnvironment
 from ..acp.port import EditorServer, OfferedServer
 from ..acp.process import end_left, has_program
 from ..agents import AgentCommand
+from ..clis.environment import LoginEnvironment
 from ..conversation.failures import NotConnectedError
 from ..daemon.client import Client
 from ..daemon.locality import agent_page, page
@@ -303,7 +303,9 @@ class Chats:
     def _shared(self, window: WindowId) -> Daemons:
         if window not in self._daemons:
             self._daemons[window] = Daemons(
-                lambda message: self._editor.say(message, window), lambda: self._folders_of_daemons(window)
+                lambda message: self._editor.say(message, window),
+                lambda: self._folders_of_daemons(window),
+                self._environment,
             )
         return self._daemons[window]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..acp.environment import LoginEnvironment
 from ..acp.signing import Way
+from ..clis.environment import LoginEnvironment
 from ..daemon.sign_in import SigningIn
 from ..ids import ChatId
 from .registry import REACH_LIMIT, Registry

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Literal
@@ -20,6 +21,8 @@ Lines = tuple[int, int]
 NOT_FOUND = 127
 """A shell's exit status if the command is missing."""
 
+_WINDOWS_WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
+"""There a backslash is part of a path, and quotes keep spaces."""
 _POSIX = {"sh", "bash", "dash", "ksh", "zsh", "fish"}
 """Shells that understand `login_command`. The CLIs also know them when they look for the editor's process."""
 _POWERSHELL_QUOTES = re.compile("(['\u2018\u2019\u201a\u201b])")
@@ -72,8 +75,10 @@ def words_of(command: Command) -> list[str]:
     """The words of a command; a good guess if it is a line for the shell."""
     if not isinstance(command, str):
         return list(command)
+    if sys.platform == "win32":
+        return [word.replace('"', "") for word in _WINDOWS_WORD.findall(command)]
     try:
-        return shlex.split(command, posix=os.name != "nt")
+        return shlex.split(command)
     except ValueError:
         return command.split()
 

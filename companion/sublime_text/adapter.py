@@ -123,7 +123,7 @@ class Adapter:
     def _configure(self) -> None:
         """Apply the settings."""
         settings, windows, daemon = self.settings.read(), self.settings.by_window(), self.settings.daemon()
-        self.thread.post(lambda companion: companion.configure(settings, windows, daemon))
+        self.thread.post(lambda companion: companion.configure(settings, windows, daemon), "configure")
         self.status_bar.want(self.settings.value("show_status"))
         problems = set(map(str, self.settings.problems))
         NOTICES.settled(self._problems - problems)
@@ -140,7 +140,11 @@ class Adapter:
     def report(self, window: sublime.Window, show: Show) -> None:
         """Make a status report. `show` gets the facts so far, and whether they are complete."""
         facts = editor_facts(window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT), self.chats.shown)
-        StatusReport(facts, show, lambda: self.is_starting).begin(self.thread.post, self._bridge.post)
+
+        def ask(call: Callable[[Companion], object]) -> None:
+            self.thread.post(call, ("report", show))
+
+        StatusReport(facts, show, lambda: self.is_starting).begin(ask, self._bridge.post)
 
     def show_report(self, window: sublime.Window) -> None:
         """Show the status report in a tab and keep it up to date while it is visible."""
@@ -240,15 +244,15 @@ class Adapter:
         identifier, number, now = window.id(), view.id(), _now()
         if is_code(view):
             view.settings().set(FOCUSED_SETTING, now)
-            self.thread.post(lambda companion: companion.focused(identifier, number, now))
+            self.thread.post(lambda companion: companion.focused(identifier, number, now), ("focused", number))
         else:
-            self.thread.post(lambda companion: companion.window_focused(identifier))
+            self.thread.post(lambda companion: companion.window_focused(identifier), "window_focused")
 
     def touched(self, view: sublime.View) -> None:
         """The selection or the file of a view has changed."""
         if (window := view.window()) and is_code(view) and not self.scratch.is_scratch(window):
             identifier, number = window.id(), view.id()
-            self.thread.post(lambda companion: companion.touched(identifier, number))
+            self.thread.post(lambda companion: companion.touched(identifier, number), ("touched", number))
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""

@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 from companion.acp import child as child_module
-from companion.acp import environment as environment_module
 from companion.acp import process as process_module
-from companion.acp.environment import LoginEnvironment
+from companion.clis import environment as environment_module
+from companion.clis.environment import LoginEnvironment
 from tests.agent_talk import is_alive, run, said, scripted, talking
 
 
