@@ -1,4 +1,4 @@
-"""The ids of windows, views, chats and reviews. Each lasts as long as the editor runs, over reloads of the package, too."""
+"""The ids of windows, views, chats and reviews. Each lasts as long as the editor runs, over reloads, too."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ ViewId = NewType("ViewId", int)
 ChatId = NewType("ChatId", ViewId)
 """Names a chat: the id of its view."""
 ReviewId = NewType("ReviewId", int)
-"""Names a review: counted from 1 on; no review of the same run of the editor has the same one."""
+"""Names a review. No other open one has the same."""

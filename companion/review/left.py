@@ -52,12 +52,13 @@ def to_plain(review: Review) -> dict[str, Any]:
 
 def from_plain(left: Mapping[str, Any], owner: Owner) -> Review:
     """The review that was left. Raises LookupError or TypeError if another version of the package has left it."""
-    disk, request = left["disk"], left["request"]
+    disk: dict[str, Any] = left["disk"]
+    request: dict[str, Any] | None = left["request"]
     return Review(
         owner,
         proposed=SourceText(left["proposed"]),
         number=ReviewId(left["number"]),
-        disk=DiskFile(**{**disk, "source": SourceText(disk["source"])}),
+        disk=DiskFile(SourceText(disk["source"]), disk["exists"], disk["is_text"], disk["stamp"]),
         encodings=Encodings(**left["encodings"]),
         request=Request(**request) if request else None,
         is_shown=left["views"] is not None,

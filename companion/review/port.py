@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..messages import Messages
 
@@ -55,6 +55,14 @@ class ReviewViews(Messages, Protocol):
         """Go on with the diffs of reviews from before a reload, in their `views`, which show the proposal's text.
 
         Returns those whose views were closed meanwhile.
+        """
+        ...
+
+    def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
+        """No instance of the package goes on with these reviews, which are plain data (`left.to_plain`).
+
+        Close their views, and keep what was edited in ordinary tabs. Called on any thread, after the package was
+        unloaded.
         """
         ...
 

@@ -54,7 +54,7 @@ class Reviews:
         self._open: dict[tuple[Owner, str], Review] = {}
         self._ids = itertools.count(1)
         self._unclaimed: list[Review] = []
-        """Reviews of chats from before a reload, which the chats have not asked for again. They may have their outcome."""
+        """Reviews from before a reload that their chats have not asked for again. They may have their outcome."""
         self._writes = Writes(editor, background)
         self._is_leaving = False
         self._looking: set[Review] = set()
@@ -162,7 +162,6 @@ class Reviews:
 
     def inherit(self, left: Sequence[Mapping[str, Any]], owner_of: Callable[[Mapping[str, Any]], Owner]) -> None:
         """Go on with reviews that the previous instance has left. `owner_of` finds the owner of one."""
-        reviews: list[Review] = []
         for one in left:
             try:
                 review = from_plain(one, owner_of(one))
@@ -173,16 +172,15 @@ class Reviews:
                 self._writes.expect(review, one["unwritten"])
                 continue
             self._open[review.owner, review.file_path] = review
-            reviews.append(review)
             if isinstance(review.owner, Unclaimed):
                 self._unclaimed.append(review)
                 self._background(self._give_up(review))
-        self._ids = itertools.count(max([next(self._ids), *(review.number + 1 for review in reviews)]))
+        self._ids = itertools.count(max([next(self._ids), *(review.number + 1 for review in self)]))
         self.on_change()
-        self._background(self._take_up(reviews))
 
-    async def _take_up(self, reviews: Sequence[Review]) -> None:
-        """Show reviews again: most are on the screen still."""
+    async def take_up(self) -> None:
+        """Show what was inherited: most of it is on the screen still."""
+        reviews = [review for review in self if not review.is_shown or review.views]
         closed = await self._editor.take_up_reviews([review for review in reviews if review.views])
         for review in reviews:
             if self.find(review.number) is not review:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import sublime
 
+from ...review.source_text import SourceText
 from .inline import InlineDiff
 from .leftovers import let_go
 from .marks import SideMarks
@@ -38,9 +40,14 @@ class LeftViews:
         return cls(**{each.name: left[each.name] for each in fields(cls) if each.name in left})
 
 
-def abandon(left: Mapping[str, Any], shown: str) -> None:
-    """Nobody takes up these views: close them. An edited proposal becomes an ordinary tab; `shown` is its first text."""
-    views = LeftViews.of(left)
+def abandon(left: Sequence[Mapping[str, Any]]) -> None:
+    """Nobody takes up these reviews, which are plain data: close their views, and keep edited proposals as tabs."""
+    for one in left:
+        if one.get("views"):
+            _abandon(LeftViews.of(one["views"]), SourceText(one["proposed"]).shown, one["file_path"])
+
+
+def _abandon(views: LeftViews, shown: str, path: str) -> None:
     if views.original:
         views.original.close()
     proposal = views.proposal
@@ -55,3 +62,6 @@ def abandon(left: Mapping[str, Any], shown: str) -> None:
         SideMarks(proposal, "inserted").clear()
         for view in (proposal, *proposal.clones()):
             let_go(view)
+        if window := proposal.window():
+            why = f"The diff of {os.path.basename(path)} has ended. Your edits are kept in its tab."
+            window.status_message(f"QwenCompanion: {why}")

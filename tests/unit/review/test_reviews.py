@@ -41,6 +41,9 @@ class Listener:
     cli: str = "Qwen Code"
     heard: list[tuple[str, str | None]] = field(default_factory=list)
 
+    def left(self) -> dict[str, Any]:
+        return {"session": self.cli}
+
     def notify(self, notification: Notification) -> None:
         assert not isinstance(notification, ContextUpdate)
         content = notification.params.content if isinstance(notification, DiffAccepted) else None
