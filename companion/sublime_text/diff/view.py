@@ -297,7 +297,7 @@ class DiffView:
 
     def move_to(self, window: sublime.Window) -> None:
         """The person has dragged the proposal to another window: the file follows it."""
-        self.window, self.group = window, window.get_view_index(self.proposal)[0]
+        self.window, self.group = window, max(window.get_view_index(self.proposal)[0], 0)
         self._before = GroupContents(window, self.group)
         original, self.original = self.original, None
         if original and original.is_valid():
