@@ -231,7 +231,8 @@ class CompanionThread:
             companion.inherit_reviews(self._reviews)  # a CLI that comes back finds them
             await companion.started()
             self._reviews = {}
-            companion.take_up_reviews()
+            if self.is_reload:
+                companion.take_up_reviews()
             chats, self._chats = self._chats, {}
             companion.inherit_chats(chats)
             with self._lock:
