@@ -75,7 +75,7 @@ class Chores:
     end_chat: Callable[[dict[str, Any]], object] = lambda _: None
     end: Callable[[], object] = lambda: None
     abandon_reviews: Callable[[list[dict[str, Any]]], object] = lambda _: None
-    """Called after `GRACE` seconds with the reviews that nobody goes on with. It is the last of them that is heard."""
+    """Called after `GRACE` seconds with the open reviews that no instance has taken."""
 
 
 class Holder(ModuleType):
@@ -227,8 +227,9 @@ def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) ->
         for connection, head in holder.idle() if not holder.done.is_set() else ():
             with contextlib.suppress(OSError, ValueError):
                 selector.register(connection, selectors.EVENT_READ, head)
-        while not holder.done.wait(0 if listeners else _LOOK) and time.monotonic() < end:
-            for key, _ in selector.select(_LOOK) if listeners else ():
+        # On Windows, `select` fails without anything to look at.
+        while not holder.done.wait(0 if selector.get_map() else _LOOK) and time.monotonic() < end:
+            for key, _ in selector.select(_LOOK) if selector.get_map() else ():
                 _answer_one(key, holder, selector)
     is_expired = not holder.done.is_set()
     if (left := holder.pop()) or is_expired:

@@ -13,7 +13,7 @@ from .lacking import Lacking
 from .peer import Peer
 
 CALL_LIMIT = 30.0
-"""Seconds for an answer, but for that to a prompt."""
+"""Seconds to wait for an answer; a prompt is waited for without a limit."""
 
 
 class Asking(Lacking):

@@ -44,12 +44,12 @@ class Pipe(asyncio.Protocol):
         self._transport: asyncio.ReadTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio.Protocol."""
+        """The pipe is open."""
         assert isinstance(transport, asyncio.ReadTransport)  # noqa: S101 - it is for reading
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
+        """Something was printed. Reading pauses while too much of it waits."""
         self._data += data
         self._count += len(data)
         if len(self._data) >= MAX_UNREAD and self._transport:
@@ -57,7 +57,7 @@ class Pipe(asyncio.Protocol):
         self._news.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the end is the end
-        """See asyncio.Protocol."""
+        """Nobody can print any more."""
         self._over.set()
         self._news.set()
 
@@ -109,7 +109,7 @@ class _Input(asyncio.BaseProtocol):
         self._broken = broken
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.BaseProtocol."""
+        """Its input is closed, after an error or at its end."""
         if exc:
             self._broken.set()
 

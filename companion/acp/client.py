@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, cast
 
 from ..agents import AgentCommand
@@ -23,7 +23,8 @@ from ..conversation.history import Cursor
 from ..conversation.snapshot import ContextWindow, Queued
 from ..platforms.files import real_folder
 from ..told import Told
-from . import decoder, extensions, finding, process, schema
+from . import decoder, extensions, finding, process, proposals, schema, tool_calls
+from .agent_terminals import AgentTerminals
 from .choosing import Choosing
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, EndedError, RequestError, SilentError, VersionError
 from .files import Edited, Files
@@ -39,6 +40,7 @@ from .questions import Questions
 from .signing import Way, ways
 from .stream import Stream
 from .terminals import Terminals
+from .tool_calls import ToolCalls
 
 logger = logging.getLogger(__name__)
 
@@ -54,10 +56,16 @@ CAPABILITIES: Mapping[str, Any] = {
     "terminal": True,
     "session": {"configOptions": {"boolean": {}}},
     "auth": {"terminal": True},
+    "plan": {},
+    "_meta": {"terminal_output": True, "terminal-auth": True},
 }
 TOLD = (
     "(From the editor: the user has edited your change of {path} before allowing it. The file now holds the user's "
     "version, not yours. Read it again before you change or describe it.)"
+)
+NOT_WRITTEN = (
+    "(From the editor: the user has edited your change of {path} before allowing it, but the file holds something "
+    "else. Read it again before you change or describe it.)"
 )
 
 
@@ -106,6 +114,9 @@ class AgentClient(Choosing, Leaving, Opening):
         self._news = News(self._stream, lambda: self._prompts.running)
         self._questions = Questions(self._publish, self._stream.epoch)
         self._outputs = Outputs(self._output, self._publish)
+        self._calls = ToolCalls()
+        self._own_terminals = AgentTerminals()
+        self._settling: set[asyncio.Task[None]] = set()
         self._cancelling: asyncio.TimerHandle | None = None
 
     # The agent
@@ -298,9 +309,36 @@ class AgentClient(Choosing, Leaving, Opening):
 
     def _updated(self, update: Mapping[str, Any]) -> None:
         self._outputs.noted(update)
+        call = self._noted(update)
+        if self._own_terminals.note(update):
+            # What a terminal of its own has printed is shown where the tool call shows the terminal.
+            update = {**update, "content": call.get("content")}
         event = decoder.decode(update, self._output, self._settings)
         if not isinstance(event, events.Ignored):
             self._publish(event)
+
+    def _noted(self, update: Mapping[str, Any]) -> Mapping[str, Any]:
+        """All that is known of an update's tool call. If it is over, its files have what the person has made of it."""
+        if update.get("sessionUpdate") not in ("tool_call", "tool_call_update"):
+            return {}
+        call = self._calls.note(update)
+        if update.get("status") in ("completed", "failed") and not self._news.is_history:
+            task = asyncio.create_task(self._settle(tool_calls.paths(call)))
+            self._settling.add(task)
+            task.add_done_callback(self._settling.discard)
+        return call
+
+    async def _settle(self, paths: Collection[str]) -> None:
+        if self._files:
+            self._keep(await self._files.settle(paths))
+
+    def _keep(self, lost: Iterable[Edited]) -> None:
+        """Keep what the person has accepted and the agent hasn't written."""
+        for edited in lost:
+            name = os.path.basename(edited.path)
+            why = f"{self.name} has not written {name} as it proposed. The text that you accepted is kept here."
+            self._editor.keep_text(self._window, name, edited.content, why)
+            self._prompts.note(NOT_WRITTEN.format(path=edited.path))
 
     def _publish(self, event: events.Event) -> None:
         self._news.publish(event)
@@ -313,9 +351,10 @@ class AgentClient(Choosing, Leaving, Opening):
             case "terminal/create" | "fs/write_text_file" if self._cancelling:
                 raise RequestError(INTERNAL_ERROR, "the person has cancelled this")
             case "session/request_permission":
-                call = decoder.with_terminals(as_object(params.get("toolCall")), self._output)
                 is_ours = params.get("sessionId") == self._session
-                is_over = self._cancelling is not None
+                turn = self._prompts.running
+                call = await self._asked_about(as_object(params.get("toolCall")))
+                is_over = self._cancelling is not None or self._prompts.running != turn
                 return await self._questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
             case "fs/read_text_file":
                 return await self._files.read(params)
@@ -332,6 +371,14 @@ class AgentClient(Choosing, Leaving, Opening):
                 logger.debug("%s asks for %s, which isn't known", self.name, method)
                 raise RequestError(METHOD_NOT_FOUND, f"“{method[:100]}” is not known")
 
+    async def _asked_about(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The tool call of a permission request with all that is known of it, its diffs as whole files."""
+        call = self._calls.asked(call)
+        await self._settle(tool_calls.paths(call))
+        if self._files:
+            call = await proposals.whole_files(call, self._files.texts)
+        return decoder.with_terminals(call, self._output)
+
     # Turns
 
     async def _ask(self, blocks: Sequence[Block]) -> str:
@@ -344,10 +391,10 @@ class AgentClient(Choosing, Leaving, Opening):
             self._cancelling = None
         self._questions.cancel()
         self._outputs.show()
-        for lost in await self._files.settle() if self._files else ():
-            name = os.path.basename(lost.path)
-            why = f"{self.name} has not written {name} as it proposed. The text that you accepted is kept here."
-            self._editor.keep_text(self._window, name, lost.content, why)
+        if self._settling:
+            await asyncio.gather(*self._settling)
+        if self._files:
+            self._keep(await self._files.settle_all())
 
     def _cancel_later(self, prompt: str) -> None:
         self._cancelling = asyncio.get_running_loop().call_later(CANCEL_LIMIT, self._not_cancelled, prompt)
@@ -380,4 +427,5 @@ class AgentClient(Choosing, Leaving, Opening):
         return block
 
     def _output(self, terminal: str) -> decoder.Printed | None:
-        return self._terminals.printed(terminal) if self._terminals else None
+        found = self._terminals.printed(terminal) if self._terminals else None
+        return found or self._own_terminals.printed(terminal)

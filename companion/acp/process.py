@@ -65,6 +65,7 @@ class AgentProcess:
             self.started = psutil.Process(process.pid).create_time()
         self._why = ""
         """Why it was ended by us."""
+        self._killing: asyncio.Task[None] | None = None
         self._listening = asyncio.create_task(self._listen())
         self._watching = asyncio.create_task(self._watch())
         self._has_answered = has_answered
@@ -111,7 +112,9 @@ class AgentProcess:
         """End it at once, because of what it does. `why` is for the person, in words that follow “has ended”."""
         logger.warning("%s is ended: %s", self.agent, why)
         self._why = why
-        self._process.kill()
+        if self._killing is None:
+            # With all that it has started: the process may be a batch file's interpreter, which is not the agent.
+            self._killing = asyncio.create_task(asyncio.to_thread(end_group, self.pid, self.started, 0))
 
     async def ended(self) -> EndedError | StartFailedError:
         """Wait for its end. Returns what to tell the person."""
@@ -127,6 +130,8 @@ class AgentProcess:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(CLOSE_LIMIT, limit)):
                 await self._process.wait()
+        if self._killing:
+            await self._killing
         await asyncio.to_thread(_end, self.pid, self.started, limit)
         await self._process.wait()
         await self._ignore()

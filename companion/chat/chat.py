@@ -314,11 +314,11 @@ class Chat:
             self._approvals.update(snapshot)
 
     def has_answered(self, permission: str) -> bool:
-        """See Approvals."""
+        """Whether the person has answered this permission here."""
         return permission in self._answered
 
     async def edited(self, path: str, proposed: str, content: str) -> None:
-        """See Approvals."""
+        """Tell the agent that the person has edited what it has proposed for a file."""
         await self.connection.connected[0].edited(path, proposed, content)
 
     @property

@@ -338,9 +338,9 @@ class _Server:
         self._is_wanted = is_wanted
 
     def admit(self, agent: str) -> OfferedServer | None:
-        """See EditorServer."""
+        """Offer the window's server to an agent, if the setting allows; with a token of its own."""
         return self._access.admit(self._window, agent) if self._is_wanted() else None
 
     def dismiss(self, token: str) -> None:
-        """See EditorServer."""
+        """The agent has ended: its token is worth nothing any more."""
         self._access.dismiss_agent(self._window, token)

@@ -33,7 +33,7 @@ def prepare_folder(folder: DiscoveryFolder) -> Path:
 
     Raises FolderRefusedError if a part of the path is a link, isn't a folder, or belongs to another user.
     """
-    _make(folder.base)
+    files.make_private_folders(str(folder.base))
     path = folder.base
     for part in folder.parts:
         path = path / part
@@ -47,14 +47,6 @@ def prepare_folder(folder: DiscoveryFolder) -> Path:
         if not files.is_mine(found):
             raise FolderRefusedError(f"{path} belongs to another user")
     return path
-
-
-def _make(folder: Path) -> None:
-    """Create a folder and its parents, accessible to this user only."""
-    if not folder.exists():
-        _make(folder.parent)
-        with contextlib.suppress(FileExistsError):
-            files.make_private_folder(str(folder))
 
 
 def write_file(path: Path, text: str) -> None:

@@ -201,6 +201,14 @@ def make_private_folder(path: str) -> None:
     os.mkdir(path, 0o777 if sys.platform == "win32" else 0o700)
 
 
+def make_private_folders(path: str) -> None:
+    """Make a folder and those above it that are missing, as `make_private_folder` does. One that is there stays."""
+    if not os.path.isdir(path):
+        make_private_folders(os.path.dirname(path))
+        with contextlib.suppress(FileExistsError):
+            make_private_folder(path)
+
+
 def is_mine(found: os.stat_result) -> bool:
     """Whether a file belongs to this user. Windows has no such numbers; there the folder's rights decide."""
     user = user_id()

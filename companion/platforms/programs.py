@@ -20,6 +20,8 @@ from .files import is_network
 Words = Sequence[str]
 """A program and its arguments."""
 
+WITHOUT_CURRENT_FOLDER = {"NODEFAULTCURRENTDIRECTORYINEXEPATH": "1"} if os.name == "nt" else {}
+"""The variable with which Windows finds no program in the current folder. Names of variables have no case there."""
 _EXTENSIONS = (".com", ".exe", ".bat", ".cmd")
 """What Windows starts by itself; the rest of PATHEXT needs a program that opens it."""
 _BATCH = (".bat", ".cmd")
@@ -84,10 +86,9 @@ def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
     if sys.platform == "win32":
         # There, names that differ in case are one name, and the last value counts.
         safe = {name.upper(): value for name, value in environment.items()}
-        safe["NODEFAULTCURRENTDIRECTORYINEXEPATH"] = "1"
     if "PATH" in safe:
         safe["PATH"] = os.pathsep.join(_folders(safe))
-    return safe
+    return {**safe, **WITHOUT_CURRENT_FOLDER}
 
 
 def start(

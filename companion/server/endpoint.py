@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,32 +18,12 @@ from typing import Any, ClassVar
 from ..clis.discovery import DiscoveryFiles, Lives
 from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName
 from ..handover import Inheritance, OpenConnection
+from ..platforms.spelling import own_spelling
+from .listener import is_at, listen, listens
 from .port import ServedWindow
 
 PATIENCE = 1.0
 """Seconds that the removal of the discovery files waits for a write that has begun."""
-
-
-def listen(port: int = 0) -> socket.socket:
-    """A listening socket on the loopback interface; port 0 lets the system choose.
-
-    The protocol is named because asyncio turns Nagle's algorithm off only then; otherwise every answer waits 40 ms.
-    """
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        if sys.platform == "win32":
-            # No other process may listen on our port. On other systems that is the default.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
-        else:
-            # Closed connections in TIME_WAIT must not keep us from our old port.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-        listener.listen(128)
-        listener.setblocking(False)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
 
 
 @dataclass
@@ -78,6 +57,8 @@ class Endpoint:
     """The TCP port on 127.0.0.1."""
     publications: list[DiscoveryFiles] = field(init=False)
     """One for each CLI family, each with a token of its own: the token says who calls, and for which window."""
+    _told: tuple[str, ...] = field(init=False, default=())
+    """The folders as they were published: each as the person has opened it, and as its disk spells it."""
     _is_withdrawn: bool = field(init=False, repr=False, default=False)
     """Whether nothing is written any more."""
     _disk: ClassVar[threading.Lock] = threading.Lock()
@@ -116,6 +97,16 @@ class Endpoint:
             listener = listen()
         return cls(window.id, listener, window.folders)
 
+    def listen_again(self) -> None:
+        """Listen on the same port with another socket, unless the one that there is still does. Raises OSError."""
+        if listens(self.listener, self.port):
+            return
+        if is_at(self.listener, self.port):
+            self.listener.close()
+        else:  # whatever has closed it: its number may be another file's by now
+            self.listener.detach()
+        self.listener = listen(self.port)
+
     def leave(self) -> Inheritance:
         """Withdraw the discovery files, and return the same as `inheritance`."""
         self.withdraw()
@@ -138,8 +129,9 @@ class Endpoint:
     def variables(self) -> dict[str, str]:
         """The environment variables by which a CLI in a terminal chooses this window."""
         values: dict[str, str] = {}
+        told = self._told if set(self.folders) <= set(self._told) else self.folders
         for one in self.publications:
-            values |= one.family.variables(self.folders, self.port, one.token, os.getppid())
+            values |= one.family.variables(told, self.port, one.token, os.getppid())
         return values
 
     @property
@@ -185,21 +177,21 @@ class Endpoint:
 
     def publish(self) -> list[str]:
         """Write the discovery files for the current folders. Returns a sentence for each new failure."""
-
-        def publish() -> list[str]:
-            now, folders = time.time(), self.folders
-            self.folders_since = {folder: self.folders_since.get(folder, now) for folder in folders}
-            return [problem for one in self.publications for problem in one.publish(folders, self.names(one.family))]
-
-        return self._on_disk(publish)
+        now, folders = time.time(), self.folders
+        # A folder's own disk may hang, too, which concerns no other window.
+        self._told = tuple(dict.fromkeys(each for folder in folders for each in (folder, own_spelling(folder))))
+        self.folders_since = {folder: self.folders_since.get(folder, now) for folder in folders}
+        return self._on_disk(
+            lambda: [
+                problem for one in self.publications for problem in one.publish(self._told, self.names(one.family))
+            ]
+        )
 
     def heal(self, lives: Lives) -> list[str]:
         """Write the discovery files again that were removed or changed. Returns the same as `publish`."""
         return self._on_disk(
             lambda: [
-                problem
-                for one in self.publications
-                for problem in one.heal(self.folders, self.names(one.family), lives)
+                problem for one in self.publications for problem in one.heal(self._told, self.names(one.family), lives)
             ]
         )
 

@@ -71,6 +71,8 @@ class WindowServer:
         self._background = background
         self._may_tell = may_tell
         self._on_folders = on_folders
+        """Called when the folders have been published."""
+        self._loop = asyncio.get_running_loop()
         self.sessions = Sessions(
             endpoint.window,
             background,
@@ -100,6 +102,7 @@ class WindowServer:
         self._disk_work: dict[str, Callable[[], list[str]]] = {}
         """What is to be done with the discovery files, by the name of the method."""
         self._is_on_disk = False
+        self._is_opening = False
         self._is_closing = False
 
     def owner_of(self, review: Mapping[str, Any]) -> Owner:
@@ -269,8 +272,8 @@ class WindowServer:
         folders = state.folders or tuple(dict.fromkeys(file.folder for file in known.files))
         if folders != self.endpoint.folders and not self._is_closing:
             self.endpoint.folders = folders
-            self.publish()
             self._on_folders()
+            self.publish()
         if not told.has_files:
             known = Listed()
         file = active(known, self.order)
@@ -284,11 +287,36 @@ class WindowServer:
 
     def publish(self) -> None:
         """Write the discovery files, soon."""
-        self._on_disk("publish", self.endpoint.publish)
+        self._on_disk("publish", self._publish)
+
+    def _publish(self) -> list[str]:
+        problems = self.endpoint.publish()
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._on_folders)
+        return problems
 
     def heal(self, lives: Lives) -> None:
         """Write the discovery files that are missing or changed, soon."""
         self._on_disk("heal", lambda: self.endpoint.heal(lives))
+
+    def watch(self) -> None:
+        """Open the port again if it accepts no more, whatever the reason."""
+        is_served = self.started.done() and not self.started.exception() and not self._is_closing
+        if is_served and not self._is_opening and not self._server.is_accepting:
+            self._is_opening = True
+            self._background(self._open_again())
+
+    async def _open_again(self) -> None:
+        try:
+            await self._server.stop_accepting()
+            self.endpoint.listen_again()
+            await self._server.open(self.endpoint.listener)
+        except OSError as error:  # the next look tries again
+            logger.warning("The port %d can't be opened again: %s", self.endpoint.port, error)
+        else:
+            logger.info("The port %d accepts again", self.endpoint.port)
+        finally:
+            self._is_opening = False
 
     def touch(self) -> None:
         """Make the discovery files the newest, soon, because the window got the focus."""

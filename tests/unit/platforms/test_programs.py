@@ -20,6 +20,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Take this system for Windows. Returns what was started."""
     started: list[Any] = []
     monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(programs, "WITHOUT_CURRENT_FOLDER", {"NODEFAULTCURRENTDIRECTORYINEXEPATH": "1"})
     monkeypatch.setattr(subprocess, "CREATE_NO_WINDOW", 1, raising=False)
     monkeypatch.setattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 2, raising=False)
     return started
