@@ -14,7 +14,7 @@ from ..backends.sessions import FoundSession, Session, SessionPage
 from ..conversation.events import Envelope
 from ..conversation.history import Cursor, History, Oldest
 from ..conversation.snapshot import Choices, Command, ContextWindow, Queued, Task
-from ..daemon.past import Rewinding, RewindPoint
+from ..daemon.rewind import Rewinding, RewindPoint
 from ..daemon.sign_in import SigningIn
 
 Block = Mapping[str, Any]

@@ -13,7 +13,7 @@ from ..conversation.changed import changed_files
 from ..conversation.failures import ChatError, MissingFeatureError
 from ..conversation.snapshot import Message, Turn
 from ..daemon.errors import RefusedError
-from ..daemon.past import Rewinding, RewindPoint
+from ..daemon.rewind import Rewinding, RewindPoint
 from .chat import Chat
 from .mentions import mention
 from .prompt import Draft

@@ -23,7 +23,6 @@ from ..conversation.history import Cursor, History
 from ..conversation.snapshot import Choices, Command, ContextWindow, Queued
 from ..libraries.loading import loading
 from . import answers
-from .background import FEATURE, Background
 from .errors import (
     AlreadyAnsweredError,
     DaemonError,
@@ -34,11 +33,12 @@ from .errors import (
     TroubleError,
     WorkspaceMismatchError,
 )
-from .listing import Listing
 from .pages import PAGE, PAGES, Pages
-from .past import Past
+from .rewind import Past
 from .routes import QUALIFIED, path
+from .sessions import Listing
 from .sign_in import SignIn
+from .tasks import FEATURE, Background
 
 if TYPE_CHECKING:
     from .transport import EventStream

@@ -15,7 +15,7 @@ from companion.chat.prompt import Draft
 from companion.conversation.changed import FileChange, changed_files
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Attachment, Diff, Location, Message, Tool, Turn
-from companion.daemon.past import RewindPoint
+from companion.daemon.rewind import RewindPoint
 
 from ..fake_daemon import FEATURES, FakeDaemon, Request, Stream, faked, until
 from .chatting import Room, chatting, real
