@@ -9,7 +9,6 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
     del sys.modules[_name]
 
 from .companion.sublime_text import package  # noqa: E402
-from .companion.sublime_text.chat.background import QwenCompanionChatTasksCommand  # noqa: E402
 from .companion.sublime_text.chat.changes import QwenCompanionChatChangesCommand  # noqa: E402
 from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatAnswerCommand,
@@ -25,14 +24,14 @@ from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatSendCommand,
     QwenCompanionChatWithCommand,
 )
-from .companion.sublime_text.chat.listener import (  # noqa: E402
-    QwenCompanionChatCompleteCommand,
-    QwenCompanionChatListener,
-)
-from .companion.sublime_text.chat.past import (  # noqa: E402
+from .companion.sublime_text.chat.history import (  # noqa: E402
     QwenCompanionChatForkCommand,
     QwenCompanionChatRewindCommand,
     QwenCompanionChatSuggestionCommand,
+)
+from .companion.sublime_text.chat.listener import (  # noqa: E402
+    QwenCompanionChatCompleteCommand,
+    QwenCompanionChatListener,
 )
 from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatAddCommand,
@@ -46,6 +45,7 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
 )
 from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsCommand  # noqa: E402
 from .companion.sublime_text.chat.sign_in import QwenCompanionChatSignInCommand  # noqa: E402
+from .companion.sublime_text.chat.tasks import QwenCompanionChatTasksCommand  # noqa: E402
 from .companion.sublime_text.chat.text_commands import (  # noqa: E402
     QwenCompanionChatEditCommand,
     QwenCompanionChatFollowCommand,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 from .acp.port import OfferedServer
 from .acp.process import end_leftovers
@@ -19,6 +19,7 @@ from .clis.processes import wrote
 from .daemon.process import launch
 from .editor import Editor, WindowStatus
 from .handover import Inheritance
+from .ids import WindowId
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
 from .server.port import ServedWindow
@@ -28,6 +29,7 @@ from .status import overview
 from .status.facts import Facts
 
 logger = logging.getLogger(__name__)
+P = ParamSpec("P")
 
 TICK = 2.0
 """Seconds between checks of what no event reports: folders, renamed and removed files, removed discovery files."""
@@ -48,11 +50,9 @@ class Companion:
         self.reviews = Reviews(editor, self._background)
         self.reviews.settings_of = self._settings_of
         self.reviews.on_change = self._status_changed
-        self.chats = Chats(editor, self.reviews)
-        self.chats.told_of = lambda window: self._settings_of(window).told
-        self.chats.on_change = self._status_changed
-        self.chats.admit = self._admit
-        self.chats.dismiss_agent = self._dismiss_agent
+        self.chats = Chats(
+            editor, self.reviews, self, lambda window: self._settings_of(window).told, self._status_changed
+        )
         self._editor = editor
         self._settings = settings
         self._window_settings: Mapping[int, Settings] = {}
@@ -65,7 +65,10 @@ class Companion:
         """Windows for which the system had no port, or no file descriptor."""
         self._front: int | None = None
         self._tasks: set[asyncio.Task[object]] = set()
-        self._servers: dict[int, asyncio.Task[None]] = {}
+        self._servers: dict[WindowServer, asyncio.Task[None]] = {}
+        """Every server that has not ended; a window may have a new one before its old one has."""
+        self._may_tell = asyncio.Event()
+        """Set when the settings are known."""
         self._tick: asyncio.Task[object] | None = None
 
     def start(self, endpoints: Sequence[Endpoint]) -> None:
@@ -81,13 +84,17 @@ class Companion:
         """Go on with what the previous instance has handed over of its chats and their daemons, by window."""
         self.chats.inherit(chats, self._windows)
 
+    def begin_telling(self) -> None:
+        """The settings are known, so that the CLIs may be told of the files that they allow."""
+        self._may_tell.set()
+
     async def started(self) -> None:
         """Wait until every window's requests are answered. Raises the reason if they can't be."""
         await asyncio.gather(*(window.started for window in self._windows.values()))
 
     async def stop(self) -> None:
         """Reject the open diffs, notify the CLIs, and end everything."""
-        self._withdraw()
+        await self._withdraw()
         ending = asyncio.create_task(self.chats.stop(hand_over=False))
         await asyncio.gather(*(window.pause(PAUSE) for window in self._windows.values()))
         self.reviews.reject_all()  # what was proposed in between
@@ -100,7 +107,7 @@ class Companion:
         `leave` gets what that needs, by window, as soon as the requests of now are answered. What takes longer, such
         as a CLI that is suspended and reads nothing, is waited for afterwards and holds nobody up.
         """
-        self._withdraw()
+        await self._withdraw()
         ending = asyncio.create_task(self.chats.stop(hand_over=True))
         await asyncio.gather(*(window.pause(PAUSE) for window in self._windows.values()))
         chats = await ending
@@ -116,15 +123,14 @@ class Companion:
         leave(left)
         await self._close_all(LINGER)
 
-    def _withdraw(self) -> None:
+    async def _withdraw(self) -> None:
         if self._tick:
             self._tick.cancel()
         # A chat's question stays open.
         self.chats.dismiss()
         self.reviews.reject_all()
         self._variables.remove()
-        for window in self._windows.values():
-            window.endpoint.withdraw()
+        await asyncio.gather(*(window.withdraw() for window in self._windows.values()))
 
     async def _close_all(self, limit: float) -> None:
         await asyncio.gather(*(window.close(limit) for window in self._windows.values()))
@@ -142,7 +148,6 @@ class Companion:
             except OSError as error:
                 self._try_again(window, str(error))
                 return
-            self._unserved.pop(window.id, None)
             endpoint.legacy_files = self._settings.legacy_discovery_files
             self._editor.listening(window.id, endpoint.port)
             server = self._serve(endpoint)
@@ -159,12 +164,14 @@ class Companion:
 
     def window_closed(self, window: int) -> None:
         """A window closes: its diffs are rejected, its sessions end."""
-        self.chats.window_closed(window)
+        self._unserved.pop(window, None)
+        self._end_window(window)
+
+    def _end_window(self, window: int) -> None:
+        self.chats.window_closed(WindowId(window))
         self.reviews.reject_window(window)
         self._statuses.pop(window, None)
-        self._unserved.pop(window, None)
         if server := self._windows.pop(window, None):
-            server.endpoint.withdraw()
             self._background(self._close(server))
             if window == self._front:
                 self._front = None
@@ -197,7 +204,7 @@ class Companion:
         server = self._windows.get(window)
         if server and window == self._front:
             # If a CLI finds the files of several editors, it takes the newest.
-            server.endpoint.touch()
+            server.touch()
         elif server:
             self._front = window
             self._windows[window] = self._windows.pop(window)
@@ -244,7 +251,8 @@ class Companion:
         # An agent of a chat has its chat, and doesn't listen for anything.
         clis = tuple(session.cli for session in sessions if session.stream and not session.is_agent)
         diffs = sum(review.owner.window == window for review in self.reviews)
-        return WindowStatus(clis, diffs, self.chats.questions(window), self.chats.asking(window))
+        of = WindowId(window)
+        return WindowStatus(clis, diffs, self.chats.questions(of), self.chats.asking(of))
 
     def terminal_environment(self, window: int, *, own: bool) -> tuple[tuple[str, ...], dict[str, str]] | None:
         """A window's folders and the variables for a terminal; `own` if we open the terminal ourselves."""
@@ -271,21 +279,23 @@ class Companion:
             self.reviews,
             self._settings_of(window),
             self._background,
+            self._may_tell,
             lambda: self._folders_changed(window),
         )
         server.sessions.on_change = self._status_changed
         self._windows[endpoint.window] = server
         self._status_changed()
-        self._servers[endpoint.window] = asyncio.create_task(server.serve(check=check))
+        self._servers[server] = asyncio.create_task(server.serve(check=check))
         return server
 
-    def _admit(self, window: int, agent: str) -> OfferedServer | None:
+    def admit(self, window: int, agent: str) -> OfferedServer | None:
         """Offer a window's server to an agent of its chat."""
         if (server := self._windows.get(window)) is None:
             return None
         return OfferedServer(*server.admit(agent))
 
-    def _dismiss_agent(self, window: int, token: str) -> None:
+    def dismiss_agent(self, window: int, token: str) -> None:
+        """An agent that a window's server has let in has ended."""
         if server := self._windows.get(window):
             server.dismiss(token)
 
@@ -312,15 +322,19 @@ class Companion:
         try:
             await server.started
         except Exception:
-            logger.exception("Can't serve the window %d", window.id)
-            self.window_closed(window.id)
-            self._try_again(window, "its server could not start")
+            if self._windows.get(window.id) is server:
+                logger.warning("Can't serve the window %d", window.id, exc_info=True)
+                self._end_window(window.id)
+                self._try_again(window, "its server could not start")
+        else:
+            self._unserved.pop(window.id, None)
 
     async def _close(self, server: WindowServer) -> None:
         await server.close(FLUSH)
         # A stop meanwhile waits for it too.
-        await self._servers[server.endpoint.window]
-        del self._servers[server.endpoint.window]
+        await asyncio.wait([self._servers[server]])
+        if error := self._servers.pop(server).exception():
+            logger.error("A server did not end well", exc_info=error)
 
     async def _clear_leftovers(self) -> None:
         for path in await asyncio.to_thread(clear_leftovers, FAMILIES, wrote):
@@ -333,10 +347,10 @@ class Companion:
     async def _look_again(self) -> None:
         while True:
             for window in list(self._unserved.values()):
-                self.window_opened(window)
+                _guarded(self.window_opened, window)
             for server in self._windows.values():
-                server.touched()
-                server.heal(wrote)
+                _guarded(server.touched)
+                _guarded(server.heal, wrote)
             self._background(self.reviews.look())
             await asyncio.sleep(TICK)
 
@@ -350,3 +364,11 @@ class Companion:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             logger.error("Unexpected: %s", error, exc_info=error)
+
+
+def _guarded(do: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+    """Do something for one window: its failure is no reason to forget the others."""
+    try:
+        do(*args, **kwargs)
+    except Exception:
+        logger.exception("Unexpected")

@@ -127,7 +127,10 @@ class ContextUpdate:
 
     @cached_property
     def event(self) -> bytes:
-        """The notification as an event of a session's stream. It is made once for all sessions."""
+        """The notification as an event of a session's stream, made once for all sessions.
+
+        Raises ValueError for a text with half of a surrogate pair, which can't be sent.
+        """
         return _event(to_json({"jsonrpc": "2.0", "method": "ide/contextUpdate", "params": self.params.message}))
 
 
@@ -157,6 +160,14 @@ class DiffRejected(_Outcome):
 
 
 Notification = ContextUpdate | DiffAccepted | DiffRejected
+
+
+def is_sendable(notification: Notification) -> bool:
+    """Whether there is an event of a notification."""
+    try:
+        return bool(notification.event)
+    except ValueError:
+        return False
 
 
 def outcome(message: object) -> DiffAccepted | DiffRejected:

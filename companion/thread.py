@@ -10,12 +10,13 @@ import importlib
 import logging
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import handover
 from .clis.discovery import EnvironmentVariables
 from .editor import Editor
+from .executor import Executor
 from .garbage import thaw
 from .libraries import failures, guard, lazy
 from .libraries.guard import LibraryError
@@ -49,7 +50,8 @@ class CompanionThread:
         self._thread = threading.Thread(target=self._run, name="qwen-companion", daemon=True)
         self._stopping = threading.Event()
         self._lock = threading.Lock()
-        self._waiting: list[Call] = []
+        self._waiting: dict[Hashable, Call] = {}
+        """The calls of before the start, in their order."""
         self._predecessor: Any = None
         self._holder: handover.Holder | None = None
         """What the next instance gets, once that is wanted."""
@@ -71,12 +73,18 @@ class CompanionThread:
         with self._lock:
             return self._running is None and not self._asleep and not self._stopping.is_set()
 
-    def post(self, call: Call) -> None:
-        """Call something on the companion thread, in the order of posting. From any thread; never waits."""
+    def post(self, call: Call, replaces: Hashable = None) -> None:
+        """Call something on the companion thread, in the order of posting. From any thread; never waits.
+
+        Until the start, which may have to wait for libraries, calls are kept. Of those that `replaces` names alike only
+        the last is: what the person does meanwhile must not fill the memory.
+        """
         with self._lock:
             if self._running is None:
-                if not self._asleep and not self._stopping.is_set():
-                    self._waiting.append(call)
+                if not self._stopping.is_set():
+                    key = object() if replaces is None else replaces
+                    self._waiting.pop(key, None)
+                    self._waiting[key] = call
                 return
             loop, companion, _ = self._running
             loop.call_soon_threadsafe(_guarded, call, companion)
@@ -178,11 +186,18 @@ class CompanionThread:
                 endpoint.legacy_files = self._settings.legacy_discovery_files
                 self._endpoints.append(endpoint)
                 self._editor.listening(window.id, endpoint.port)
-                for problem in endpoint.publish():
-                    self._editor.say(problem, window.id)
-                if endpoint is self._endpoints[0]:
-                    self._variables.set(endpoint.variables)
+                self._publish(endpoint)
         handover.give_up(left)
+
+    def _publish(self, endpoint: Endpoint) -> None:
+        """One window's failure is no reason to serve nobody."""
+        try:
+            for problem in endpoint.publish():
+                self._editor.say(problem, endpoint.window)
+            if endpoint is self._endpoints[0]:
+                self._variables.set(endpoint.variables)
+        except Exception:
+            logger.exception("Can't publish the window %d", endpoint.window)
 
     def _close_endpoints(self) -> None:
         self._variables.remove()
@@ -199,6 +214,7 @@ class CompanionThread:
 
         async def main() -> None:
             nonlocal companion
+            asyncio.get_running_loop().set_default_executor(Executor())
             stop = asyncio.Event()
             companion = make(self._editor, self._settings, self._variables)
             companion.start(self._endpoints)
@@ -207,9 +223,10 @@ class CompanionThread:
             companion.inherit_chats(chats)
             with self._lock:
                 self._running = asyncio.get_running_loop(), companion, stop
-                waiting, self._waiting = self._waiting, []
-            for call in waiting:
+                waiting, self._waiting = self._waiting, {}
+            for call in waiting.values():
                 _guarded(call, companion)
+            companion.begin_telling()
             if self._stopping.is_set():
                 stop.set()
             await stop.wait()
@@ -225,10 +242,8 @@ class CompanionThread:
                 self._running = None
 
     def _sleep(self, error: Exception) -> None:
-        """Say why nothing starts, and wait until it may be different. Calls meanwhile are dropped."""
-        with self._lock:
-            self._waiting.clear()
-            self._asleep = True
+        """Say why nothing starts, and wait until it may be different."""
+        self._asleep = True
         found = failures.places(error)
         is_passing = failures.is_of_machine(error)
         if not is_passing:

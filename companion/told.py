@@ -75,6 +75,15 @@ class Told:
         return f"{name} stays here: the setting “context_exclude” excludes it."
 
 
+def is_encodable(path: str) -> bool:
+    """Whether a path fits into JSON. A file name that isn't UTF-8 holds lone surrogates, which don't."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def stricter(one: Level, other: Level) -> Level:
     """The level that tells less."""
     return one if LEVELS.index(one) > LEVELS.index(other) else other

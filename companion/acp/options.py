@@ -61,7 +61,7 @@ class AgentOptions:
             self.settings.update(answer.options)
         self._tell()
 
-    async def choices(self, session: Session) -> Choices:  # noqa: ARG002 - an agent has one session
+    async def choices(self, session: Session) -> Choices:
         """The models and the modes that the session can switch to."""
         return self.settings.choices
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from ..conversation.events import Envelope
 from ..conversation.failures import MissingFeatureError
@@ -17,6 +17,7 @@ from ..conversation.history import Cursor, Oldest, Replay
 from ..conversation.snapshot import Choices, Command, ContextWindow, Locality, Queued, Task
 from .sessions import FoundSession, Session, SessionPage
 
+P = TypeVar("P")
 Block = Mapping[str, Any]
 """A part of a prompt, as the Agent Client Protocol has it: see `prompt`."""
 ExportForm = Literal["html", "md", "json", "jsonl"]
@@ -152,6 +153,17 @@ class Backend(Protocol):
         ...
 
 
+def needed(part: P | None, backend: Backend, what: str) -> P:
+    """A part of a back end that it has. `what` follows "can't" in the error.
+
+    Raises:
+        MissingFeatureError: it hasn't.
+    """
+    if part is None:
+        raise backend.missing(what)
+    return part
+
+
 class Sessions(Protocol):
     """The sessions of a folder."""
 
@@ -273,8 +285,8 @@ class Options(Protocol):
         """Whether a switch of the model makes it the person's default, too."""
         ...
 
-    async def choices(self, session: Session) -> Choices:
-        """What the session can switch, and what it is now."""
+    async def choices(self, session: Session) -> Choices | None:
+        """What the session can switch, and what it is now; None if that isn't told."""
         ...
 
     async def switch_model(self, session: Session, model: str) -> None:

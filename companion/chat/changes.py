@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from ..conversation.changed import FileChange, changed_files
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Turn
+from ..ids import ChatId
 from ..review.changes import changes, lines_of, tally
 from ..review.compare import Change
-from .past import Earlier, earlier
+from .history import RewindTarget, rewind_targets
+from .registry import Registry
 from .transcript.plain import clean, flat, relative
-from .windows import Windows
 
 CONTEXT = 3
 """Lines that are shown before and after a change."""
@@ -57,28 +58,31 @@ class TurnChanges:
         return sum(file.deleted for file in self.files)
 
 
-class ChangesOfChats(Windows):
+class ChatChanges:
     """Lists what the turns of a conversation have changed."""
 
-    async def changes(self, number: int) -> list[TurnChanges]:
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    async def by_turn(self, chat_id: ChatId) -> list[TurnChanges]:
         """The turns that have changed files, the latest first.
 
         Raises:
             ChatError: none has.
         """
-        chat = self._chat(number)
-        folder, turns = chat.chat_folder.there, chat.turns
-        points: list[Earlier] = []
+        chat = self._registry[chat_id]
+        folder, turns = chat.connection.folder.there, chat.turns
+        points: list[RewindTarget] = []
         with contextlib.suppress(ChatError):
-            client, session = chat.connected
-            points = earlier(turns, await client.rewind_points(session), folder)
+            client, session = chat.connection.connected
+            points = rewind_targets(turns, await client.rewind.points(session) if client.rewind else [], folder)
         found = await asyncio.to_thread(_changes, turns, points, folder)
         if not found:
             raise ChatError(NOTHING)
         return found
 
 
-def _changes(turns: Sequence[Turn], points: Sequence[Earlier], folder: str) -> list[TurnChanges]:
+def _changes(turns: Sequence[Turn], points: Sequence[RewindTarget], folder: str) -> list[TurnChanges]:
     known = {point.turn: point for point in points}
     found: list[TurnChanges] = []
     for turn in reversed(turns):

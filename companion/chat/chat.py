@@ -1,6 +1,6 @@
 """One chat: reads and shows its conversation, and sends what the person writes.
 
-Two tasks run while it is open: `connection` reads, and `showing` shows. What the person does comes from `chats`.
+Two tasks run while it is open: `connection` reads, and `renderer` shows. What the person does comes from `chats`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ from ..acp.client import AgentClient
 from ..acp.environment import LoginEnvironment
 from ..acp.port import EditorServer
 from ..agents import AgentCommand
+from ..backends.backend import needed
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
 from ..conversation.plain import plain
-from ..conversation.snapshot import Choices, ConnectionStatus, Snapshot, Task
+from ..conversation.snapshot import ConnectionStatus, Snapshot, Status, Turn
+from ..ids import ChatId, WindowId
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from ..told import Told
 from .connection import Connection
+from .connector import Connector
 from .daemons import Daemons
 from .inherited import Inherited
 from .outbox import Outbox
 from .permissions import Approvals
 from .port import ChatScreen
 from .prompt import Draft
-from .reach import Reach
-from .showing import Showing
+from .renderer import Renderer
 
 logger = logging.getLogger(__name__)
 
@@ -43,13 +45,13 @@ LEAST_SHOWN = 180
 """Turns that stay when there are more than that."""
 
 
-class Chat(Reach):
+class Chat:
     """A chat with an agent, in a view of its own."""
 
     def __init__(
         self,
-        number: int,
-        window: int,
+        chat_id: ChatId,
+        window: WindowId,
         editor: ChatScreen,
         reviews: Reviews,
         settings: Callable[[], DaemonSettings],
@@ -59,10 +61,12 @@ class Chat(Reach):
         questions_changed: Callable[[], object],
         server: EditorServer | None = None,
     ) -> None:
-        """`number` is the id of its view; `daemons` are those of its window."""
-        super().__init__(Connection(settings, daemons, self._agent_client), told)
-        self._number = number
-        self._window = window
+        """`daemons` are those of its window, `server` is that of its window."""
+        self.window = window
+        self.connector = Connector(settings, daemons, self._agent_client)
+        self.connection = Connection(self.connector, told)
+        self._id = chat_id
+        self._told = told
         self._editor = editor
         self._settings = settings
         self._environment = environment
@@ -73,28 +77,24 @@ class Chat(Reach):
         self._shown: asyncio.Task[object] | None = None
         self._answered: set[str] = set()
         self._fetching: asyncio.Task[object] | None = None
-        self._outbox = Outbox(
-            lambda: self.reached(SEND_LIMIT),
-            lambda: self._conversation,
+        self.outbox = Outbox(
+            lambda: self.connection.reached(SEND_LIMIT),
+            lambda: self.connection.conversation,
             self._give_back,
             self.background,
             self._unsent_changed,
         )
         self._agent_name = ""
         self._inherited = Inherited()
-        self._approvals = Approvals(self, editor, reviews, self.background)
-        self._approvals.on_change = questions_changed
-        self._showing = Showing(number, window, editor, self._connection, self._outbox, self._approvals)
-
-    @property
-    def window(self) -> int:
-        """The window's id."""
-        return self._window
+        self._approvals = Approvals(self, editor, reviews, self.background, questions_changed)
+        self._renderer = Renderer(
+            chat_id, window, editor, self.connector, self.connection, self.outbox, self._approvals
+        )
 
     @property
     def needs_daemon(self) -> bool:
         """Whether it is open, and talks to the daemon of its folder."""
-        return self._is_open and self._connection.agent is None
+        return self._is_open and self.connector.agent is None
 
     @property
     def questions(self) -> int:
@@ -102,9 +102,33 @@ class Chat(Reach):
         return self._approvals.questions
 
     @property
-    def outbox(self) -> Outbox:
-        """What the person sends."""
-        return self._outbox
+    def status(self) -> Status:
+        """Everything but the turns."""
+        return self.connection.conversation.status
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """All turns."""
+        return self.connection.conversation.turns
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the daemon's files are this machine's, as far as can be known."""
+        return self.connector.locality.is_local
+
+    @property
+    def agent(self) -> str:
+        """What the agent calls itself."""
+        return self.connector.locality.agent
+
+    @property
+    def can_be_edited(self) -> bool:
+        """Whether an edited proposal is what is written."""
+        return self.connection.has_client and self.connection.connected[0].edits is not None
+
+    def path(self, path: str) -> str:
+        """A path of the daemon's as an absolute one."""
+        return self.connection.folder.path_there(path)
 
     # Opening and closing
 
@@ -114,47 +138,47 @@ class Chat(Reach):
         `agent` is the agent to start, which the person has allowed; None for the daemon.
         """
         is_same = _name(agent) == self._agent_name
-        self._connection.agent, self._agent_name = agent, _name(agent)
-        if is_same and (not self._connection.folder or folder == self._connection.folder):
-            session = session or self._connection.session
-        self._connection.folder = folder
+        self.connector.agent, self._agent_name = agent, _name(agent)
+        if is_same and (not self.connector.folder or folder == self.connector.folder):
+            session = session or self.connection.session
+        self.connector.folder = folder
         self.begin(session)
         for draft in self._inherited.take_unsent():
             self._give_back(draft, "It was not sent before the package was reloaded.")
 
     def shows(self, folder: str, session: str, agent: str) -> bool:
         """Whether it is open with an agent in a folder, and shows a session; any session if none is named."""
-        is_here = folder == self._connection.folder and session in {"", self._connection.session}
+        is_here = folder == self.connector.folder and session in {"", self.connection.session}
         return self._is_open and is_here and agent == self._agent_name
 
     @property
     def is_at_work(self) -> bool:
         """Whether an agent or a turn of the instance before this one goes on, and nobody has opened it since."""
-        return not self._is_open and (self._connection.inherited is not None or self._inherited.has_turn)
+        return not self._is_open and (self.connector.inherited is not None or self._inherited.has_turn)
 
     def begin(self, session: str = "") -> None:
         """Show a session; without one, begin a new conversation."""
         for draft in self._end():
             self._give_back(draft, "The conversation has changed before this was sent.")
         self._is_open = True
-        self._connection.begin(session)
-        self._conversation = self._begun()
-        self._reading = self.background(self._connection.run(self._conversation))
+        self.connection.begin(session)
+        self.connection.conversation = self._begun()
+        self._reading = self.background(self.connection.run())
         self.show_again()
 
     def _begun(self) -> Conversation:
         """What the agent that goes on has said already; nothing for a new conversation."""
-        conversation = self._inherited.take_conversation() if self._connection.inherited else None
+        conversation = self._inherited.take_conversation() if self.connector.inherited else None
         if conversation:
-            self._outbox.inherit(self._inherited.take_queued())
+            self.outbox.inherit(self._inherited.take_queued())
         else:
-            self._connection.end_inherited()
+            self.connector.end_inherited()
             self._inherited.give_up()
         return conversation or Conversation()
 
     def resume(self, session: str) -> None:
         """Show another session."""
-        if self._is_open and session == self._connection.session:
+        if self._is_open and session == self.connection.session:
             self.show_again()
         else:
             self.begin(session)
@@ -163,10 +187,10 @@ class Chat(Reach):
         """The view is closed. What was not sent is kept."""
         self._inherited.give_up()
         drafts = [*self._inherited.take_unsent(), *self._end()]
-        self._connection.end_inherited()
+        self.connector.end_inherited()
         for draft in drafts:
             why = "The chat was closed before this was sent, so it is kept here."
-            self._editor.keep_text(self._window, "Chat", draft.text, why)
+            self._editor.keep_text(self.window, "Chat", draft.text, why)
         self._is_open = False
 
     async def finished(self) -> None:
@@ -176,26 +200,22 @@ class Chat(Reach):
 
     def reconnect(self, agent: AgentCommand | None = None) -> None:
         """Start over: settings, private daemon, connection. The session is resumed. See `Chats.reconnect`."""
-        self._connection.agent = agent if agent and self._connection.agent else self._agent_now
-        self._connection.private.may_restart = True
+        self.connector.agent = agent if agent and self.connector.agent else self._agent_now
+        self.connector.private.may_restart = True
         # A daemon that is being reached gets the settings of now anyway.
-        if self._conversation.status.connection.state != "connecting" or self._connection.has_client:
-            self._conversation.set_connection(ConnectionStatus("connecting"))
-            self._connection.again()
-
-    def confirm_here(self) -> None:
-        """The person says that the daemon is on this computer, whose files are then used for diffs and links."""
-        self._connection.confirm_here()
+        if self.status.connection.state != "connecting" or self.connection.has_client:
+            self.connection.conversation.set_connection(ConnectionStatus("connecting"))
+            self.connection.again()
 
     def configured(self, *, is_changed: bool) -> None:
         """The chat's settings were read. They apply at the next connection; a chat that is switched off ends now."""
-        if self._connection.agent:
+        if self.connector.agent:
             return
         if not self._settings().enabled:
             if self._is_open:
-                self._connection.again()
-        elif is_changed and self._conversation.status.connection.state in {"waiting", "lost"}:
-            self._connection.again()
+                self.connection.again()
+        elif is_changed and self.status.connection.state in {"waiting", "lost"}:
+            self.connection.again()
 
     def dismiss(self) -> None:
         """Close the diffs without a vote."""
@@ -206,38 +226,38 @@ class Chat(Reach):
 
         Returns what the next instance needs to go on with them, as plain data.
         """
-        self._connection.stays = hand_over
+        self.connection.stays = hand_over
         inherited = self._inherited
         if self._is_open:
-            inherited.has_turn = self._conversation.status.running is not None
+            inherited.has_turn = self.status.running is not None
         # A daemon keeps its queue.
-        if self._connection.agent:
-            inherited.queued |= self._outbox.queued
+        if self.connector.agent:
+            inherited.queued |= self.outbox.queued
         inherited.unsent += self._end(with_queue=False)
         if tasks := list(self._tasks):
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
         if not hand_over:
-            self._connection.end_inherited()
-        agent = self._connection.left or self._connection.inherited
-        if self._connection.agent and agent is None:
+            self.connector.end_inherited()
+        agent = self.connection.left or self.connector.inherited
+        if self.connector.agent and agent is None:
             inherited.unsent += inherited.take_queued().values()
-        if self._connection.left:
-            inherited.conversation = plain(self._conversation)
+        if self.connection.left:
+            inherited.conversation = plain(self.connection.conversation)
         return {
             "process": agent,
-            "folder": self._connection.folder,
-            "session": self._connection.session,
+            "folder": self.connector.folder,
+            "session": self.connection.session,
             "agent": self._agent_name,
             **inherited.as_plain(),
         }
 
     def inherit(self, left: Mapping[str, Any]) -> None:
         """Take what the instance before this one has left. The chat is shown once it is opened."""
-        self._connection.folder, self._connection.session = left["folder"], left["session"]
+        self.connector.folder, self.connection.session = left["folder"], left["session"]
         self._agent_name = left["agent"]
-        self._connection.inherited = left.get("process")
+        self.connector.inherited = left.get("process")
         self._inherited = Inherited.from_plain(left)
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
@@ -249,11 +269,11 @@ class Chat(Reach):
 
     def send(self, draft: Draft, *, mid_turn: bool) -> None:
         """Send a draft as soon as the chat is connected."""
-        if self._conversation.status.connection.state != "live":
+        if self.status.connection.state != "live":
             self.reconnect()
         # Who sends something looks at the end.
-        self._conversation.hide_earlier(MOST_SHOWN, LEAST_SHOWN)
-        self._outbox.send(draft, mid_turn=mid_turn)
+        self.connection.conversation.hide_earlier(MOST_SHOWN, LEAST_SHOWN)
+        self.outbox.send(draft, mid_turn=mid_turn)
 
     async def answer(self, permission: str, option: str | None, answers: Mapping[str, str] | None = None) -> None:
         """Answer a permission.
@@ -261,47 +281,38 @@ class Chat(Reach):
         Raises:
             ChatError: the daemon doesn't take the answer.
         """
-        client, session = self.connected
+        client, session = self.connection.connected
         self._answered.add(permission)
         try:
-            await client.vote(session, permission, option, answers)
+            await client.answer(session, permission, option, answers)
         except ChatError:
             self._answered.discard(permission)
             raise
 
     def show_earlier(self) -> None:
         """Show a page of the turns before the first one that is shown."""
-        if not (self._fetching and not self._fetching.done()) and not self._conversation.show_earlier():
-            self._fetching = self.background(self._showing.fetch_earlier(self._conversation))
+        if not (self._fetching and not self._fetching.done()) and not self.connection.conversation.show_earlier():
+            self._fetching = self.background(self._renderer.fetch_earlier(self.connection.conversation))
 
     def show_again(self) -> None:
         """Show the whole conversation anew."""
         if self._shown:
             self._shown.cancel()
-        self._shown = self.background(self._show(self._conversation))
+        self._shown = self.background(self._show(self.connection.conversation))
 
     async def _show(self, conversation: Conversation) -> None:
-        if not await self._showing.run(conversation, self._look_after):
+        if not await self._renderer.run(conversation, self._look_after):
             asyncio.get_running_loop().call_soon(self.close)
 
     def _look_after(self, snapshot: Snapshot) -> None:
         """What follows from a look besides that it is shown."""
-        self._looked()
-        self._connection.seen(snapshot)
-        if snapshot.status.connection.state == "lost" and self._connection.agent:
-            self._outbox.lost(self.agent)
+        self.connection.seen(snapshot)
+        if snapshot.status.connection.state == "lost" and self.connector.agent:
+            self.outbox.lost(self.agent)
         if snapshot.status.connection.state in {"lost", "ended"}:
             self._approvals.dismiss()
         else:
             self._approvals.update(snapshot)
-
-    def set_choices(self, choices: Choices) -> None:
-        """What the session can switch to has changed, of which no event tells."""
-        self._conversation.set_choices(choices)
-
-    def set_tasks(self, tasks: tuple[Task, ...]) -> None:
-        """The tasks are known to be these."""
-        self._conversation.set_tasks(tasks)
 
     def has_answered(self, permission: str) -> bool:
         """See Approvals."""
@@ -309,12 +320,13 @@ class Chat(Reach):
 
     async def edited(self, path: str, proposed: str, content: str) -> None:
         """See Approvals."""
-        await self.connected[0].edited(path, proposed, content)
+        client, _ = self.connection.connected
+        await needed(client.edits, client, "take an edited proposal").edited(path, proposed, content)
 
     @property
     def _agent_now(self) -> AgentCommand | None:
         """The agent as the settings have it now, with the command that the person has said yes to."""
-        agent = self._connection.agent
+        agent = self.connector.agent
         same = (
             each
             for each in self._settings().agents
@@ -323,7 +335,7 @@ class Chat(Reach):
         return next(same, agent)
 
     def _agent_client(self, agent: AgentCommand) -> AgentClient:
-        return AgentClient(agent, self._editor, self._window, self._environment, self._told, self._server)
+        return AgentClient(agent, self._editor, self.window, self._environment, self._told, self._server)
 
     def _end(self, *, with_queue: bool = True) -> list[Draft]:
         """Stop reading, showing and sending. Returns what was not sent."""
@@ -333,14 +345,14 @@ class Chat(Reach):
                 task.cancel()
         self._reading = self._shown = None
         # An agent's process goes with its queue, a daemon keeps it.
-        return self._outbox.take(with_queue=with_queue and self._connection.agent is not None)
+        return self.outbox.take(with_queue=with_queue and self.connector.agent is not None)
 
     def _give_back(self, draft: Draft, why: str) -> None:
-        self._editor.return_draft(self._number, draft, why)
+        self._editor.return_draft(self._id, draft, why)
 
     def _unsent_changed(self) -> None:
         # Nothing has changed in the conversation, but there is something to show.
-        self._conversation.changed.set()
+        self.connection.conversation.changed.set()
 
     def _done(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)

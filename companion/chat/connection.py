@@ -12,19 +12,17 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..acp.client import AgentClient
 from ..acp.errors import SignInError
 from ..agents import AgentCommand
+from ..backends.backend import Authentication, Backend
 from ..backends.sessions import Session
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.snapshot import ConnectionStatus, Snapshot
-from ..daemon.client import Client
-from ..settings import DaemonSettings
-from .backend import Backend
-from .daemons import Daemons
-from .reaching import Reaching
-from .reading import Attachment, Backoff, SessionEndedError, StaleError, after, read, tell
+from ..told import Told
+from .connector import Connector
+from .prompt import ChatFolder
+from .reader import Attachment, Backoff, SessionEndedError, StaleError, after, read, tell
 
 logger = logging.getLogger(__name__)
 
@@ -40,27 +38,28 @@ class BrokenError(ChatError):
     remedy = "Reconnect to go on; Sublime Text's console says more."
 
 
-class Connection(Reaching):
+class Connection:
     """Reads one session at a time with `run`, as a task."""
 
-    def __init__(
-        self,
-        settings: Callable[[], DaemonSettings],
-        daemons: Daemons,
-        agent: Callable[[AgentCommand], AgentClient],
-    ) -> None:
-        """`daemons` are those of the window, `agent` makes a client of an agent on stdio."""
-        super().__init__(settings, daemons, agent)
+    def __init__(self, connector: Connector, told: Callable[[], Told]) -> None:
+        """`told` gives what may be told of the window's files."""
+        self._connector = connector
+        self._told = told
+        self.conversation = Conversation()
+        """What is read."""
+        self.session = ""
+        """The id of the session that is shown, once it has something to resume."""
         self.left: dict[str, Any] | None = None
         """What the next instance needs to go on with the agent, once it is left."""
         self.stays = False
         """Whether the session is left to the next instance, so that nobody detaches from it."""
         self._attachment: Attachment | None = None
         self._broken = ""
-        self._unsigned: AgentClient | None = None
-        """An agent that wants the person to sign in, which it can do if it is asked."""
+        self._unsigned: Backend | None = None
+        """What wants the person to sign in, and can do that if it is asked."""
         self._is_signed_in = False
         self._again = asyncio.Event()
+        self._news = asyncio.Event()
 
     @property
     def connected(self) -> tuple[Backend, Session]:
@@ -75,18 +74,39 @@ class Connection(Reaching):
 
     def begin(self, session: str) -> None:
         """Make the next conversation that of a session, or a new one."""
-        if not self.goes_on(session):
-            self.end_inherited()
+        if session != self.session or not self._connector.can_take_over:
+            self._connector.end_inherited()
         self.session = session
-        self.locality = self._somewhere
-        self.private.may_restart = True
+        self._connector.begin()
         self._attachment = None
         self._broken = ""
 
+    async def reached(self, limit: float) -> tuple[Backend, Session, ChatFolder]:
+        """The same once the chat is connected, with its folder.
+
+        Raises:
+            NotConnectedError: it isn't within `limit` seconds.
+            ChatError: what keeps it from that.
+        """
+        try:
+            async with asyncio.timeout(limit):
+                while (connection := self.conversation.status.connection).state != "live":
+                    if connection.state in {"lost", "ended"}:
+                        raise ChatError(connection.message)
+                    await self._news.wait()
+        except TimeoutError:
+            raise NotConnectedError from None
+        return *self.connected, self.folder
+
+    @property
+    def folder(self) -> ChatFolder:
+        """The chat's folder, here and there."""
+        where = self._connector.locality
+        return ChatFolder(self._connector.folder, where.folder, where.is_local, self._told())
+
     def confirm_here(self) -> None:
         """The person says that the daemon is on this computer."""
-        if self._attachment and isinstance(self._attachment.client, Client):
-            self.daemons.here.add(self._attachment.client.address.url)
+        if self.has_client and self._connector.confirm_here():
             self._again.set()
 
     @property
@@ -95,16 +115,16 @@ class Connection(Reaching):
         return self._attachment is not None and self._attachment.client is not None
 
     @property
-    def agent_client(self) -> AgentClient:
-        """The agent, which the person may not have signed in to.
+    def authentication(self) -> Authentication:
+        """What signs the person in to the agent, which may wait for that.
 
         Raises:
             NotConnectedError: there is none.
         """
         client = self._unsigned or (self._attachment.client if self._attachment else None)
-        if not isinstance(client, AgentClient):
+        if client is None or client.authentication is None:
             raise NotConnectedError
-        return client
+        return client.authentication
 
     def signed_in(self) -> None:
         """The person has signed in to the agent that has waited for that: go on with it."""
@@ -123,22 +143,19 @@ class Connection(Reaching):
 
     def seen(self, snapshot: Snapshot) -> None:
         """Take note of what is shown now."""
+        self._news.set()
+        self._news = asyncio.Event()
         if self._attachment:
-            self.daemons.own_clients.add(self._attachment.session.client_id)
+            self._connector.daemons.own_clients.add(self._attachment.session.client_id)
             if snapshot.order:
                 self.session = self._attachment.session.id
-        client = self._attachment.client if self._attachment else None
-        # It has ended, or another chat has started it anew at another address.
-        if (
-            snapshot.status.connection.state in {"waiting", "lost"}
-            and self.locality.is_private
-            and isinstance(client, Client)
-            and not self.private.runs_at(client.address)
-        ):
+        is_away = snapshot.status.connection.state in {"waiting", "lost"}
+        if is_away and self.has_client and self._connector.has_moved:
             self._again.set()
 
-    async def run(self, conversation: Conversation) -> None:
-        """Read until cancelled. Failures are told by the conversation's connection, never raised."""
+    async def run(self) -> None:
+        """Read the conversation of now until cancelled. Its status tells of failures, none is raised."""
+        conversation = self.conversation
         backoff = Backoff(BACKOFF)
         attachment: Attachment | None = None
         has_broken = False
@@ -195,10 +212,11 @@ class Connection(Reaching):
             why, self._broken = self._broken, ""
             raise BrokenError(why)
         if attachment and attachment.client:
-            await self._look_again(attachment.client, attachment)
+            await self._look_again(attachment)
             return attachment.client, attachment
-        if self.inherited and self.agent:
-            attachment = await self._continued(self.agent, self.inherited, conversation) or attachment
+        agent, left = self._connector.agent, self._connector.inherited
+        if left and agent:
+            attachment = await self._continued(agent, left, conversation) or attachment
             if attachment and attachment.client:
                 return attachment.client, attachment
         client, folder = await self._client(conversation)
@@ -210,7 +228,7 @@ class Connection(Reaching):
                 attachment = Attachment(session, session.attached or not session.client_id)
                 conversation.cursor = None
         except SignInError:
-            self._unsigned = client if isinstance(client, AgentClient) else None
+            self._unsigned = client if client.authentication else None
             raise
         except BaseException:
             await client.close()
@@ -222,28 +240,29 @@ class Connection(Reaching):
 
     async def _client(self, conversation: Conversation) -> tuple[Backend, str]:
         """The client of the daemon or of the agent, and the folder as it calls it."""
-        if self.agent is None:
-            return await self._reached(conversation)
+        agent = self._connector.agent
+        if agent is None:
+            return await self._connector.reach_daemon(conversation)
         if self._unsigned:
             client, self._unsigned = self._unsigned, None
-            return client, client.folder
-        return await self._started(self.agent, conversation)
+            return client, self._connector.locality.folder
+        return await self._connector.start_agent(agent, conversation)
 
     async def _continued(
         self, agent: AgentCommand, left: Mapping[str, Any], conversation: Conversation
     ) -> Attachment | None:
         """The agent that another instance has left; None if that can't be taken up, and is ended."""
-        if (taken := await self._taken_over(agent, left)) is None:
+        if (taken := await self._connector.take_over(agent, left)) is None:
             return None
         client, session = taken
         conversation.cursor = None
         self._attachment = Attachment(session, is_stale=False, client=client)
         return self._attachment
 
-    async def _look_again(self, client: Backend, attachment: Attachment) -> None:
+    async def _look_again(self, attachment: Attachment) -> None:
         """Ask what is at the address, if another daemon may be there by now."""
-        if attachment.may_be_another and isinstance(client, Client):
-            await self._locate(client, await client.connect(self.folder))
+        if attachment.may_be_another:
+            await self._connector.look_again()
             attachment.may_be_another = False
 
     async def _drop(self, attachment: Attachment | None, *, is_over: bool = False) -> Attachment | None:
@@ -252,8 +271,7 @@ class Connection(Reaching):
             return attachment
         client, attachment.client = attachment.client, None
         # A session in which nothing was said is not taken up again.
-        is_off = self.agent is None and not self._settings().enabled
-        is_over = is_over or not self.session or is_off
+        is_over = is_over or not self.session or self._connector.is_off
         try:
             if not is_over or self.stays:
                 return attachment
@@ -264,13 +282,13 @@ class Connection(Reaching):
                     await client.detach(attachment.session)
             return None
         finally:
-            if self.stays and isinstance(client, AgentClient):
-                self.left = await client.leave()
+            if self.stays and client.handover:
+                self.left = await client.handover.leave()
             else:
                 await client.close()
 
     def _keep_unsigned(self, error: ChatError, attachment: Attachment | None) -> None:
-        if isinstance(error, SignInError) and attachment and isinstance(attachment.client, AgentClient):
+        if isinstance(error, SignInError) and attachment and attachment.client and attachment.client.authentication:
             self._unsigned, attachment.client = attachment.client, None
 
     async def _close_unsigned(self) -> None:
@@ -283,8 +301,8 @@ class Connection(Reaching):
         client = attachment.client if attachment else None
         await self._close_unsigned()
         await self._drop(attachment, is_over=True)
-        if self.left and isinstance(client, AgentClient):
-            for envelope in client.unread:
+        if self.left and client and client.handover:
+            for envelope in client.handover.unread:
                 conversation.apply(envelope)
 
     async def _forget(self, attachment: Attachment | None) -> None:

@@ -17,7 +17,7 @@ from ..review.reviews import Reviews
 from .port import ChatScreen
 
 
-class Chat(Protocol):
+class AskingChat(Protocol):
     """The chat that asks."""
 
     @property
@@ -62,17 +62,18 @@ class Approvals:
 
     def __init__(
         self,
-        chat: Chat,
+        chat: AskingChat,
         editor: ChatScreen,
         reviews: Reviews,
         background: Callable[[Coroutine[Any, Any, object]], object],
+        changed: Callable[[], object],
     ) -> None:
+        """`changed` is called when another number of questions waits."""
         self.chat = chat
         self.editor = editor
         self.reviews = reviews
         self.background = background
-        self.on_change: Callable[[], object] = lambda: None
-        """Called when the number of waiting questions has changed."""
+        self._changed = changed
         self._waiting: dict[str, _Approval] = {}
 
     def update(self, snapshot: Snapshot) -> None:
@@ -89,7 +90,7 @@ class Approvals:
                 approval = self._waiting[identifier] = _Approval(self, permission)
                 approval.show()
         if self.questions != before:
-            self.on_change()
+            self._changed()
 
     @property
     def shows_diffs(self) -> bool:
@@ -111,7 +112,7 @@ class Approvals:
         for approval in self._waiting.values():
             approval.withdraw()
         self._waiting.clear()
-        self.on_change()
+        self._changed()
 
     def _how(self, answered: Permission | None, asked: Permission) -> str:
         """How a permission was answered; empty if it was answered here."""

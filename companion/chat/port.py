@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from ..acp.port import AgentFiles
+from ..ids import ChatId
 from ..messages import Messages
 
 if TYPE_CHECKING:
@@ -15,17 +16,17 @@ if TYPE_CHECKING:
 class ChatScreen(Messages, AgentFiles, Protocol):
     """The chats on the screen, called on the companion thread."""
 
-    async def show_chat(self, chat: int, render: Render) -> bool:
+    async def show_chat(self, chat: ChatId, render: Render) -> bool:
         """Update the view of a chat, by the view's id. Returns False if there is none.
 
         It is awaited before the next render, so that a busy editor gets fewer of them.
         """
         ...
 
-    def take_up_chat(self, chat: int) -> None:
+    def take_up_chat(self, chat: ChatId) -> None:
         """Somebody works for a chat of the instance before this one: connect it, even if its tab is hidden."""
         ...
 
-    def return_draft(self, chat: int, draft: Draft, why: str) -> None:
+    def return_draft(self, chat: ChatId, draft: Draft, why: str) -> None:
         """Put a draft back into the chat's prompt, and say why."""
         ...

@@ -1,30 +1,54 @@
-"""Signing the daemon of a chat in."""
+"""Signing the agent of a chat in: the daemon by a code on a web page, an agent on stdio by one of its own methods."""
 
 from __future__ import annotations
 
-from ..daemon.sign_in import SigningIn
-from .windows import REACH_LIMIT, Windows
+from ..acp.environment import LoginEnvironment
+from ..backends.backend import Backend, SignIn, SigningIn, Way, needed
+from ..ids import ChatId
+from .registry import REACH_LIMIT, Registry
 
 
-class SignInOfChats(Windows):
-    """Signs in at a provider of models, with a code that the person enters on a web page."""
+class ChatSignIn:
+    """Signs agents in."""
 
-    async def sign_in_providers(self, number: int) -> list[str]:
-        """The ids of the providers at which one can sign in."""
-        client, _, _ = await self._chat(number).reached(REACH_LIMIT)
-        return await client.sign_in_providers()
+    def __init__(self, registry: Registry, environment: LoginEnvironment) -> None:
+        """`environment` is what agents are started with."""
+        self._registry = registry
+        self._environment = environment
 
-    async def begin_sign_in(self, number: int, provider: str) -> SigningIn:
-        """Begin to sign in."""
-        client, _, _ = await self._chat(number).reached(REACH_LIMIT)
-        return await client.begin_sign_in(provider)
+    async def providers(self, chat_id: ChatId) -> list[str]:
+        """The ids of the providers of models at which the daemon can sign in."""
+        client, _, _ = await self._registry[chat_id].connection.reached(REACH_LIMIT)
+        return await _sign_in(client).providers()
 
-    async def sign_in(self, number: int, identifier: str) -> SigningIn:
+    async def begin(self, chat_id: ChatId, provider: str) -> SigningIn:
+        """Begin to sign in at a provider."""
+        client, _, _ = await self._registry[chat_id].connection.reached(REACH_LIMIT)
+        return await _sign_in(client).begin(provider)
+
+    async def progress(self, chat_id: ChatId, identifier: str) -> SigningIn:
         """How far a sign-in is."""
-        client, _, _ = await self._chat(number).reached(REACH_LIMIT)
-        return await client.sign_in(identifier)
+        client, _, _ = await self._registry[chat_id].connection.reached(REACH_LIMIT)
+        return await _sign_in(client).look(identifier)
 
-    async def cancel_sign_in(self, number: int, identifier: str) -> None:
+    async def cancel(self, chat_id: ChatId, identifier: str) -> None:
         """Give a sign-in up."""
-        client, _ = self._chat(number).connected
-        await client.cancel_sign_in(identifier)
+        client, _ = self._registry[chat_id].connection.connected
+        await _sign_in(client).cancel(identifier)
+
+    async def methods(self, chat_id: ChatId) -> tuple[Way, ...]:
+        """The ways to sign in that an agent on stdio offers."""
+        methods = self._registry[chat_id].connection.authentication.ways
+        # The person may be about to set a variable.
+        self._environment.forget()
+        return methods
+
+    async def authenticate(self, chat_id: ChatId, method: str) -> None:
+        """Have an agent on stdio sign the person in, which may take as long as they need in their browser."""
+        connection = self._registry[chat_id].connection
+        await connection.authentication.authenticate(method)
+        connection.signed_in()
+
+
+def _sign_in(client: Backend) -> SignIn:
+    return needed(client.sign_in, client, "be signed in with a code")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from ..small_files import read_own
 from .families import CliFamily, DiscoveryFolder, DiscoveryName
 
 IDE_NAME = "Sublime Text"
@@ -99,13 +100,14 @@ class DiscoveryFiles:
         """Write the files that are missing or no longer ours. The age of the others decides between editors."""
         return self._write(folders, [name for name in names if self._is_lost(self._path(name), lives)])
 
-    def touch(self) -> None:
-        """Make the files the newest: a CLI that finds several takes the newest."""
+    def touch(self) -> list[str]:
+        """Make the files the newest: a CLI that finds several takes the newest. Returns the same as `publish`."""
         for path, was in self.written.items():
             with contextlib.suppress(OSError):
                 if was and _stamp(path) == was:
                     os.utime(path)
                     self.written[path] = _stamp(path)
+        return []
 
     def withdraw(self) -> None:
         """Remove the files, except those that have somebody else's token by now."""
@@ -123,7 +125,7 @@ class DiscoveryFiles:
             try:
                 prepare_folder(name.folder)
                 write_file(path, text)
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 if path not in self._failed and not name.legacy:
                     problems.append(f"{self.family.name} can't find this editor through {path.parent}: {error}.")
                 self._failed.add(path)
@@ -143,16 +145,16 @@ class DiscoveryFiles:
             return True
         if found == self.written[path]:
             return False
-        body = _read(path) or {}
+        body = read_own(path) or {}
         if body.get("authToken") == self.token:
             self.written[path] = found
             return False
         pid = body.get("ppid")
-        return not (_is_pid(pid) and pid != os.getpid() and lives(pid, found[2] / 1e9))
+        return not (is_pid(pid) and pid != os.getpid() and lives(pid, found[2] / 1e9))
 
     def _remove(self, path: Path) -> None:
         self.written.pop(path, None)
-        if (_read(path) or {}).get("authToken") == self.token:
+        if (read_own(path) or {}).get("authToken") == self.token:
             with contextlib.suppress(OSError):
                 path.unlink()
 
@@ -176,8 +178,8 @@ def clear_leftovers(families: Iterable[CliFamily], lives: Lives) -> list[Path]:
     removed: list[Path] = []
     for name in (name for family in families for name in family.files):
         for path in _files(name.folder.path, name.pattern):
-            body = _read(path)
-            if body is None or body.get("ideInfo") != IDE_INFO or not _is_pid(body.get("ppid")):
+            body = read_own(path)
+            if body is None or body.get("ideInfo") != IDE_INFO or not is_pid(body.get("ppid")):
                 continue
             with contextlib.suppress(OSError):
                 if not lives(body["ppid"], path.lstat().st_mtime):
@@ -186,7 +188,8 @@ def clear_leftovers(families: Iterable[CliFamily], lives: Lives) -> list[Path]:
     return removed
 
 
-def _is_pid(value: object) -> TypeGuard[int]:
+def is_pid(value: object) -> TypeGuard[int]:
+    """Whether a value from a file may be the id of a process. A larger number would be an error of the system's."""
     return isinstance(value, int) and 0 < value < 2**31
 
 
@@ -211,15 +214,6 @@ def _is_file(path: Path) -> bool:
         return stat.S_ISREG(path.lstat().st_mode)
     except OSError:
         return False
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        # Reading a pipe would block, and everybody can write to /tmp.
-        body: object = json.loads(path.read_text("utf-8")) if path.is_file() else None
-    except (OSError, ValueError):
-        return None
-    return body if isinstance(body, dict) else None  # pyright: ignore[reportUnknownVariableType] - JSON
 
 
 class EnvironmentVariables:

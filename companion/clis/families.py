@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..told import is_encodable
+
 
 def temporary_folder() -> Path:
     """The folder of Node's `os.tmpdir()`. Python's own choice differs: it skips folders that it can't write to."""
@@ -136,14 +138,21 @@ class CliFamily:
     def workspace_path(self, folders: Sequence[str]) -> str:
         """The `workspacePath` of some folders: joined by the system's path delimiter.
 
-        A folder whose name contains the delimiter can't be given that way: half of its name would be another folder. It
-        is left out for a family that doesn't read JSON. A percent sign stays: Gemini CLI decodes it from 0.27 on, but
-        also in the folder that it runs in, so the two agree.
+        A percent sign stays: Gemini CLI decodes it from 0.27 on, but also in the folder that it runs in, so the two
+        agree.
         """
-        joinable = [folder for folder in folders if os.pathsep not in folder]
-        if self.reads_json_folders and len(joinable) < len(folders):
-            return json.dumps(list(folders), ensure_ascii=False)
-        return os.pathsep.join(joinable)
+        named = list(filter(self.can_name, folders))
+        if any(os.pathsep in folder for folder in named):
+            return json.dumps(named, ensure_ascii=False)
+        return os.pathsep.join(named)
+
+    def can_name(self, folder: str) -> bool:
+        """Whether `workspacePath` can hold a folder; the others are left out.
+
+        One whose name contains the delimiter needs JSON: half of its name would be another folder. One whose name isn't
+        UTF-8 is no JSON.
+        """
+        return is_encodable(folder) and (self.reads_json_folders or os.pathsep not in folder)
 
     def variables(self, folders: Sequence[str], port: int, token: str, pid: int) -> dict[str, str]:
         """The environment variables by which a CLI in a terminal chooses a window's server."""

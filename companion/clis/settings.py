@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from ..small_files import read_settings
 from .families import CliFamily
-
-_JSON_WITH_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 def settings_folder(family: CliFamily, variables: Mapping[str, str], cwd: str = "") -> Path:
@@ -32,7 +29,7 @@ def approval_mode(family: CliFamily, values: Mapping[str, Any]) -> str | None:
 
 def names_approval_mode(family: CliFamily) -> bool:
     """Whether the person's own settings, not a project's, set an approval mode."""
-    return approval_mode(family, read_json(settings_folder(family, os.environ) / "settings.json")) is not None
+    return approval_mode(family, read_settings(settings_folder(family, os.environ) / "settings.json")) is not None
 
 
 def setting(values: object, key: str, default: object = None) -> object:
@@ -40,14 +37,3 @@ def setting(values: object, key: str, default: object = None) -> object:
     for part in key.split("."):
         values = cast("dict[str, object]", values).get(part) if isinstance(values, dict) else None
     return default if values is None else values
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file, which may have comments; an empty one if it can't be read."""
-    try:
-        text = path.read_text("utf-8-sig")
-        text = _JSON_WITH_COMMENTS.sub(lambda found: found[0] if found[0].startswith('"') else " ", text)
-        body: object = json.loads(text)
-    except (OSError, ValueError):
-        return {}
-    return cast("dict[str, Any]", body) if isinstance(body, dict) else {}

@@ -10,7 +10,7 @@ from itertools import islice
 from . import events
 from .changed import changed_files
 from .events import Envelope
-from .history import MOST_TURNS, Cursor, Earlier, Replay, Oldest
+from .history import MOST_TURNS, Cursor, Earlier, Oldest, Replay
 from .reducer import Reducer
 from .snapshot import Choices, Command, ConnectionStatus, ContextWindow, Queued, Snapshot, Status, Task, Turn
 from .state import START, State

@@ -20,7 +20,7 @@ from ..backends.sessions import Session
 from ..conversation.history import Cursor, Replay
 from ..conversation.snapshot import Locality
 from ..libraries.loading import loading
-from . import answers, options, sign_in, tasks
+from . import answers, sign_in, tasks
 from .address import Address
 from .errors import (
     AlreadyAnsweredError,
@@ -33,6 +33,7 @@ from .errors import (
 )
 from .files import DaemonFiles
 from .locality import described
+from .options import DaemonOptions, DaemonQueries
 from .pages import PAGE, PAGES, DaemonHistory
 from .rewind import DaemonRewind
 from .routes import QUALIFIED, Routes, path
@@ -78,12 +79,12 @@ class Client:
         self._routes = routes = Routes(address, is_known=is_known)
         self.sessions = self.catalog = DaemonSessions(routes)
         self.rewind = DaemonRewind(routes)
-        self.queries = options.DaemonQueries(routes)
+        self.options = DaemonOptions(routes)
+        self.queries = DaemonQueries(routes)
         self.steering = DaemonSteering(routes)
         self.files = DaemonFiles(routes)
         self._history = DaemonHistory(routes)
         self._tasks = tasks.DaemonTasks(routes)
-        self._options = options.DaemonOptions(routes)
         self._sign_in = sign_in.DaemonSignIn(routes)
 
     # What only some daemons have
@@ -97,11 +98,6 @@ class Client:
     def tasks(self) -> tasks.DaemonTasks | None:
         """What the agent does besides its turn."""
         return self._tasks if self._routes.has(tasks.FEATURE) else None
-
-    @property
-    def options(self) -> options.DaemonOptions | None:
-        """Models, modes and other options."""
-        return self._options if self._routes.has(options.FEATURE) else None
 
     @property
     def sign_in(self) -> sign_in.DaemonSignIn | None:

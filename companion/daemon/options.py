@@ -9,8 +9,6 @@ from ..conversation.snapshot import Choices, Command, ContextWindow
 from . import answers
 from .routes import Routes, path
 
-FEATURE = "session_context"
-
 
 class DaemonOptions:
     """Switches the model, the mode and other options."""
@@ -20,8 +18,10 @@ class DaemonOptions:
     def __init__(self, routes: Routes) -> None:
         self._routes = routes
 
-    async def choices(self, session: Session) -> Choices:
-        """The models, the modes and the efforts that the session can switch to."""
+    async def choices(self, session: Session) -> Choices | None:
+        """The models, the modes and the efforts that the session can switch to; None if this daemon doesn't tell."""
+        if not self._routes.has("session_context"):
+            return None
         return answers.choices(await self._routes.transport.json("GET", path(session, "context"), session=session))
 
     async def switch_model(self, session: Session, model: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 from .compare import Change, compare, shortest
@@ -84,36 +85,51 @@ def tally(found: Sequence[Change], old: Text, new: Text) -> Tally:
     return Tally(inserted, deleted, len(found))
 
 
-def revert_edit(old: Text, new: Text, change: Change) -> Edit:
-    """The edit of the new text that undoes one of `changes(old, new)`. The texts must not have changed since."""
-    return restore_edit(new, old, change.mirrored)
+def revert_edits(old: Text, new: Text, chosen: Sequence[Change]) -> list[Edit]:
+    """The edits of the new text that undo some of `changes(old, new)`. The texts must not have changed since."""
+    return restore_edits(new, old, [change.mirrored for change in chosen])
 
 
 def revert(old: Text, new: Text, change: Change) -> str:
     """The new text with one of `changes(old, new)` undone."""
-    return revert_edit(old, new, change).apply(_joined(new))
+    return revert_edits(old, new, [change])[0].apply(_joined(new))
 
 
-def restore_edit(old: Text, new: Text, change: Change) -> Edit:
-    """The edit of the old text that makes one of `changes(old, new)`.
+def restore_edits(old: Text, new: Text, chosen: Sequence[Change]) -> list[Edit]:
+    """The edits of the old text that make some of `changes(old, new)`, in their order.
 
-    With the current text as the old one and the proposal as the new one, it restores what was reverted.
+    With the current text as the old one and the proposal as the new one, they restore what was reverted.
     """
-    lines = lines_of(old)
-    text = "\n".join(lines_of(new)[change.new_start : change.new_end])
-    start = sum(map(len, lines[: change.old_start])) + change.old_start
-    end = start + sum(map(len, lines[change.old_start : change.old_end])) + change.deleted
+    lines, new_lines = lines_of(old), lines_of(new)
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    return [_edit(starts, new_lines, change) for change in chosen]
+
+
+def _edit(starts: Sequence[int], new: Sequence[str], change: Change) -> Edit:
+    """The edit that makes a change. `starts` has where each line of the text starts, and one more."""
+    text = "\n".join(new[change.new_start : change.new_end])
+    start, end = starts[change.old_start], starts[change.old_end]
     if change.deleted and change.inserted:
         return Edit(start, end - 1, text)  # the ending of the last of these lines stays
-    if change.old_end == len(lines):
+    if change.old_end == len(starts) - 1:
         # The last line has no line feed that could go with it, so the one before it does; likewise for lines after it.
         return Edit(start - 1, end - 1, f"\n{text}" if change.inserted else "")
     return Edit(start, end, f"{text}\n" if change.inserted else "")
 
 
+def in_one(edits: Sequence[Edit], text: str) -> Edit:
+    """One edit of a text that does the same as these, which are given from the top."""
+    parts: list[str] = []
+    at = start = edits[0].start
+    for edit in edits:
+        parts += text[at : edit.start], edit.text
+        at = edit.end
+    return Edit(start, at, "".join(parts))
+
+
 def restore(old: Text, new: Text, change: Change) -> str:
     """The old text with one of `changes(old, new)` made."""
-    return restore_edit(old, new, change).apply(_joined(old))
+    return restore_edits(old, new, [change])[0].apply(_joined(old))
 
 
 def fillers(found: Sequence[Change]) -> list[Filler]:

@@ -48,10 +48,6 @@ class Change:
         """The change from the new text to the old one."""
         return Change(self.new_start, self.new_end, self.old_start, self.old_end)
 
-    def shifted(self, lines: int) -> Change:
-        """The same change, moved down by a number of lines on both sides."""
-        return Change(self.old_start + lines, self.old_end + lines, self.new_start + lines, self.new_end + lines)
-
 
 def unchanged(found: Sequence[Change], old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
     """The runs of equal lines around the changes: (from in old, from in new, length)."""

@@ -15,6 +15,7 @@ from .source_text import SourceText
 READ_LIMIT = 64 * 1024 * 1024
 """Bytes. A larger file is not read."""
 _TOO_LARGE = "is larger than 64 MB"
+_SEPARATORS = os.sep + (os.altsep or "")
 
 Stamp = tuple[int, int, int] | None
 """What changes when a file is written: its inode, its size and its time in nanoseconds. None: there is no file."""
@@ -54,6 +55,9 @@ class UnreadableError(OSError):
 
 def refusal(path: str) -> str | None:
     """Why a diff of this path can't be shown, such as "is a folder"; None if it can."""
+    tidy = path.rstrip(_SEPARATORS)
+    if tidy != path and os.path.isfile(tidy):
+        return "ends like a folder, but is a file"  # the CLIs would write it, unseen: the system finds nothing there
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -78,6 +82,20 @@ def read_file(path: str, encodings: Encodings | None = None) -> DiskFile:
         raise UnreadableError(f"{path} {_TOO_LARGE}")
     text, is_text = _decoded(data, encodings or Encodings())
     return DiskFile(SourceText(text), exists=True, is_text=is_text, stamp=_stamp(found))
+
+
+def holds(path: str, text: str, encodings: Encodings) -> bool:
+    """Whether a file can be read and has this text, whatever its line endings, byte order mark and encoding are.
+
+    A CLI may write another encoding than the one in which the editor has read the file.
+    """
+    shown = SourceText(text).shown
+    for each in (encodings, Encodings()):
+        with contextlib.suppress(OSError):
+            found = read_file(path, each)
+            if found.exists and found.source.shown == shown:
+                return True
+    return False
 
 
 def codec_of(encoding: str) -> str | None:

@@ -47,7 +47,11 @@ class ReviewViews(Messages, Protocol):
         ...
 
     async def review_text(self, review: Review) -> str | None:
-        """The current text of the proposal's view, with plain line feeds."""
+        """The current text of the proposal's view, with plain line feeds. A busy editor answers when it is idle."""
+        ...
+
+    def refuse_answer(self, review: Review) -> None:
+        """The person's answer can't be taken: the diff waits for another one."""
         ...
 
     def dismiss_review(self, review: Review) -> None:

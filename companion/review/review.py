@@ -47,6 +47,8 @@ class Owner(Protocol):
 
 DiskState = Literal["same", "changed", "deleted", "unreadable"]
 """How the file compares with what the diff shows."""
+Outcome = Literal["", "accepted", "rejected"]
+"""What the person has answered; nothing as long as the review is open, or if it was closed without an answer."""
 
 
 @dataclass(eq=False)
@@ -72,6 +74,7 @@ class Review:
     """The file has been read, and the diff is on the screen or about to be."""
     orphaned: bool = False
     """The session is gone: nobody waits for the outcome."""
+    outcome: Outcome = ""
     request: Request | None = None
     """The request of a chat; None for a proposal of a CLI, which the person may edit."""
 
@@ -87,19 +90,21 @@ class Review:
 
     def restored(self, text: str) -> str:
         """The content for the text of the proposal's view."""
+        file = self.disk.source
         if self.keeps_endings and self.disk.exists:
-            return self.disk.source.restore(text, self.proposed)
-        return self.proposed.restore(text, self.disk.source)
+            return file.source if text == file.shown else file.adapt(text, self.proposed)
+        return self.proposed.restore(text, file)
 
     @property
     def is_costly(self) -> bool:
         """Whether `restored` takes long: a large text with mixed line endings."""
-        return len(self.proposed.endings) > COSTLY_LINES and len(set(self.proposed.endings)) > 1
+        kept = self.disk.source if self.keeps_endings else self.proposed
+        return len(kept.endings) > COSTLY_LINES and len(set(kept.endings)) > 1
 
     @property
     def name(self) -> str:
         """The file's name."""
-        return os.path.basename(self.file_path)
+        return os.path.basename(self.file_path.rstrip(os.sep)) or self.file_path
 
     @property
     def original(self) -> str:

@@ -17,10 +17,10 @@ from ..garbage import no_collection
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings
 from .changes import Edit
-from .disk import DiskFile, read_file, stamp
+from .disk import DiskFile, holds, read_file, stamp
 from .marks import Marks, marks
 from .port import NOT_EDITABLE, ReviewViews
-from .review import DiskState, Owner, Request, Review
+from .review import DiskState, Outcome, Owner, Request, Review
 from .source_text import SourceText, endings_change
 from .targets import Target, edits_of
 
@@ -30,6 +30,8 @@ WRITE_LIMIT = 10.0
 """Seconds within which a CLI has to write what was accepted."""
 WRITE_LOOK = 0.25
 """Seconds between two checks whether it has."""
+BUSY_LIMIT = 5.0
+"""Seconds that a CLI which closes a diff waits for the text of a busy editor."""
 
 EMPTY_REFUSED = (
     "An empty file can't be accepted: {cli} would write its own proposal instead. "
@@ -72,24 +74,18 @@ class Reviews:
         review = self.find(number)
         if review is None:
             return
-        if review.request:
-            self._settle(review)
-            content = review.restored(text) if review.is_editable else review.proposed.source
-            review.owner.notify(_accepted(review, content))
-            self._editor.dismiss_review(review)
+        if why := _refusal(review, text):
+            self._editor.say(why, review.owner.window)
+            self._editor.refuse_answer(review)
             return
-        if not text and review.shown:
-            self._editor.say(EMPTY_REFUSED.format(cli=review.owner.cli), review.owner.window)
-        elif review.orphaned:
-            gone = f"{review.owner.cli} has disconnected and can't write {review.name}."
-            self._editor.say(gone, review.owner.window)
+        self._settle(review, "accepted")
+        self._editor.dismiss_review(review)
+        if not review.is_editable:
+            self._accept(review, review.proposed.source)
+        elif review.is_costly:
+            self._background(self._accept_costly(review, text))
         else:
-            self._settle(review)
-            self._editor.dismiss_review(review)
-            if text != review.shown and review.is_costly:
-                self._background(self._accept_costly(review, text))
-            else:
-                self._accept(review, review.restored(text))
+            self._accept(review, review.restored(text))
 
     def reject(self, number: int) -> None:
         """The person rejects, by command or by closing the view."""
@@ -291,7 +287,7 @@ class Reviews:
 
     async def _done_on_disk(self, review: Review) -> None:
         """The file already matches the proposal: accept, and keep what the person has edited."""
-        self._settle(review)
+        self._settle(review, "accepted")
         review.owner.notify(_accepted(review, review.proposed.source))
         self._editor.mention(f"{review.name} already matches the proposal of {review.owner.cli}.", review.owner.window)
         await self._close_views(review, "was closed because the file already matches the proposal")
@@ -301,17 +297,17 @@ class Reviews:
 
     def _accept(self, review: Review, content: str) -> None:
         """Tell the owner of a review that is settled."""
-        before = stamp(review.file_path)
         review.owner.notify(_accepted(review, content))
-        self._background(self._await_write(review, content, before))
+        if review.request is None:
+            self._background(self._await_write(review, content))
 
-    async def _await_write(self, review: Review, content: str, before: object) -> None:
+    async def _await_write(self, review: Review, content: str) -> None:
         """If the CLI has stopped meanwhile, the person would have neither the file nor the text."""
+        looked: object = ()
         for _ in range(int(WRITE_LIMIT / WRITE_LOOK)):
-            if await asyncio.to_thread(stamp, review.file_path) not in (None, before):
-                break
-            with contextlib.suppress(OSError):
-                if (await asyncio.to_thread(read_file, review.file_path, review.encodings)).source.source == content:
+            if (seen := await asyncio.to_thread(stamp, review.file_path)) != looked:
+                looked = seen
+                if await asyncio.to_thread(holds, review.file_path, content, review.encodings):
                     break
             await asyncio.sleep(WRITE_LOOK)
         else:
@@ -321,30 +317,48 @@ class Reviews:
         self._editor.mention(f"{review.owner.cli} has written {review.name}.", review.owner.window)
 
     def _reject(self, review: Review) -> None:
-        self._settle(review)
+        self._settle(review, "rejected")
         if not review.orphaned:
             params = DiffOutcomeParams(file_path=review.file_path)
             review.owner.notify(DiffRejected(params=params))
         self._editor.dismiss_review(review)
 
-    def _settle(self, review: Review) -> None:
+    def _settle(self, review: Review, outcome: Outcome = "") -> None:
+        review.outcome = outcome
         del self._open[review.owner, review.file_path]
         self.on_change()
 
     async def _close_views(self, review: Review, what: str, *, keep: bool = True) -> str:
+        """Close the views of a review that is no longer open; its final text.
+
+        A busy editor closes them later. Its text comes too late for the answer then, and edits are kept.
+        """
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._background(self._close_when_idle(review, what, answer, keep=keep))
         try:
-            shown = await self._editor.review_text(review)
+            return await asyncio.wait_for(answer, BUSY_LIMIT)
         except TimeoutError:
-            # The editor is busy. The diff that it shows later is obsolete, but may contain edits.
-            self._editor.orphan_review(review)
             return review.proposed.source
+
+    async def _close_when_idle(self, review: Review, what: str, answer: asyncio.Future[str], *, keep: bool) -> None:
+        shown = await self._editor.review_text(review)
         self._editor.dismiss_review(review)
-        if shown is None or shown == review.shown:
-            return review.proposed.source
-        if keep:
+        is_edited = shown not in (None, review.shown)
+        if is_edited and (keep or answer.done()):
             why = f"The diff of {review.name} {what}. Your edits are kept here: the CLI may not write them."
-            self._editor.keep_text(review.owner.window, review.name, shown, why)
-        return await asyncio.to_thread(_restored, review, shown)
+            self._editor.keep_text(review.owner.window, review.name, shown or "", why)
+        text = review.proposed.source if shown is None else await asyncio.to_thread(_restored, review, shown)
+        if not answer.done():
+            answer.set_result(text)
+
+
+def _refusal(review: Review, text: str) -> str:
+    """Why a text can't be accepted; empty if it can."""
+    if review.request:
+        return ""
+    if not text and review.shown:
+        return EMPTY_REFUSED.format(cli=review.owner.cli)
+    return f"{review.owner.cli} has disconnected and can't write {review.name}." if review.orphaned else ""
 
 
 def _edits_of(target: Target, review: Review, text: str) -> list[Edit]:

@@ -42,15 +42,24 @@ class SourceText:
         Lines that were reverted to those of the `file` keep the file's endings, if this text has such endings too. A
         text that equals the file again is returned byte for byte as the file.
         """
-        shown = self.shown
-        if edited == shown:
+        if edited == self.shown:
             return self.source
         if file and edited == file.shown:
             return file.source
-        if set(self.endings) - {"\n"}:
-            sources = [(shown, self.endings)]
-            if file and set(file.endings) <= set(self.endings):
-                sources.insert(0, (file.shown, file.endings))
+        return self.adapt(edited, file)
+
+    def adapt(self, edited: str, other: SourceText | None = None) -> str:
+        """A text with the byte order mark and the line endings of this one, as far as it has any.
+
+        Lines that only the `other` text has keep their endings there, if this text has such endings too.
+        """
+        endings, own = set(self.endings), self
+        if not endings and other:
+            endings, own = set(other.endings), other
+        if endings - {"\n"}:
+            sources = [(own.shown, own.endings)]
+            if other and other is not own and set(other.endings) <= endings:
+                sources.insert(0, (other.shown, other.endings))
             edited = _with_endings(sources, edited)
         return BOM + edited if self.has_mark else edited
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .changes import Edit, Range, Side, changes, lines_of, restore_edit, revert_edit, slack
+from .changes import Edit, Range, Side, changes, lines_of, restore_edits, revert_edits, slack
 from .compare import Change, unchanged
+from .slides import MAX_SLIDE
 
 Action = Literal["revert", "restore"]
 
@@ -50,7 +52,7 @@ def edits_of(target: Target, original: str, shown: str, text: str) -> list[Edit]
             chosen = [change for change in found if revert_fingerprint(change, now) == target.fingerprint]
         else:
             chosen = touched(found, target.lines, target.side, originals if target.side == "old" else now)
-        return [revert_edit(originals, now, change) for change in chosen]
+        return revert_edits(originals, now, chosen)
     proposed = lines_of(shown)
     found = changes(now, proposed)
     if target.fingerprint:
@@ -58,7 +60,7 @@ def edits_of(target: Target, original: str, shown: str, text: str) -> list[Edit]
     else:
         lines = target.lines if target.side == "new" else _across(target.lines, originals, now)
         chosen = touched(found, lines, "old", now)
-    return [restore_edit(now, proposed, change) for change in chosen]
+    return restore_edits(now, proposed, chosen)
 
 
 def touched(found: Sequence[Change], ranges: Sequence[Range], side: Side, lines: Sequence[str]) -> list[Change]:
@@ -69,16 +71,19 @@ def touched(found: Sequence[Change], ranges: Sequence[Range], side: Side, lines:
     that could just as well be at the line.
     """
     chosen: set[Change] = set()
+    spans = [(change, *_range(change, side)) for change in found]
+    starts, ends = [start for _, start, _ in spans], [end for _, _, end in spans]
     for first, last in ranges:
-        spans = [(change, *_range(change, side)) for change in found]
-        hit = [change for change, start, end in spans if start <= last and end > first and start < end]
-        hit += [change for change, start, end in spans if start == end and first <= start <= last]
+        near = spans[bisect_left(ends, first) : bisect_right(starts, last + 1)]
+        hit = [change for change, start, end in near if start <= last and end > first and start < end]
+        hit += [change for change, start, end in near if start == end and first <= start <= last]
         if first < last == len(lines) - 1:
-            hit += [change for change, start, end in spans if start == end == last + 1]
+            hit += [change for change, start, end in near if start == end == last + 1]
         if not hit:
-            hit = [change for change, start, end in spans if start == end == last + 1]
+            hit = [change for change, start, end in near if start == end == last + 1]
         if not hit:
-            hit = [change for change in found if _could_touch(change, first, last, side, lines)]
+            near = spans[bisect_left(ends, first - MAX_SLIDE) : bisect_right(starts, last + 1 + MAX_SLIDE)]
+            hit = [change for change, *_ in near if _could_touch(change, first, last, side, lines)]
         chosen.update(hit)
     return [change for change in found if change in chosen]
 
@@ -98,10 +103,10 @@ def _across(ranges: Sequence[Range], old: Sequence[str], new: Sequence[str]) -> 
     runs = list(unchanged(changes(old, new), old, new))
 
     def line(at: int) -> int:
-        before = [run for run in runs if run[0] <= at]
+        before = bisect_right(runs, at, key=lambda run: run[0])
         if not before:
             return 0
-        old_at, new_at, length = before[-1]
+        old_at, new_at, length = runs[before - 1]
         return new_at + min(at - old_at, length)
 
     return [(line(first), line(last)) for first, last in ranges]

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import functools
 import json
+import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ErrorData, JSONRPCError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 from pydantic_core import to_json
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
@@ -31,6 +33,8 @@ from .endpoint import Endpoint
 from .resumed import DEFAULT_VERSION, ResumedSessions
 from .sessions import InFlight, Session, Sessions, Stream
 from .tools import AFTER, Tools, listing
+
+logger = logging.getLogger(__name__)
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
@@ -168,7 +172,10 @@ class App:
         await self._ask(serve, "POST", headers, {"method": "notifications/initialized"})
         if session := self._sessions.find(identifier):
             for waiting in self._endpoint.outboxes.pop(outward, []):
-                session.notify(outcome(waiting))
+                try:
+                    session.notify(outcome(waiting))
+                except ValidationError as error:  # of another version of the package
+                    logger.warning("A notification from before the reload can't be sent: %s", type(error).__name__)
         return identifier
 
     async def _ask(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..protocol import Cursor, File, IdeContext, WorkspaceState
-from ..told import Told
+from ..told import Told, is_encodable
 from .port import OpenFile, Question, Selection, WindowState
 
 MAX_FILES = 10
@@ -137,18 +137,9 @@ def listed(files: Sequence[OpenFile], told: Told, folders: Sequence[str]) -> Lis
             continue
         if told.is_excluded(file.path, folders):
             hides_latest = hides_latest or not found
-        elif _is_encodable(file.path) and os.path.isfile(file.path):
+        elif is_encodable(file.path) and os.path.isfile(file.path):
             found[file.path] = file
     return Listed(tuple(found.values()), hides_latest)
-
-
-def _is_encodable(path: str) -> bool:
-    """Whether a path fits into JSON. A file name that isn't UTF-8 holds lone surrogates, which don't."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def cut(text: str, limit: int) -> str:

@@ -10,14 +10,19 @@ import os
 import secrets
 import socket
 import sys
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from ..clis.discovery import DiscoveryFiles, Lives
 from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName
 from ..handover import Inheritance, OpenConnection
 from .port import ServedWindow
+
+PATIENCE = 1.0
+"""Seconds that the removal of the discovery files waits for a write that has begun."""
 
 
 def listen(port: int = 0) -> socket.socket:
@@ -44,7 +49,11 @@ def listen(port: int = 0) -> socket.socket:
 
 @dataclass
 class Endpoint:
-    """A window's listening socket, tokens, sessions and discovery files."""
+    """A window's listening socket, tokens, sessions and discovery files.
+
+    What concerns the files may block, since they may be on a disk that hangs: `publish`, `heal`, `touch`, `withdraw`,
+    `leave` and `close` are not for an event loop. They may be called on any thread.
+    """
 
     window: int
     listener: socket.socket
@@ -69,6 +78,11 @@ class Endpoint:
     """The TCP port on 127.0.0.1."""
     publications: list[DiscoveryFiles] = field(init=False)
     """One for each CLI family, each with a token of its own: the token says who calls, and for which window."""
+    _is_withdrawn: bool = field(init=False, repr=False, default=False)
+    """Whether nothing is written any more."""
+    _disk: ClassVar[threading.Lock] = threading.Lock()
+    """Held while files are written or removed, so that none is written after its removal. All windows share one file,
+    which would be lost if one of them took it over between another one's look at it and its removal."""
 
     def __post_init__(self) -> None:
         self.port = self.listener.getsockname()[1]
@@ -103,8 +117,12 @@ class Endpoint:
         return cls(window.id, listener, window.folders)
 
     def leave(self) -> Inheritance:
-        """What the next instance needs to continue with this endpoint, whose socket is its own from now on."""
+        """Withdraw the discovery files, and return the same as `inheritance`."""
         self.withdraw()
+        return self.inheritance()
+
+    def inheritance(self) -> Inheritance:
+        """What the next instance needs to continue with this endpoint, whose socket is its own from now on."""
         tokens = {publication.family.name: publication.token for publication in self.publications}
         return Inheritance(
             self.listener,
@@ -167,23 +185,48 @@ class Endpoint:
 
     def publish(self) -> list[str]:
         """Write the discovery files for the current folders. Returns a sentence for each new failure."""
-        now = time.time()
-        self.folders_since = {folder: self.folders_since.get(folder, now) for folder in self.folders}
-        return [problem for one in self.publications for problem in one.publish(self.folders, self.names(one.family))]
+
+        def publish() -> list[str]:
+            now, folders = time.time(), self.folders
+            self.folders_since = {folder: self.folders_since.get(folder, now) for folder in folders}
+            return [problem for one in self.publications for problem in one.publish(folders, self.names(one.family))]
+
+        return self._on_disk(publish)
 
     def heal(self, lives: Lives) -> list[str]:
         """Write the discovery files again that were removed or changed. Returns the same as `publish`."""
-        return [
-            problem for one in self.publications for problem in one.heal(self.folders, self.names(one.family), lives)
-        ]
+        return self._on_disk(
+            lambda: [
+                problem
+                for one in self.publications
+                for problem in one.heal(self.folders, self.names(one.family), lives)
+            ]
+        )
 
-    def touch(self) -> None:
-        """Make the discovery files the newest, because the window got the focus."""
-        for publication in self.publications:
-            publication.touch()
+    def touch(self) -> list[str]:
+        """Make the discovery files the newest, because the window got the focus. Returns the same as `publish`."""
+        return self._on_disk(lambda: [problem for one in self.publications for problem in one.touch()])
 
     def withdraw(self) -> None:
-        """Remove the discovery files. May be called twice."""
+        """Remove the discovery files, and write none any more. May be called twice; waits for a second at most."""
+        is_done, self._is_withdrawn = self._is_withdrawn, True
+        # Where a disk hangs, whoever holds the lock removes the files in the end.
+        if self._disk.acquire(timeout=0 if is_done else PATIENCE):
+            try:
+                self._remove()
+            finally:
+                self._disk.release()
+
+    def _on_disk(self, work: Callable[[], list[str]]) -> list[str]:
+        with self._disk:
+            if self._is_withdrawn:
+                return []
+            problems = work()
+            if self._is_withdrawn:
+                self._remove()
+            return problems
+
+    def _remove(self) -> None:
         for publication in self.publications:
             publication.withdraw()
 

@@ -11,7 +11,7 @@ from typing import Any
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 
-from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification
+from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification, is_sendable
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +23,10 @@ PING_LIMIT = 2.0
 
 Background = Callable[[Coroutine[Any, Any, object]], object]
 """Runs a coroutine on the loop, from its next turn on, and logs what it raises."""
+
+
+Unsendable = Callable[["Session", Notification], object]
+"""Told of a notification that is no JSON."""
 
 
 class InFlight:
@@ -51,7 +55,14 @@ class Session:
     """One connected CLI. It owns the notifications that wait for its stream."""
 
     def __init__(
-        self, identifier: str, window: int, cli: str, background: Background, *, is_agent: bool = False
+        self,
+        identifier: str,
+        window: int,
+        cli: str,
+        background: Background,
+        on_unsendable: Unsendable,
+        *,
+        is_agent: bool = False,
     ) -> None:
         self.identifier = identifier
         self.window = window
@@ -71,14 +82,21 @@ class Session:
         self._outbox: list[Notification] = []
         """What waits for the stream."""
         self._background = background
+        self._on_unsendable = on_unsendable
         self._is_waiting = False
         """Whether it waits until the stream takes more."""
         self._drained = asyncio.Event()
         self._drained.set()
 
     def notify(self, notification: Notification) -> None:
-        """Send a notification, once the stream is open. A newer context replaces a waiting one."""
+        """Send a notification, once the stream is open. A newer context replaces a waiting one.
+
+        One that can't be sent would silence the session for ever, so it is not even kept.
+        """
         if self.is_agent:
+            return
+        if not is_sendable(notification):
+            self._on_unsendable(self, notification)
             return
         if self._outbox and isinstance(notification, ContextUpdate):
             self._outbox = [*self.unsent()]
@@ -191,11 +209,13 @@ class Sessions:
         *,
         on_stream: Callable[[Session], None],
         on_end: Callable[[Session], Coroutine[Any, Any, None]],
+        on_unsendable: Unsendable,
     ) -> None:
         self._window = window
         self._background = background
         self._on_stream = on_stream
         self._on_end = on_end
+        self._on_unsendable = on_unsendable
         self.on_change: Callable[[], object] = lambda: None
         """Called when a stream has opened or closed."""
         self.is_left = False
@@ -215,7 +235,9 @@ class Sessions:
 
     def begin(self, identifier: str, cli: str, *, is_agent: bool = False) -> None:
         """The SDK has opened a session. That of an agent lasts until the agent's token is taken back."""
-        self._sessions[identifier] = Session(identifier, self._window, cli, self._background, is_agent=is_agent)
+        self._sessions[identifier] = Session(
+            identifier, self._window, cli, self._background, self._on_unsendable, is_agent=is_agent
+        )
         if not is_agent:
             self._end_later(identifier)
 

@@ -141,7 +141,7 @@ class Tools:
         asking = _Asking(session)
         review = self._reviews.open(asking, opened.file_path, opened.new_content)
         try:
-            return _text(json.dumps(await asking.outcome, ensure_ascii=False))
+            return _text(json.dumps(await asking.outcome))  # in ASCII: a text may hold half of a character
         finally:
             if not asking.has_outcome:
                 self._reviews.orphan(review.owner)

@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import replace
 
 from ..clis.discovery import Lives
 from ..handover import Inheritance
-from ..protocol import ContextUpdate, IdeContext
+from ..protocol import (
+    ContextUpdate,
+    DiffAccepted,
+    DiffOutcomeParams,
+    DiffRejected,
+    IdeContext,
+    Notification,
+    is_sendable,
+)
 from ..review.reviews import Reviews
 from ..settings import Settings
 from ..told import Told
@@ -26,6 +35,13 @@ logger = logging.getLogger(__name__)
 
 QUIET = 0.05
 """Seconds without a change before the context is sent."""
+DISK = 1.0
+"""Seconds that the end waits until the discovery files are removed, which a disk that hangs never does."""
+UNSENT = "{cli} was not told something that holds half of a character, which no message can carry."
+UNSENT_TEXT = (
+    "{cli} can't be sent the text of {name} that you accepted: it holds half of a character. It is kept here, and the "
+    "CLI was told that the change is rejected."
+)
 
 
 class WindowServer:
@@ -38,8 +54,10 @@ class WindowServer:
         reviews: Reviews,
         settings: Settings,
         background: Background,
+        may_tell: asyncio.Event,
         on_folders: Callable[[], None],
     ) -> None:
+        """`may_tell` is set as soon as the settings are known, without which nothing of a file is told."""
         self.endpoint = endpoint
         self.order = FocusOrder()
         self._shown = Shown(self.order)
@@ -47,8 +65,15 @@ class WindowServer:
         self._editor = editor
         self._reviews = reviews
         self._background = background
+        self._may_tell = may_tell
         self._on_folders = on_folders
-        self.sessions = Sessions(endpoint.window, background, on_stream=self._stream_opened, on_end=self._end)
+        self.sessions = Sessions(
+            endpoint.window,
+            background,
+            on_stream=self._stream_opened,
+            on_end=self._end,
+            on_unsendable=self._unsendable,
+        )
         self._app = App(endpoint, self.sessions, Tools(self.sessions, reviews, self._told_context))
         self._server = HttpServer(self._app, self._app.answer_at_once)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -56,7 +81,18 @@ class WindowServer:
         self._is_over = asyncio.Event()
         self._quiet: asyncio.TimerHandle | None = None
         self._sent: IdeContext | None = None
-        self._sending = asyncio.Lock()
+        self._asking = asyncio.Lock()
+        """Held while the editor is asked, so that an older answer never comes last."""
+        self._due = False
+        """Whether the context may have changed since the editor was asked."""
+        self._newcomers: list[Session] = []
+        """Sessions whose streams have opened since the context was sent."""
+        self._is_sending = False
+        self._is_mute = False
+        """Whether the last context could not be sent, and that was said."""
+        self._disk_work: dict[str, Callable[[], list[str]]] = {}
+        """What is to be done with the discovery files, by the name of the method."""
+        self._is_on_disk = False
         self._is_closing = False
 
     async def serve(self, *, check: bool = False) -> None:
@@ -97,12 +133,12 @@ class WindowServer:
         self.endpoint.sessions = self._app.session_ids()
         self.endpoint.outboxes = self._app.outboxes()
         self.endpoint.connections = self._server.release_idle()
-        return self.endpoint.leave()
+        return self.endpoint.inheritance()
 
     async def close(self, limit: float) -> None:
         """End every session cleanly and stop serving. What takes longer than `limit` seconds is cut off."""
         self._stop_context()
-        self.endpoint.withdraw()
+        await self.withdraw()
         await asyncio.wait([self.started])
         loop = asyncio.get_running_loop()
         end = loop.time() + limit
@@ -127,25 +163,56 @@ class WindowServer:
         if self._quiet:
             self._quiet.cancel()
         if not self._is_closing:
-            self._quiet = asyncio.get_running_loop().call_later(QUIET, lambda: self._background(self._send_context()))
+            self._quiet = asyncio.get_running_loop().call_later(QUIET, self._send_soon)
 
     def _stream_opened(self, session: Session) -> None:
         """A session's stream has opened: send it the current context."""
         logger.info("%s is connected to window %d", session.cli, session.window)
-        self._background(self._send_context(session))
+        self._newcomers.append(session)
+        self._send_soon()
 
-    async def _send_context(self, opened: Session | None = None) -> None:
-        """Send the context to every session if it has changed, and to the newly opened one in any case."""
-        async with self._sending:  # one at a time, so that an older context never comes last
+    def _send_soon(self) -> None:
+        """Ask the editor, now or when it has answered: it may be busy for a minute, and one question is enough."""
+        self._due = True
+        if not self._is_sending:
+            self._is_sending = True
+            self._background(self._send_contexts())
+
+    async def _send_contexts(self) -> None:
+        try:
+            while self._due:
+                self._due = False
+                await self._send_context()
+        finally:
+            self._is_sending = False
+
+    async def _send_context(self) -> None:
+        """Send the context to every session if it has changed, and to the new ones in any case."""
+        async with self._asking:
             context = await self._context()
-            if context is None:
-                return
-            has_changed = _comparable(context) != _comparable(self._sent)
-            self._sent = context
-            update = ContextUpdate(params=context)
-            for session in self.sessions:
-                if has_changed or session is opened:
-                    session.notify(update)
+        newcomers, self._newcomers = self._newcomers, []
+        if context is None:
+            return
+        has_changed = _comparable(context) != _comparable(self._sent)
+        self._sent = context
+        update = ContextUpdate(params=context)
+        for session in self.sessions:
+            if has_changed or session in newcomers:
+                session.notify(update)
+        if is_sendable(update):
+            self._is_mute = False
+
+    def _unsendable(self, session: Session, notification: Notification) -> None:
+        """Half of a surrogate pair is no text that JSON in UTF-8 can hold. The session goes on without it."""
+        if isinstance(notification, DiffAccepted):
+            path, content = notification.params.file_path, notification.params.content
+            name = os.path.basename(path)
+            why = UNSENT_TEXT.format(cli=session.cli, name=name)
+            self._editor.keep_text(session.window, name, content, why)
+            session.notify(DiffRejected(params=DiffOutcomeParams(file_path=path)))
+        elif not self._is_mute:
+            self._is_mute = isinstance(notification, ContextUpdate)
+            self._editor.say(UNSENT.format(cli=session.cli), session.window)
 
     def admit(self, agent: str) -> tuple[str, str]:
         """Let in an agent that a chat has started. Returns the address for it, and its token."""
@@ -162,10 +229,11 @@ class WindowServer:
 
     async def _told_context(self) -> IdeContext | None:
         """The context for an agent that asks."""
-        async with self._sending:
+        async with self._asking:
             return await self._context()
 
     async def _context(self) -> IdeContext | None:
+        await self._may_tell.wait()
         question = self._shown.question(_limit(self.settings.told))
         state = await self._editor.window_state(self.endpoint.window, question)
         if state is None:
@@ -190,15 +258,37 @@ class WindowServer:
         return ide_context(known, self.order, selection, is_trusted=self.settings.is_trusted)
 
     def publish(self) -> None:
-        """Write the discovery files."""
-        for problem in self.endpoint.publish():
-            self._editor.say(problem, self.endpoint.window)
+        """Write the discovery files, soon."""
+        self._on_disk("publish", self.endpoint.publish)
 
     def heal(self, lives: Lives) -> None:
-        """Write the discovery files that are missing or changed."""
-        if not self._is_closing:
-            for problem in self.endpoint.heal(lives):
-                self._editor.say(problem, self.endpoint.window)
+        """Write the discovery files that are missing or changed, soon."""
+        self._on_disk("heal", lambda: self.endpoint.heal(lives))
+
+    def touch(self) -> None:
+        """Make the discovery files the newest, soon, because the window got the focus."""
+        self._on_disk("touch", self.endpoint.touch)
+
+    async def withdraw(self) -> None:
+        """Remove the discovery files. Waits for that, but not for a disk that hangs."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DISK):
+                await asyncio.to_thread(self.endpoint.withdraw)
+
+    def _on_disk(self, name: str, work: Callable[[], list[str]]) -> None:
+        """Do something with the discovery files, after what was asked before. While a disk hangs nothing piles up."""
+        self._disk_work[name] = work
+        if not self._is_on_disk:
+            self._is_on_disk = True
+            self._background(self._work_on_disk())
+
+    async def _work_on_disk(self) -> None:
+        try:
+            while self._disk_work:
+                for problem in await asyncio.to_thread(self._disk_work.pop(next(iter(self._disk_work)))):
+                    self._editor.say(problem, self.endpoint.window)
+        finally:
+            self._is_on_disk = False
 
     async def _end(self, session: Session) -> None:
         self._reviews.orphan(session)

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import cast
 
+from ..clis.discovery import is_pid
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
-from ..clis.settings import approval_mode, read_json, setting, settings_folder
+from ..clis.settings import approval_mode, setting, settings_folder
 from ..server.endpoint import Endpoint
+from ..small_files import read_own, read_settings
 from .facts import Cli, DiscoveryFile, Folder, Rival
 from .findings import is_inside
 from .remote import Remote, leads_to
@@ -49,9 +51,9 @@ def rivals(folders: Sequence[str], port: int, ours: Sequence[int]) -> tuple[Riva
     own = _modified(folder / f"{port}.lock")
     found: list[Rival] = []
     for path in _lock_files(folder):
-        body, modified = read_json(path), _modified(path)
+        body, modified = read_own(path) or {}, _modified(path)
         pid = body.get("ppid")
-        if int(path.stem) in ours or modified is None or not isinstance(pid, int) or not wrote(pid, modified):
+        if int(path.stem) in ours or modified is None or not is_pid(pid) or not wrote(pid, modified):
             continue
         info = body.get("ideInfo")
         named: object = cast("dict[str, object]", info).get("displayName") if isinstance(info, dict) else None
@@ -83,7 +85,7 @@ def look_at(running: RunningCli) -> Cli:
     ide_mode: bool | None = False
     approval: str | None = None
     for path in paths:
-        values = read_json(path)
+        values = read_settings(path)
         if not values and path.exists() and path == user:
             ide_mode = None  # it can't be read, or is empty
         enabled = setting(values, "ide.enabled", setting(values, "ideMode"))
@@ -111,7 +113,7 @@ def version(running: RunningCli) -> tuple[int, ...] | None:
     """The version of the npm package that a CLI was started from."""
     program = Path(os.path.realpath(os.path.join(running.cwd or "", running.program)))
     for folder in list(program.parents)[:4]:
-        body = read_json(folder / "package.json")
+        body = read_settings(folder / "package.json")
         if body.get("name") == running.family.launch.npm_package:
             numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", str(body.get("version")))
             return tuple(map(int, numbers.groups())) if numbers else None
@@ -147,7 +149,7 @@ def _file(family: CliFamily, name: DiscoveryName, port: int, token: str) -> Disc
     path = name.folder.path / name.file(os.getppid(), port)
     modified = _modified(path)
     if modified is not None:
-        state = "ours" if read_json(path).get("authToken") == token else "another's"
+        state = "ours" if (read_own(path) or {}).get("authToken") == token else "another's"
         return DiscoveryFile(family.name, str(path), state, modified)
     # Legacy names are left out: few people need them.
     return DiscoveryFile(family.name, str(path), "missing", None, "" if name.legacy else refusal(name.folder))
@@ -159,7 +161,7 @@ def _shared(workspace: str, folders: Sequence[str]) -> list[str]:
     if workspace.startswith("["):
         try:
             theirs = [str(one) for one in json.loads(workspace)]
-        except ValueError:
+        except (ValueError, RecursionError):
             return []
     theirs = [os.path.realpath(one) for one in theirs or workspace.split(os.pathsep) if one]
     return [ours for ours in folders if any(is_inside(os.path.realpath(ours), one) for one in theirs)]

@@ -13,8 +13,8 @@ from ..review.disk import Encodings
 from ..thread import CompanionThread
 from .bridge import LIMIT, UiBridge
 from .chat import files, vim
-from .chat.agents import Consent
 from .chat.chats import ChatViews
+from .chat.consent import Consent
 from .chat.context import context_of
 from .check.run import EditorCheck
 from .check.scratch import ScratchWindow, close
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..chat.transcript.render import Render
     from ..companion import Companion
     from ..editor import WindowStatus
+    from ..ids import ChatId
     from ..libraries.guard import Trouble
     from ..review.changes import Edit
     from ..review.marks import Marks
@@ -76,13 +77,12 @@ class Adapter:
         self.chats = ChatViews(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.chats)),
-            lambda agent: self.consent.allows(agent) if agent else self.settings.value("daemon.enabled"),
-            self._chat_context,
-            self.consent.letter,
+            self.consent,
+            is_on=lambda: self.settings.value("daemon.enabled"),
+            context=self._chat_context,
+            notify=lambda text: notify(text) if self.settings.value("chat_notifications") else None,
+            is_starting=lambda: self.is_starting,
         )
-        self.chats.notify = lambda text: notify(text) if self.settings.value("chat_notifications") else None
-        self.chats.is_starting = lambda: self.is_starting
-        self.chats.renew = self.consent.renew
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
         self.reports: dict[int, LiveReport] = {}
@@ -123,7 +123,7 @@ class Adapter:
     def _configure(self) -> None:
         """Apply the settings."""
         settings, windows, daemon = self.settings.read(), self.settings.by_window(), self.settings.daemon()
-        self.thread.post(lambda companion: companion.configure(settings, windows, daemon))
+        self.thread.post(lambda companion: companion.configure(settings, windows, daemon), "configure")
         self.status_bar.want(self.settings.value("show_status"))
         problems = set(map(str, self.settings.problems))
         NOTICES.settled(self._problems - problems)
@@ -140,7 +140,11 @@ class Adapter:
     def report(self, window: sublime.Window, show: Show) -> None:
         """Make a status report. `show` gets the facts so far, and whether they are complete."""
         facts = editor_facts(window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT), self.chats.shown)
-        StatusReport(facts, show, lambda: self.is_starting).begin(self.thread.post, self._bridge.post)
+
+        def ask(call: Callable[[Companion], object]) -> None:
+            self.thread.post(call, ("report", show))
+
+        StatusReport(facts, show, lambda: self.is_starting).begin(ask, self._bridge.post)
 
     def show_report(self, window: sublime.Window) -> None:
         """Show the status report in a tab and keep it up to date while it is visible."""
@@ -240,15 +244,15 @@ class Adapter:
         identifier, number, now = window.id(), view.id(), _now()
         if is_code(view):
             view.settings().set(FOCUSED_SETTING, now)
-            self.thread.post(lambda companion: companion.focused(identifier, number, now))
+            self.thread.post(lambda companion: companion.focused(identifier, number, now), ("focused", number))
         else:
-            self.thread.post(lambda companion: companion.window_focused(identifier))
+            self.thread.post(lambda companion: companion.window_focused(identifier), "window_focused")
 
     def touched(self, view: sublime.View) -> None:
         """The selection or the file of a view has changed."""
         if (window := view.window()) and is_code(view) and not self.scratch.is_scratch(window):
             identifier, number = window.id(), view.id()
-            self.thread.post(lambda companion: companion.touched(identifier, number))
+            self.thread.post(lambda companion: companion.touched(identifier, number), ("touched", number))
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
@@ -347,7 +351,11 @@ class Adapter:
 
     async def review_text(self, review: Review) -> str | None:
         """See Editor."""
-        return await self._bridge.call(lambda: self.diffs.text(review), LIMIT)
+        return await self._bridge.call(lambda: self.diffs.text(review))
+
+    def refuse_answer(self, review: Review) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.diffs.answer_refused(review))
 
     def dismiss_review(self, review: Review) -> None:
         """See Editor."""
@@ -361,15 +369,15 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._keep_text(window, title, text, why))
 
-    async def show_chat(self, chat: int, render: Render) -> bool:
+    async def show_chat(self, chat: ChatId, render: Render) -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: self.chats.show(chat, render), LIMIT)
 
-    def take_up_chat(self, chat: int) -> None:
+    def take_up_chat(self, chat: ChatId) -> None:
         """See Editor."""
         self._bridge.post(lambda: self.chats.take_up(chat))
 
-    def return_draft(self, chat: int, draft: Draft, why: str) -> None:
+    def return_draft(self, chat: ChatId, draft: Draft, why: str) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._return_draft(chat, draft, why))
 
@@ -381,7 +389,7 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: _tell(message, window, needs_action=True))
 
-    def _return_draft(self, number: int, draft: Draft, why: str) -> None:
+    def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
         if chat := self.chats.take_back(number, draft):
             self.say(why, chat.window.id())
         else:

@@ -17,7 +17,7 @@ from companion.backends.sessions import Session
 from companion.chat import daemons as shared
 from companion.chat import prompt
 from companion.chat.connection import Connection
-from companion.conversation.conversation import Conversation
+from companion.chat.connector import Connector
 from companion.conversation.events import Envelope
 from companion.conversation.snapshot import Message, Permission, Turn
 from companion.daemon.address import Address
@@ -25,6 +25,7 @@ from companion.daemon.client import Client, Scope
 from companion.daemon.decoder import decode
 from companion.daemon.process import launch
 from companion.settings import DaemonSettings
+from companion.told import Told
 
 from ..unit.fake_daemon import no_agent
 from .cli import STEP
@@ -106,9 +107,10 @@ class Talk:
 
     def __init__(self, client: Client, folder: str) -> None:
         self.client = client
-        self.conversation = Conversation()
-        self.connection = Connection(self._settings, shared.Daemons(print, set), no_agent)
-        self.connection.folder = folder
+        connector = Connector(self._settings, shared.Daemons(print, set), no_agent)
+        connector.folder = folder
+        self.connection = Connection(connector, Told)
+        self.conversation = self.connection.conversation
 
     def _settings(self) -> DaemonSettings:
         address = self.client.address
@@ -144,7 +146,7 @@ class Talk:
     async def vote(self, permission: Permission, kind: str, answers: dict[str, str] | None = None) -> None:
         """Answer with the first option of a kind."""
         option = next(option for option in permission.options if option.kind == kind)
-        await self.client.vote(self.session, permission.id, option.id, answers)
+        await self.client.answer(self.session, permission.id, option.id, answers)
 
 
 @contextlib.asynccontextmanager
@@ -155,7 +157,7 @@ async def talk(address: Address, folder: str, scope: Scope = "thread", session_i
         session = Session.known(session_id, there) if session_id else await client.create(there, scope=scope)
         talk = Talk(client, folder)
         talk.connection.begin(session.id)
-        task = asyncio.create_task(talk.connection.run(talk.conversation))
+        task = asyncio.create_task(talk.connection.run())
         try:
             await until(lambda: talk.live)
             yield talk

@@ -21,7 +21,7 @@ STREAM = ("tests/unit/daemon/test_daemon_events.py", "tests/unit/daemon/test_dae
 
 OUTBOX = "chat/outbox.py"
 CONNECTION = "chat/connection.py"
-READING = "chat/reading.py"
+READING = "chat/reader.py"
 CHAT = "chat/chat.py"
 APPROVALS = "chat/permissions.py"
 STATE = "conversation/conversation.py"

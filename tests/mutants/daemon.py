@@ -69,7 +69,7 @@ MUTANTS = [
     ),
     Mutant(
         "a lost message counts as arrived",
-        REQUESTS,
+        "daemon/steering.py",
         "return message in answers.injected(answer)",
         "return True",
         CLIENT,
@@ -108,7 +108,7 @@ MUTANTS = [
         STALE,
     ),
     Mutant("the end by another client looks like ours", READING, "if closer == session.client_id:", "if True:", STALE),
-    Mutant("commands are never asked for", READING, "if not conversation.status.commands:", "if False:", STALE),
+    Mutant("commands are never asked for", READING, "if client.queries and not", "if False and not", STALE),
     Mutant(
         "a session that it is attached to is read from now on",
         CONNECTION,
@@ -118,7 +118,7 @@ MUTANTS = [
     ),
     Mutant(
         "a daemon that has answered is a stranger again",
-        "chat/reaching.py",
+        "chat/connector.py",
         "            self._known.add(address.url)\n",
         "",
         STALE,

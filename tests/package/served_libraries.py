@@ -22,16 +22,17 @@ from companion.libraries import lazy
 lazy.put_off()  # as `companion.thread` does before it imports the rest
 
 from companion.chat.connection import Connection
+from companion.chat.connector import Connector
 from companion.chat.daemons import Daemons
 from companion.clis.discovery import EnvironmentVariables
 from companion.companion import Companion
-from companion.conversation.conversation import Conversation
 from companion.daemon.address import Address
 from companion.daemon.process import launch
 from companion.editor import Editor
 from companion.server.endpoint import Endpoint
 from companion.server.port import ServedWindow, WindowState
 from companion.settings import DaemonSettings, Settings
+from companion.told import Told
 from tests.unit.fake_daemon import TOKEN, FakeDaemon, no_agent, until
 
 
@@ -68,12 +69,13 @@ async def chat() -> None:
         daemon.capabilities("/w")
         daemon.routes["POST /session"] = 200, {"sessionId": "s", "clientId": "c"}
         settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
-        connection, conversation = Connection(lambda: settings, Daemons(print, set), no_agent), Conversation()
-        connection.folder = "/w"
+        connector = Connector(lambda: settings, Daemons(print, set), no_agent)
+        connector.folder = "/w"
+        connection = Connection(connector, Told)
         connection.begin("")
-        running = asyncio.create_task(connection.run(conversation))
+        running = asyncio.create_task(connection.run())
         (await daemon.streams.get()).say(1, "Hello")
-        await until(lambda: conversation.turns)
+        await until(lambda: connection.conversation.turns)
         running.cancel()
         await asyncio.wait([running])
 

@@ -90,3 +90,16 @@ def test_an_animated_picture_takes_about_a_minute_and_little_room(root: Path, ta
 def test_every_picture_is_shown_on_a_page(root: Path):
     text = "".join((root / page).read_text() for page in PAGES)
     assert [path.name for path in sorted((root / "docs/pictures").iterdir()) if path.name not in text] == []
+
+
+def test_the_glossary_has_at_most_forty_words_in_one_table(root: Path):
+    rows = re.findall(
+        r"^\| (?!word |-)(.*?) \| (.*?) \| (.*?) \|$", (root / "docs/glossary.md").read_text(), re.MULTILINE
+    )
+    assert 20 < len(rows) <= 40
+    assert len({word for word, _, _ in rows}) == len(rows)
+
+
+def test_the_changelog_says_what_is_in_a_release_in_forty_lines(root: Path):
+    for release in (root / "CHANGELOG.md").read_text().split("\n## ")[1:]:
+        assert len([line for line in release.splitlines() if line]) <= 40

@@ -79,4 +79,7 @@ def test_every_target_that_is_handled_is_one_of_those(root: Path) -> None:
         for line in re.findall(r"^\s+case (\".*?):$", body, re.MULTILINE)
         for each in re.findall(r'"(\w+)"', line.partition(" if ")[0])
     }
+    # A chat's links that only ask something of the companion.
+    [asking] = re.findall(r"^_CALLS: .*?^\}", source, re.DOTALL | re.MULTILINE)
+    handled |= set(re.findall(r'^    "(\w+)": ', asking, re.MULTILINE))
     assert {*COMMANDS} - {"accept_all", "reject_all"} <= handled <= {*COMMANDS, *BY_KEY, *BY_THE_EDITOR}

@@ -15,21 +15,44 @@ from .companion_case import CompanionCase, Steps, loaded, text_of
 MARK = "\n❯\u00a0"
 
 
+class _Part:
+    """Stands in for the chats or for one of their parts."""
+
+    def __init__(self, recorder: Recorder, kind: type, prefix: str) -> None:
+        self._recorder = recorder
+        self._kind = kind
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        is_question = iscoroutinefunction(getattr(self._kind, name))
+
+        def call(*args: Any, **named: Any) -> Any:
+            return self._recorder.call(f"{self._prefix}{name}", args, named, is_question=is_question)
+
+        return call
+
+
 class Recorder:
-    """Stands in for the companion's chats: keeps every call, answers the questions with what a test has put there."""
+    """Stands in for the companion's chats: keeps every call, answers the questions with what a test has put there.
+
+    A call of a part has the part's name before its own, as "sessions.rename".
+    """
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.answers: dict[str, Any] = {}
+        for part in ("sessions", "history", "changes", "tasks", "options", "sign_in"):
+            kind = getattr(loaded(f"chat.{part}"), f"Chat{part.title().replace('_', '')}")
+            setattr(self, part, _Part(self, kind, f"{part}."))
+        self._own = _Part(self, loaded("chat.chats").Chats, "")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        def call(*args: Any, **named: Any) -> Any:
-            self.calls.append((name, *args, *([named] if named else [])))
-            if iscoroutinefunction(getattr(loaded("chat.chats").Chats, name, None)):
-                return self._answer(name)
-            return {} if name == "bequeath" else None
+        return getattr(self._own, name)
 
-        return call
+    def call(self, name: str, args: tuple[Any, ...], named: dict[str, Any], *, is_question: bool) -> Any:
+        """Keep a call, and answer it."""
+        self.calls.append((name, *args, *([named] if named else [])))
+        return self._answer(name) if is_question else None
 
     async def _answer(self, name: str) -> Any:
         answer = self.answers.get(name)
@@ -60,7 +83,7 @@ class ChatCase(CompanionCase):
         self.transcript = loaded("chat.transcript.transcript").Transcript()
         self.adapter = loaded("sublime_text.package").adapter()
         self.now = 1000.0
-        clock = patch.object(loaded("sublime_text.chat.asks"), "monotonic", lambda: self.now)
+        clock = patch.object(loaded("sublime_text.chat.permissions"), "monotonic", lambda: self.now)
         clock.start()
         self.addCleanup(clock.stop)
         yield from self.open_chat()

@@ -48,6 +48,10 @@ class Screen:
         self._listen(test, sublime.Window, "show_input_panel", self._input_shown)
         self._listen(test, sublime.View, "show_popup", self._popup_shown)
 
+    def state(self) -> object:
+        """What is drawn: as long as it differs, something is still being drawn."""
+        return dict(self._phantoms), dict(self._drawn)
+
     def header(self, view: sublime.View) -> str:
         """The text of a diff's header over a view."""
         return " ".join(self.phantoms(view, HEADER))

@@ -37,9 +37,9 @@ class TestBackground(ChatCase):
         yield self.shows_prompt
 
     def list_tasks(self, *tasks: Any) -> Steps:
-        self.chats.answers["tasks"] = list(tasks)
+        self.chats.answers["tasks.all"] = list(tasks)
         self.window.run_command("qwen_companion_chat_tasks")
-        yield from self.told("tasks")
+        yield from self.told("tasks.all")
 
     @property
     def bar(self) -> str:
@@ -58,7 +58,7 @@ class TestBackground(ChatCase):
 
     def test_a_click_in_the_bar_lists_them(self) -> Steps:
         self.show(tasks=(self.task(),))
-        self.chats.answers["tasks"] = [self.task()]
+        self.chats.answers["tasks.all"] = [self.task()]
         self.screen.click(self.view, "tasks")
         yield lambda: self.screen.panels
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["make <all>"])
@@ -76,7 +76,7 @@ class TestBackground(ChatCase):
         self.assertEqual(self.screen.panels, [])
 
     def test_a_task_is_stopped(self) -> Steps:
-        self.chats.answers["stop_task"] = "make is stopped."
+        self.chats.answers["tasks.stop"] = "make is stopped."
         task = self.task()
         yield from self.list_tasks(task)
         yield lambda: self.screen.panels
@@ -84,38 +84,40 @@ class TestBackground(ChatCase):
         yield lambda: len(self.screen.panels) == 2
         self.screen.pick("Stop")
         yield lambda: self.screen.said("make is stopped.")
-        self.assertEqual(self.chats.of("stop_task"), [(self.chat.id, task)])
+        self.assertEqual(self.chats.of("tasks.stop"), [(self.chat.id, task)])
 
     def test_a_task_is_followed_in_a_tab_until_it_ends(self) -> Steps:
-        steps = patch.object(loaded("sublime_text.chat.background"), "STEP", 10)
+        steps = patch.object(loaded("sublime_text.chat.tasks"), "STEP", 10)
         steps.start()
         self.addCleanup(steps.stop)
-        self.chats.answers["task"] = "one\n", True
+        self.chats.answers["tasks.page"] = "one\n", True
         yield from self.list_tasks(self.task())
         yield lambda: self.screen.panels
         self.screen.pick("make <all>")
         yield lambda: len(self.screen.panels) == 2
         self.screen.pick("Follow")
         yield lambda: self.page() and text_of(self.page()) == "one\n"
-        self.chats.answers["task"] = "one\ntwo\n", False
+        self.chats.answers["tasks.page"] = "one\ntwo\n", False
         yield lambda: text_of(self.page()) == "one\ntwo\n"
         self.assertTrue(self.page().is_read_only())
-        asked = len(self.chats.of("task"))
+        asked = len(self.chats.of("tasks.page"))
         yield 100
-        self.assertEqual(len(self.chats.of("task")), asked)
+        self.assertEqual(len(self.chats.of("tasks.page")), asked)
 
     def test_a_task_that_is_over_is_shown_at_once_and_why_it_can_not_be(self) -> Steps:
-        self.chats.answers["task"] = loaded("daemon.errors").DaemonError("The daemon doesn't know this task any more.")
+        self.chats.answers["tasks.page"] = loaded("daemon.errors").DaemonError(
+            "The daemon doesn't know this task any more."
+        )
         yield from self.list_tasks(self.task(status="completed"))
         yield lambda: self.screen.panels
         self.screen.pick("make <all>")
         yield lambda: self.page() and "doesn't know" in text_of(self.page())
 
     def test_a_tab_that_was_closed_is_not_kept_up_to_date(self) -> Steps:
-        steps = patch.object(loaded("sublime_text.chat.background"), "STEP", 10)
+        steps = patch.object(loaded("sublime_text.chat.tasks"), "STEP", 10)
         steps.start()
         self.addCleanup(steps.stop)
-        self.chats.answers["task"] = "one\n", True
+        self.chats.answers["tasks.page"] = "one\n", True
         yield from self.list_tasks(self.task(status="paused"))
         yield lambda: self.screen.panels
         self.screen.pick("make <all>")
@@ -124,9 +126,9 @@ class TestBackground(ChatCase):
         yield lambda: self.page() and text_of(self.page()) == "one\n"
         self.page().close()
         yield lambda: not self.page()
-        asked = len(self.chats.of("task"))
+        asked = len(self.chats.of("tasks.page"))
         yield 200
-        self.assertLessEqual(len(self.chats.of("task")), asked + 1)  # one that was under way
+        self.assertLessEqual(len(self.chats.of("tasks.page")), asked + 1)  # one that was under way
 
     def page(self) -> Any:
         """The tab of a task."""

@@ -20,7 +20,7 @@ class TestChanges(ChatCase):
         return changes.TurnChanges(key, f"Do {key}", files, **more)
 
     def list_changes(self, *turns: Any) -> Steps:
-        self.chats.answers["changes"] = list(turns)
+        self.chats.answers["changes.by_turn"] = list(turns)
         self.show(self.message("Yes"), state="done", last="done")
         self.window.run_command("qwen_companion_chat_changes")
         yield lambda: self.screen.panels
@@ -66,7 +66,7 @@ class TestChanges(ChatCase):
         self.assertEqual(self.items[0][0], "one.py")
 
     def test_the_bar_says_how_many_files_the_last_turn_changed(self) -> Steps:
-        self.chats.answers["changes"] = [self.turn("a", "one.py")]
+        self.chats.answers["changes.by_turn"] = [self.turn("a", "one.py")]
         self.show(self.message("Yes"), state="done", last="done")
         self.assertNotIn("±", self.screen.phantoms(self.view, BAR)[0])
         self.show(self.message("Yes"), state="done", last="done", changed=1)
@@ -77,7 +77,7 @@ class TestChanges(ChatCase):
         yield lambda: self.screen.panels
 
     def test_that_nothing_was_changed_is_said(self) -> Steps:
-        self.chats.answers["changes"] = loaded("daemon.errors").DaemonError("No turn has changed a file.")
+        self.chats.answers["changes.by_turn"] = loaded("daemon.errors").DaemonError("No turn has changed a file.")
         self.show(self.message("Yes"), state="done", last="done")
         self.window.run_command("qwen_companion_chat_changes")
         yield lambda: self.screen.said("No turn has changed a file.")

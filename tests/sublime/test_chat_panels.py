@@ -25,16 +25,16 @@ class TestSwitching(ChatCase):
         self.assertEqual(panel["selected_index"], 1)
         self.assertIn("default", panel["placeholder"])
         panel["picked"](0)
-        yield from self.told("switch_model")
-        self.assertEqual(self.chats.of("switch_model"), [(self.chat.id, "a")])
+        yield from self.told("options.switch_model")
+        self.assertEqual(self.chats.of("options.switch_model"), [(self.chat.id, "a")])
 
     def test_the_modes(self) -> Steps:
         choice = self.view_values.Choice
         self.show(mode="plan", modes=(choice("plan", "Plan", "Reads only"), choice("yolo", "YOLO", "Asks nothing")))
         self.window.run_command("qwen_companion_chat_mode")
         self.screen.pick("YOLO")
-        yield from self.told("switch_mode")
-        self.assertEqual(self.chats.of("switch_mode"), [(self.chat.id, "yolo")])
+        yield from self.told("options.switch_mode")
+        self.assertEqual(self.chats.of("options.switch_mode"), [(self.chat.id, "yolo")])
 
 
 class TestOptions(ChatCase):
@@ -52,8 +52,8 @@ class TestOptions(ChatCase):
         shown = [(item.trigger, item.details, item.annotation) for item in self.screen.panels[-1][0]]
         self.assertEqual(shown, [("Fast Mode", "", "on"), ("Style", "How it writes", "Short")])
         self.screen.pick("Fast Mode")
-        yield from self.told("set_option")
-        self.assertEqual(self.chats.of("set_option"), [(self.chat.id, "fast", False)])
+        yield from self.told("options.set")
+        self.assertEqual(self.chats.of("options.set"), [(self.chat.id, "fast", False)])
 
     def test_the_value_of_another_option_is_asked(self) -> Steps:
         self.show(options=self.options)
@@ -62,8 +62,8 @@ class TestOptions(ChatCase):
         yield lambda: len(self.screen.panels) == 2
         self.assertEqual([item.annotation for item in self.screen.panels[-1][0]], ["current"])
         self.screen.pick("Short")
-        yield from self.told("set_option")
-        self.assertEqual(self.chats.of("set_option"), [(self.chat.id, "style", "a")])
+        yield from self.told("options.set")
+        self.assertEqual(self.chats.of("options.set"), [(self.chat.id, "style", "a")])
 
     def test_the_bar_has_what_is_turned_on_and_without_options_there_is_no_command(self) -> Steps:
         command = loaded("sublime_text.chat.pickers").QwenCompanionChatOptionsCommand(self.window)
@@ -83,8 +83,8 @@ class TestStop(ChatCase):
         [shown] = self.screen.phantoms(self.chat.view, "qwen_companion.chat_running")
         self.assertIn("■ Stop", shown)
         self.screen.click(self.chat.view, "stop_terminals:terminal-1")
-        yield from self.told("stop_terminals")
-        self.assertEqual(self.chats.of("stop_terminals"), [(self.chat.id, "terminal-1")])
+        yield from self.told("tasks.stop_terminals")
+        self.assertEqual(self.chats.of("tasks.stop_terminals"), [(self.chat.id, ["terminal-1"])])
         self.assertEqual([item.caption for item in self.adapter.chats.clicks.links(self.chat)].count("■ Stop"), 1)
         self.show(self.view_values.Tool("t", "", "npm test", "execute", "completed"))
         self.assertEqual(self.screen.phantoms(self.chat.view, "qwen_companion.chat_running"), [])
@@ -115,7 +115,7 @@ class TestWithoutChat(CompanionCase):
         self.set_setting("daemon.enabled", True)
         adapter = loaded("sublime_text.package").adapter()
         for command, expected in (
-            ("qwen_companion_chat_sessions", "sessions"),
+            ("qwen_companion_chat_sessions", "sessions.page"),
             ("qwen_companion_daemon", "locality"),
             ("qwen_companion_chat_new", "begin"),
         ):

@@ -10,11 +10,13 @@ from .chat_case import ChatCase, Steps, loaded
 class TestRewinding(ChatCase):
     def list_prompts(self, **more: Any) -> Steps:
         """Show the list of two prompts, of which the latest has changed files."""
-        past = loaded("chat.past")
+        history = loaded("chat.history")
         names = tuple(f"f{number}.py" for number in range(1, 4))
-        late = past.Earlier("p2", "t2", "Make it\nbetter", names, **{"count": 4, "inserted": 5, "deleted": 1, **more})
-        self.chats.answers["earlier"] = [late, past.Earlier("p1", "t1", "Hello")]
-        self.chats.answers["rewind"] = "The conversation was rewound.", self.prompts.Draft("Make it\nbetter")
+        late = history.RewindTarget(
+            "p2", "t2", "Make it\nbetter", names, **{"count": 4, "inserted": 5, "deleted": 1, **more}
+        )
+        self.chats.answers["history.targets"] = [late, history.RewindTarget("p1", "t1", "Hello")]
+        self.chats.answers["history.rewind"] = "The conversation was rewound.", self.prompts.Draft("Make it\nbetter")
         self.show(self.message("Yes"), state="done", last="done")
         self.window.run_command("qwen_companion_chat_rewind")
         yield lambda: self.screen.panels
@@ -24,7 +26,7 @@ class TestRewinding(ChatCase):
         self.screen.pick(prompt)
         yield lambda: len(self.screen.panels) == 2
         self.screen.pick(what)
-        yield from self.told("rewind")
+        yield from self.told("history.rewind")
 
     def test_the_files_that_it_would_undo_are_shown_before(self) -> Steps:
         yield from self.list_prompts()
@@ -43,13 +45,13 @@ class TestRewinding(ChatCase):
                 ("Edit this prompt, and leave the files as they are", ""),
             ],
         )
-        self.assertEqual(self.chats.of("rewind"), [])
+        self.assertEqual(self.chats.of("history.rewind"), [])
 
     def test_a_rewind_says_what_it_did(self) -> Steps:
         yield from self.list_prompts()
         yield from self.pick("Make it better", "Rewind, and undo 4 files")
         yield lambda: self.screen.said("The conversation was rewound.")
-        self.assertEqual(self.chats.of("rewind"), [(self.chat.id, self.late, {"undo_files": True})])
+        self.assertEqual(self.chats.of("history.rewind"), [(self.chat.id, self.late, {"undo_files": True})])
         self.assertEqual(self.prompt, "")
 
     def test_an_earlier_prompt_is_edited(self) -> Steps:
@@ -58,7 +60,7 @@ class TestRewinding(ChatCase):
         yield from self.pick("Make it better", "Edit this prompt, and leave the files as they are")
         yield lambda: self.prompt != "Now"
         self.assertEqual(self.prompt, "Make it\nbetter\nNow")
-        self.assertEqual(self.chats.of("rewind")[0][-1], {"undo_files": False})
+        self.assertEqual(self.chats.of("history.rewind")[0][-1], {"undo_files": False})
 
     def test_where_no_file_was_changed_nothing_is_said_of_files(self) -> Steps:
         yield from self.list_prompts()
@@ -67,14 +69,14 @@ class TestRewinding(ChatCase):
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["Rewind", "Edit this prompt"])
 
     def test_why_it_can_not_be_done_is_said(self) -> Steps:
-        self.chats.answers["earlier"] = loaded("daemon.errors").MissingFeatureError("session_rewind")
+        self.chats.answers["history.targets"] = loaded("daemon.errors").MissingFeatureError("session_rewind")
         self.show(self.message("Yes"), state="done", last="done")
         self.window.run_command("qwen_companion_chat_rewind")
         yield lambda: self.screen.said("This Qwen Code can't do that")
         self.assertEqual(self.screen.panels, [])
 
     def test_it_is_for_a_chat_in_which_something_was_said_and_no_turn_runs(self) -> Steps:
-        command = loaded("sublime_text.chat.past").QwenCompanionChatRewindCommand(self.window)
+        command = loaded("sublime_text.chat.history").QwenCompanionChatRewindCommand(self.window)
         self.assertFalse(command.is_enabled())
         self.show(self.message("Yes"), running="turn", last="running")
         self.assertFalse(command.is_enabled())
@@ -83,7 +85,7 @@ class TestRewinding(ChatCase):
         yield 1
 
     def test_the_slash_commands_do_the_same(self) -> Steps:
-        self.chats.answers["earlier"] = []
+        self.chats.answers["history.targets"] = []
         self.show(self.message("Yes"), state="done", last="done")
         for text, told in (("/rewind", "earlier"), ("/rollback", "earlier"), ("/branch", "fork")):
             self.chats.calls.clear()
@@ -97,8 +99,8 @@ class TestForking(ChatCase):
     def test_a_fork_is_asked_for(self) -> Steps:
         self.show(self.message("Yes"), state="done", last="done")
         self.window.run_command("qwen_companion_chat_fork")
-        yield from self.told("fork")
-        self.assertEqual(self.chats.of("fork"), [(self.chat.id,)])
+        yield from self.told("history.fork")
+        self.assertEqual(self.chats.of("history.fork"), [(self.chat.id,)])
 
 
 class TestEffort(ChatCase):
@@ -121,8 +123,8 @@ class TestEffort(ChatCase):
         self.window.run_command("qwen_companion_chat_send")
         yield lambda: self.screen.panels
         self.screen.pick("High")
-        yield from self.told("switch_effort")
-        self.assertEqual(self.chats.of("switch_effort"), [(self.chat.id, "high")])
+        yield from self.told("options.switch_effort")
+        self.assertEqual(self.chats.of("options.switch_effort"), [(self.chat.id, "high")])
 
     def test_a_daemon_without_efforts_offers_none(self) -> Steps:
         self.assertFalse(loaded("sublime_text.chat.pickers").QwenCompanionChatEffortCommand(self.window).is_enabled())

@@ -296,7 +296,7 @@ class TestSlashCommands(ChatCase):
         self.window.run_command("qwen_companion_chat_send")
         yield lambda: self.screen.panels
         self.screen.pick("B")
-        yield from self.told("switch_model")
+        yield from self.told("options.switch_model")
         for text in ("/model b", "/clearly", "/clear: it", "//clear", "/clear/x", "say /clear"):
             self.chats.calls.clear()
             self.type(text)

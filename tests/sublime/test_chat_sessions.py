@@ -18,7 +18,7 @@ class TestSessions(ChatCase):
         first = {"sessionId": "session-1", "displayName": "About cats", "updatedAt": "2026-11-20T10:00:00Z"}
         second = {"sessionId": "s2", "isWaitingForPermission": True, "clientCount": 2}
         page = loaded("backends.sessions").SessionPage
-        self.chats.answers["sessions"] = page((info(first | more), info(second)), cursor)
+        self.chats.answers["sessions.page"] = page((info(first | more), info(second)), cursor)
         self.window.run_command("qwen_companion_chat_sessions")
         yield lambda: self.screen.panels
         self.items = self.screen.panels[-1][0]
@@ -46,8 +46,8 @@ class TestSessions(ChatCase):
 
     def test_open(self) -> Steps:
         yield from self.what("Open")
-        yield from self.told("resume")
-        self.assertEqual(self.chats.of("resume"), [(self.chat.id, "session-1")])
+        yield from self.told("sessions.resume")
+        self.assertEqual(self.chats.of("sessions.resume"), [(self.chat.id, "session-1")])
 
     def test_rename(self) -> Steps:
         yield from self.what("Rename …")
@@ -56,11 +56,11 @@ class TestSessions(ChatCase):
         self.assertEqual((caption, text), ("Title:", "About cats"))
         done("  ")
         done("About dogs")
-        yield from self.told("rename")
-        self.assertEqual(self.chats.of("rename"), [(self.chat.id, "session-1", "About dogs")])
+        yield from self.told("sessions.rename")
+        self.assertEqual(self.chats.of("sessions.rename"), [(self.chat.id, "session-1", "About dogs")])
 
     def test_export(self) -> Steps:
-        self.chats.answers["export"] = "# All of it\n"
+        self.chats.answers["sessions.export"] = "# All of it\n"
         yield from self.what("Export …")
         yield lambda: len(self.screen.panels) == 3
         self.screen.pick("Markdown")
@@ -68,7 +68,7 @@ class TestSessions(ChatCase):
         view = self.window.active_view()
         assert view
         yield lambda: text_of(view) == "# All of it\n"
-        self.assertEqual(self.chats.of("export"), [(self.chat.id, "session-1", "md", {"is_archived": False})])
+        self.assertEqual(self.chats.of("sessions.export"), [(self.chat.id, "session-1", "md", {"is_archived": False})])
         self.assertTrue(view.is_scratch())
 
     def test_delete_asks_first(self) -> Steps:
@@ -78,11 +78,11 @@ class TestSessions(ChatCase):
                 yield from self.what("Delete …")
                 yield 100
             if answer:
-                yield from self.told("delete")
-            self.assertEqual(len(self.chats.of("delete")), int(answer))
+                yield from self.told("sessions.delete")
+            self.assertEqual(len(self.chats.of("sessions.delete")), int(answer))
 
     def test_what_goes_wrong_is_said(self) -> Steps:
-        self.chats.answers["sessions"] = loaded("daemon.errors").UnreachableError("http://x")
+        self.chats.answers["sessions.page"] = loaded("daemon.errors").UnreachableError("http://x")
         self.window.run_command("qwen_companion_chat_sessions")
         yield lambda: self.screen.said("No daemon answers at http://x.")
 
@@ -93,7 +93,7 @@ class TestSessions(ChatCase):
             info = loaded("backends.sessions").SessionInfo.model_validate
             sessions = (info({"sessionId": "other"}), info({"sessionId": "session-1"}))
             self.show(self.message("Yes"))
-            self.chats.answers["sessions"] = loaded("backends.sessions").SessionPage(sessions)
+            self.chats.answers["sessions.page"] = loaded("backends.sessions").SessionPage(sessions)
             self.window.run_command("qwen_companion_chat_sessions")
             yield lambda: selected
         self.assertEqual(selected, [3])
@@ -103,31 +103,31 @@ class TestSessions(ChatCase):
         self.assertEqual([item.trigger for item in self.items][-2:], ["Older …", "Archive …"])
         self.screen.pick("Older …")
         yield lambda: len(self.screen.panels) == 2
-        self.assertEqual(self.chats.of("sessions")[-1], (self.chat.id, "next", {"is_archived": False}))
+        self.assertEqual(self.chats.of("sessions.page")[-1], (self.chat.id, "next", {"is_archived": False}))
         self.assertNotIn("New Chat", [item.trigger for item in self.screen.panels[-1][0]])
 
     def test_the_archive(self) -> Steps:
         yield from self.sessions()
         info = loaded("backends.sessions").SessionInfo.model_validate
         away = info({"sessionId": "away", "displayName": "Old", "isArchived": True})
-        self.chats.answers["sessions"] = loaded("backends.sessions").SessionPage((away,))
+        self.chats.answers["sessions.page"] = loaded("backends.sessions").SessionPage((away,))
         self.screen.pick("Archive …")
         yield lambda: len(self.screen.panels) == 2
-        self.assertEqual(self.chats.of("sessions")[-1], (self.chat.id, "", {"is_archived": True}))
+        self.assertEqual(self.chats.of("sessions.page")[-1], (self.chat.id, "", {"is_archived": True}))
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["Old"])
         self.screen.pick("Old")
         yield lambda: len(self.screen.panels) == 3
         triggers = [item.trigger for item in self.screen.panels[-1][0]]
         self.assertEqual(triggers, ["Open", "Take Out of the Archive", "Export …", "Delete …"])
         self.screen.pick("Open")
-        yield from self.told("reopen")
+        yield from self.told("sessions.reopen")
         self.screen.pick("Take Out of the Archive")
-        yield from self.told("archive")
-        self.assertEqual(self.chats.of("archive"), [(self.chat.id, "away", {"is_archived": False})])
+        yield from self.told("sessions.archive")
+        self.assertEqual(self.chats.of("sessions.archive"), [(self.chat.id, "away", {"is_archived": False})])
 
     def test_an_empty_archive_is_said(self) -> Steps:
         yield from self.sessions()
-        self.chats.answers["sessions"] = loaded("backends.sessions").SessionPage(())
+        self.chats.answers["sessions.page"] = loaded("backends.sessions").SessionPage(())
         self.screen.pick("Archive …")
         yield lambda: self.screen.said("The archive is empty.")
 
@@ -136,8 +136,8 @@ class TestSessions(ChatCase):
         yield lambda: self.screen.said("Pinned.")
         self.screen.pick("Archive")
         yield lambda: self.screen.said("Archived.")
-        self.assertEqual(self.chats.of("pin"), [(self.chat.id, "session-1", {"is_pinned": True})])
-        self.assertEqual(self.chats.of("archive"), [(self.chat.id, "session-1", {"is_archived": True})])
+        self.assertEqual(self.chats.of("sessions.pin"), [(self.chat.id, "session-1", {"is_pinned": True})])
+        self.assertEqual(self.chats.of("sessions.archive"), [(self.chat.id, "session-1", {"is_archived": True})])
 
     def test_a_pinned_one_is_marked_and_unpinned(self) -> Steps:
         yield from self.what("Unpin", isPinned=True)
@@ -147,7 +147,7 @@ class TestSessions(ChatCase):
     def test_a_search(self) -> Steps:
         listing, info = loaded("backends.sessions"), loaded("backends.sessions").SessionInfo.model_validate
         found = listing.FoundSession(info({"sessionId": "x", "displayName": "Cats"}), "about <cats>")
-        self.chats.answers["search"] = [found]
+        self.chats.answers["sessions.search"] = [found]
         yield from self.sessions()
         self.screen.pick("Search …")
         yield lambda: self.screen.inputs
@@ -155,9 +155,9 @@ class TestSessions(ChatCase):
         search("  ")
         search(" cats ")
         yield lambda: len(self.screen.panels) == 2
-        self.assertEqual(self.chats.of("search"), [(self.chat.id, "cats")])
+        self.assertEqual(self.chats.of("sessions.search"), [(self.chat.id, "cats")])
         [item] = self.screen.panels[-1][0]
         self.assertEqual((item.trigger, item.details), ("Cats", "about &lt;cats&gt;"))
-        self.chats.answers["search"] = []
+        self.chats.answers["sessions.search"] = []
         search("dogs")
         yield lambda: self.screen.said("No conversation has these words.")

@@ -22,10 +22,11 @@ class TestSignIn(ChatCase):
         soonest = patch.object(module, "SOONEST", 0.01)
         soonest.start()
         self.addCleanup(soonest.stop)
-        self.begun: Any = loaded("daemon.sign_in").SigningIn(
+        self.begun: Any = loaded("backends.backend").SigningIn(
             "f1", "qwen-oauth", "pending", "ABCD-EFGH", "https://x/device", 0.0, 0.01
         )
-        self.chats.answers.update(sign_in_providers=["qwen-oauth"], begin_sign_in=self.begun, sign_in=self.begun)
+        self.chats.answers["sign_in.providers"] = ["qwen-oauth"]
+        self.chats.answers |= dict.fromkeys(("sign_in.begin", "sign_in.progress"), self.begun)
 
     def page(self) -> Any:
         return next((view for view in self.window.views() if view.settings().get(SETTING)), None)
@@ -39,12 +40,12 @@ class TestSignIn(ChatCase):
         text = text_of(self.page())
         self.assertIn("1. Open https://x/device\n2. Enter this code: ABCD-EFGH\n", text)
         self.assertIn("The daemon waits for you. Closing this tab cancels the sign-in.", text)
-        self.assertEqual(self.chats.of("begin_sign_in"), [(self.chat.id, "qwen-oauth")])
-        yield lambda: len(self.chats.of("sign_in")) > 1
-        self.chats.answers["sign_in"] = replace(self.begun, state="authorized", code="")
+        self.assertEqual(self.chats.of("sign_in.begin"), [(self.chat.id, "qwen-oauth")])
+        yield lambda: len(self.chats.of("sign_in.progress")) > 1
+        self.chats.answers["sign_in.progress"] = replace(self.begun, state="authorized", code="")
         yield lambda: "You are signed in." in text_of(self.page())
         self.assertEqual(self.screen.phantoms(self.page(), SETTING), [])
-        self.assertEqual(self.chats.of("cancel_sign_in"), [])
+        self.assertEqual(self.chats.of("sign_in.cancel"), [])
 
     def test_the_code_is_copied_and_the_page_opened(self) -> Steps:
         yield from self.begin()
@@ -56,25 +57,25 @@ class TestSignIn(ChatCase):
         self.assertEqual(sublime.get_clipboard(), "ABCD-EFGH")
 
     def test_why_it_has_failed_is_shown(self) -> Steps:
-        self.chats.answers["sign_in"] = replace(self.begun, state="failed", why="expired")
+        self.chats.answers["sign_in.progress"] = replace(self.begun, state="failed", why="expired")
         yield from self.fails("The sign-in has failed: expired. Run the command again")
 
     def test_that_the_daemon_is_gone_is_shown_and_it_is_asked_again(self) -> Steps:
-        self.chats.answers["sign_in"] = loaded("daemon.errors").UnreachableError("http://x")
+        self.chats.answers["sign_in.progress"] = loaded("daemon.errors").UnreachableError("http://x")
         yield from self.fails("No daemon answers at http://x.")
         self.assertIn("2. Enter this code: ABCD-EFGH\n", text_of(self.page()))
-        self.chats.answers["sign_in"] = self.begun
+        self.chats.answers["sign_in.progress"] = self.begun
         yield lambda: "No daemon answers" not in text_of(self.page())
-        self.chats.answers["sign_in"] = replace(self.begun, state="authorized", code="")
+        self.chats.answers["sign_in.progress"] = replace(self.begun, state="authorized", code="")
         yield lambda: "You are signed in." in text_of(self.page())
 
     def test_a_code_that_has_expired_is_not_asked_about_again(self) -> Steps:
-        self.chats.answers["begin_sign_in"] = replace(self.begun, expires=1.0)
-        self.chats.answers["sign_in"] = loaded("daemon.errors").UnreachableError("http://x")
+        self.chats.answers["sign_in.begin"] = replace(self.begun, expires=1.0)
+        self.chats.answers["sign_in.progress"] = loaded("daemon.errors").UnreachableError("http://x")
         yield from self.fails("No daemon answers at http://x.")
-        asked = len(self.chats.of("sign_in"))
+        asked = len(self.chats.of("sign_in.progress"))
         yield from self.settled()
-        self.assertEqual(len(self.chats.of("sign_in")), asked)
+        self.assertEqual(len(self.chats.of("sign_in.progress")), asked)
 
     def fails(self, words: str) -> Steps:
         self.window.run_command("qwen_companion_chat_sign_in")
@@ -83,24 +84,24 @@ class TestSignIn(ChatCase):
     def test_closing_the_tab_gives_it_up(self) -> Steps:
         yield from self.begin()
         self.page().close()
-        yield from self.told("cancel_sign_in")
-        self.assertEqual(self.chats.of("cancel_sign_in"), [(self.chat.id, "f1")])
+        yield from self.told("sign_in.cancel")
+        self.assertEqual(self.chats.of("sign_in.cancel"), [(self.chat.id, "f1")])
 
     def test_one_of_several_providers_is_chosen(self) -> Steps:
-        self.chats.answers["sign_in_providers"] = ["one", "two"]
+        self.chats.answers["sign_in.providers"] = ["one", "two"]
         self.window.run_command("qwen_companion_chat_sign_in")
         yield lambda: self.screen.panels
         self.screen.pick("two")
-        yield from self.told("begin_sign_in")
-        self.assertEqual(self.chats.of("begin_sign_in"), [(self.chat.id, "two")])
+        yield from self.told("sign_in.begin")
+        self.assertEqual(self.chats.of("sign_in.begin"), [(self.chat.id, "two")])
 
     def test_that_there_is_no_provider_is_said(self) -> Steps:
-        self.chats.answers["sign_in_providers"] = []
+        self.chats.answers["sign_in.providers"] = []
         self.window.run_command("qwen_companion_chat_sign_in")
         yield lambda: self.screen.said("knows no provider at which one can sign in")
 
     def test_without_a_page_the_code_is_still_there(self) -> Steps:
-        self.chats.answers["begin_sign_in"] = replace(self.begun, page="", expires=1.0)
+        self.chats.answers["sign_in.begin"] = replace(self.begun, page="", expires=1.0)
         yield from self.begin()
         self.assertIn("1. Open the page of the provider\n", text_of(self.page()))
         self.assertIn("waits for you until ", text_of(self.page()))

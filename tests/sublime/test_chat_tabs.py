@@ -151,10 +151,10 @@ class TestRouting(TabsCase):
         self.show(self.message("Done."), state="done", last="done", changed=1)
         yield from self.go(self.second.view)
         [link] = [item for item in self.adapter.chats.clicks.links(self.first) if item.href == "changes"]
-        self.chats.answers["changes"] = loaded("daemon.errors").DaemonError("No turn has changed a file.")
+        self.chats.answers["changes.by_turn"] = loaded("daemon.errors").DaemonError("No turn has changed a file.")
         self.adapter.chats.clicks.use(self.first, link)
-        yield from self.told("changes")
-        self.assertEqual(self.chats.of("changes"), [(self.first.id,)])
+        yield from self.told("changes.by_turn")
+        self.assertEqual(self.chats.of("changes.by_turn"), [(self.first.id,)])
 
     def test_a_session_that_another_tab_shows_is_gone_to_there(self) -> Steps:
         sessions = loaded("backends.sessions")
@@ -164,7 +164,7 @@ class TestRouting(TabsCase):
         self.show(session="s2")
         info = sessions.SessionInfo.model_validate
         listed = tuple(info({"sessionId": name, "displayName": name}) for name in ("s1", "s2"))
-        self.chats.answers["sessions"] = sessions.SessionPage(listed)
+        self.chats.answers["sessions.page"] = sessions.SessionPage(listed)
         before = len(self.screen.panels)
         self.window.run_command("qwen_companion_chat_sessions")
         yield lambda: len(self.screen.panels) > before
@@ -175,7 +175,7 @@ class TestRouting(TabsCase):
         yield lambda: len(self.screen.panels) > before + 1
         self.screen.pick("Open")
         yield lambda: self.window.active_view() == self.first.view
-        self.assertEqual(self.chats.of("resume"), [])
+        self.assertEqual(self.chats.of("sessions.resume"), [])
 
     def test_a_session_of_another_agent_with_the_same_id_is_another_one(self) -> Steps:
         sessions = loaded("backends.sessions")
@@ -183,7 +183,7 @@ class TestRouting(TabsCase):
             self.about(chat)
             self.show(session=name)
         info = sessions.SessionInfo.model_validate({"sessionId": "s1", "displayName": "s1"})
-        self.chats.answers["sessions"] = sessions.SessionPage((info,))
+        self.chats.answers["sessions.page"] = sessions.SessionPage((info,))
         before = len(self.screen.panels)
         self.window.run_command("qwen_companion_chat_sessions")
         yield lambda: len(self.screen.panels) > before
@@ -191,8 +191,8 @@ class TestRouting(TabsCase):
         self.screen.pick("s1")
         yield lambda: len(self.screen.panels) > before + 1
         self.screen.pick("Open")
-        yield from self.told("resume")
-        self.assertEqual(self.chats.of("resume"), [(self.second.id, "s1")])
+        yield from self.told("sessions.resume")
+        self.assertEqual(self.chats.of("sessions.resume"), [(self.second.id, "s1")])
 
     def test_from_a_file_commands_are_for_the_one_that_had_the_focus_last(self) -> Steps:
         for chat in (self.second, self.first, self.second):

@@ -255,10 +255,10 @@ class TestBar(ChatCase):
             self.show(self.message("half"), state=state, last=state)
             self.assertIn(words, self.bar())
             self.screen.click(self.view, "go_on")
-            yield from self.told("go_on")
+            yield from self.told("history.continue_turn")
         self.chats.calls.clear()
         self.window.run_command("qwen_companion_chat_continue")
-        yield from self.told("go_on")
+        yield from self.told("history.continue_turn")
         self.show(self.message("whole"), state="done", last="done")
         self.assertNotIn("Retry", self.bar())
 
@@ -383,20 +383,20 @@ class TestEarlier(ChatCase):
     def test_scrolling_up_to_the_first_turn_asks_for_earlier_ones_once(self) -> Steps:
         self.turns(5, 8, has_earlier=True)
         yield 600
-        self.assertEqual(self.chats.of("show_earlier"), [])
+        self.assertEqual(self.chats.of("history.show_earlier"), [])
         self.view.set_viewport_position((0.0, 0.0), False)
-        yield from self.told("show_earlier")
+        yield from self.told("history.show_earlier")
         yield 600
-        self.assertEqual(len(self.chats.of("show_earlier")), 1)
+        self.assertEqual(len(self.chats.of("history.show_earlier")), 1)
         self.turns(3, 8, has_earlier=True)
         self.view.set_viewport_position((0.0, 0.0), False)
-        yield {"condition": lambda: len(self.chats.of("show_earlier")) == 2, "timeout": 20_000}
+        yield {"condition": lambda: len(self.chats.of("history.show_earlier")) == 2, "timeout": 20_000}
 
     def test_earlier_turns_can_be_asked_for_without_the_mouse(self) -> Steps:
         self.turns(5, 8, has_earlier=True)
         self.assertIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.clicks.links(self.chat)])
         self.window.run_command("qwen_companion_chat_earlier")
-        yield from self.told("show_earlier")
+        yield from self.told("history.show_earlier")
         self.turns(0, 8)
         self.assertNotIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.clicks.links(self.chat)])
 

@@ -18,13 +18,13 @@ class TestWays(ChatCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.terminus = Terminus(self)
-        self.ways = loaded("sublime_text.chat.ways")
+        self.ways = loaded("sublime_text.chat.auth_methods")
         looks = patch.object(self.ways, "LOOK", 10)
         looks.start()
         self.addCleanup(looks.stop)
         self.chat.view.settings().set(loaded("sublime_text.windows").CHAT_AGENT_SETTING, "Own")
-        way = loaded("acp.signing").Way
-        self.chats.answers["sign_in_ways"] = (
+        way = loaded("backends.backend").Way
+        self.chats.answers["sign_in.methods"] = (
             way("g", "Google", "Opens a page", "agent"),
             way("t", "In a terminal", "", "terminal", TERMINAL, {"A_KEY": "secret"}),
             way("v", "A key", "Yours", "variables", variables=("A_KEY (Key)",), page="https://x/keys"),
@@ -46,8 +46,8 @@ class TestWays(ChatCase):
     def test_the_agent_signs_in(self) -> Steps:
         yield from self.ask_for_ways()
         self.screen.pick("Google")
-        yield from self.told("sign_in_by")
-        self.assertEqual(self.chats.of("sign_in_by"), [(self.chat.id, "g")])
+        yield from self.told("sign_in.authenticate")
+        self.assertEqual(self.chats.of("sign_in.authenticate"), [(self.chat.id, "g")])
         yield lambda: self.screen.said("You are signed in")
 
     def test_a_login_opens_in_a_terminal_of_its_own(self) -> Steps:
@@ -121,7 +121,7 @@ class TestWays(ChatCase):
         self.assertTrue(self.screen.said("https://x/keys"))
 
     def test_an_agent_without_a_way_is_told(self) -> Steps:
-        self.chats.answers["sign_in_ways"] = ()
+        self.chats.answers["sign_in.methods"] = ()
         self.window.run_command("qwen_companion_chat_sign_in")
         yield lambda: self.screen.said("offers no way to sign in from here")
 

@@ -37,7 +37,10 @@ class ChangesCase(CompanionCase):
         yield lambda: self.regions() and self.screen.header(self.proposal)
         # The marks are drawn in steps: changes with lines first, then those without.
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
-        yield lambda: len(self.rows()) == diff.counts.changes and diff.is_drawn
+        yield lambda: len(self.rows()) == diff.counts.changes
+        state: object = None
+        while state != (state := self.screen.state()):
+            yield 50
 
     def command(self, name: str) -> None:
         """Run one of the package's commands on the proposal."""

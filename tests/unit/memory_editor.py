@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -46,6 +47,8 @@ class MemoryEditor:
     seen: list[Diff] = field(default_factory=list)
     """Every diff that has ever been on the screen."""
     dismissed: list[int] = field(default_factory=list)
+    refused: list[int] = field(default_factory=list)
+    """The reviews whose answer was refused."""
     orphaned: list[int] = field(default_factory=list)
     kept: list[tuple[int, str, str, str]] = field(default_factory=list)
     said: list[tuple[str, int | None]] = field(default_factory=list)
@@ -68,10 +71,17 @@ class MemoryEditor:
     """The errors that the next renders raise."""
     has_chat: bool = True
     """Whether the windows show their chats."""
+    is_busy: bool = False
+    """Whether the editor answers nothing at the moment."""
     buffers: dict[str, str] = field(default_factory=dict)
     """The unsaved texts of open files, by path."""
     allows_outside: bool = False
     """Whether the person lets an agent touch files outside its folder."""
+
+    async def idle(self) -> None:
+        """Wait until the editor isn't busy."""
+        while self.is_busy:  # noqa: ASYNC110 - a test sets it, on whatever thread
+            await asyncio.sleep(0.001)
 
     def listed(self) -> list[ServedWindow]:
         return [self.window(window) for window in self.windows]
@@ -150,8 +160,12 @@ class MemoryEditor:
             diff.original = review.original
 
     async def review_text(self, review: Review) -> str | None:
+        await self.idle()
         diff = self.diffs.get(review.number)
         return diff.text if diff else None
+
+    def refuse_answer(self, review: Review) -> None:
+        self.refused.append(review.number)
 
     def dismiss_review(self, review: Review) -> None:
         self.diffs.pop(review.number, None)

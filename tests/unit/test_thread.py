@@ -24,6 +24,7 @@ from companion.libraries import failures
 from companion.libraries.failures import culprit
 from companion.server import endpoint
 from companion.server.connections import HttpServer
+from companion.settings import Settings
 
 from .conftest import VARIABLES, Alone, Running, lock_in, until
 from .memory_editor import MemoryEditor
@@ -183,7 +184,7 @@ class TestMissing:
             monkeypatch.delitem(sys.modules, name)
         monkeypatch.setitem(sys.modules, "uvicorn", None)
 
-    def test_events_while_a_library_is_missing_are_dropped(
+    def test_what_was_posted_while_a_library_was_missing_is_done_once_it_is_there(
         self, missing: None, start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
     ):
         """The windows are looked at anew once it is there."""
@@ -199,8 +200,44 @@ class TestMissing:
         monkeypatch.delitem(sys.modules, "uvicorn")
         until(lambda: running.thread._running)
         assert running.do(lambda it: list(it._windows)) == [2]
-        assert called == []
+        assert called == [running.do(lambda it: it)]
         assert isinstance(editor.window(2), ServedWindow)
+
+    def test_settings_that_were_read_while_a_library_was_missing_hold_before_anything_is_told(
+        self,
+        missing: None,
+        start: Callable[..., Running],
+        editor: MemoryEditor,
+        project: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ):
+        """As at a first install: a project says that nothing is told."""
+        file = project / "a.txt"
+        file.touch()
+        running = start()
+        until(lambda: running.thread._asleep)
+        editor.views[1] = 1, str(file)
+        running.thread.post(lambda it: it.configure(Settings(), {1: Settings(context="off")}))
+        running.thread.post(lambda it: it.focused(1, 1, 1_700_000_000_000))
+        monkeypatch.delitem(sys.modules, "uvicorn")
+        stream = running.cli().connect().listen()
+        assert stream.take("ide/contextUpdate")["workspaceState"]["openFiles"] == []
+        assert running.do(lambda it: it._windows[1].order.at(1))
+
+    def test_of_calls_that_replace_each_other_only_the_last_one_waits(
+        self, missing: None, start: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+    ):
+        """A day without a library must not fill the memory."""
+        running = start()
+        until(lambda: running.thread._asleep)
+        called: list[object] = []
+        for number in range(1000):
+            running.thread.post(lambda _, number=number: called.append(number), replaces="touched")
+            running.thread.post(lambda _: None, replaces=("focused", number % 3))
+        assert len(running.thread._waiting) == 4
+        monkeypatch.delitem(sys.modules, "uvicorn")
+        until(lambda: called)
+        assert called == [999]
 
     def test_the_companion_can_be_stopped_while_a_library_is_missing(
         self, missing: None, start: Callable[..., Running], editor: MemoryEditor, lock_folder: Path

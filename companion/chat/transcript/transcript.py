@@ -11,7 +11,7 @@ from itertools import chain
 
 from ...conversation.snapshot import Locality, Snapshot, Unsent
 from ...review.changes import Edit
-from . import around, wording
+from . import status_text, wording
 from .pieces import Piece
 from .render import MARK, Ask, Code, Fold, Kept, Link, Render, Running, Said
 from .turn_text import TurnText
@@ -88,7 +88,7 @@ class Transcript:
             for turn in self._turns:
                 turn.forget()
         before = self._header.length
-        edits = list(_put(self._header, 0, "", around.header(locality)))
+        edits = list(_put(self._header, 0, "", status_text.header(locality)))
         first = 0 if is_other or self._header.length != before else len(self._turns)
         if snapshot.order != self._order:
             first = min(first, self._reorder(snapshot.order, edits))
@@ -98,7 +98,7 @@ class Transcript:
             turn.move(at)
             edits += turn.update(changed.get(turn.key), context)
             at += turn.length
-        above = around.tail(snapshot.status, unsent)
+        above = status_text.tail(snapshot.status, unsent)
         edits += _put(self._tail, at, "\n\n", above + "\n" + MARK if above else MARK[1:])
         return first, edits
 

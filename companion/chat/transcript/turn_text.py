@@ -9,7 +9,7 @@ from typing import Literal
 
 from ...conversation.snapshot import Item, Message, Notice, Tool, Turn
 from ...review.changes import Edit
-from . import around, wording
+from . import status_text, wording
 from .pieces import MessagePiece, Piece
 from .plain import GAP, YOU, flat
 from .render import Said
@@ -128,7 +128,7 @@ class _Flow:
 
     def ending(self, turn: Turn) -> tuple[str, Writer]:
         """The separator before a turn's end, and the text of the end."""
-        text = around.ending(turn)
+        text = status_text.ending(turn)
         if text:
             return self._next(self._side, is_line=True), Writer(text)
         if turn.state == "running" and self._side == "user":

@@ -11,12 +11,13 @@ import json
 import logging
 import os
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal
 
 import psutil
 
-from ...clis.discovery import prepare_folder, write_file
+from ...clis.discovery import is_pid, prepare_folder, write_file
 from ...clis.families import DiscoveryFolder, temporary_folder
+from ...small_files import read_own
 
 logger = logging.getLogger(__name__)
 
@@ -78,10 +79,11 @@ def _name(pid: int, kind: Kind) -> str:
 
 def _read(path: Path, kind: Kind) -> tuple[tuple[int, float], tuple[int, float]] | None:
     try:
-        record = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
+        record = read_own(path) or {}
         process, editor = record[kind], record["editor"]
-        return (int(process[0]), float(process[1])), (int(editor[0]), float(editor[1]))
-    except (OSError, ValueError, TypeError, LookupError):
+        is_usual = is_pid(process[0]) and is_pid(editor[0])
+        return ((process[0], float(process[1])), (editor[0], float(editor[1]))) if is_usual else None
+    except (ValueError, TypeError, LookupError, OverflowError):
         return None
 
 

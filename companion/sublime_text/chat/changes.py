@@ -34,7 +34,7 @@ class QwenCompanionChatChangesCommand(_ChatCommand):
         """List those of the latest turn that has changed any."""
         number = chat.id
         adapter.ask_later(
-            chat.window, lambda companion: companion.chats.changes(number), lambda found: _list(chat, found, 0)
+            chat.window, lambda companion: companion.chats.changes.by_turn(number), lambda found: _list(chat, found, 0)
         )
 
 

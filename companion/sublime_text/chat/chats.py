@@ -13,17 +13,20 @@ import sublime
 from ...chat.mentions import mentions
 from ...chat.prompt import Draft, Excerpt
 from ...chat.slash import Instead, translated
+from ...ids import WindowId
 from ...status.facts import ShownChat
 from ..panels import NO_ANSWER, STARTING, say
 from ..patience import expect
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from .clicks import Clicks, Tell
+from .consent import Consent
 from .prompt import SESSION_SETTING, give_back, keep, kept_session
-from .view import USED_SETTING, ChatView
+from .view import USED_SETTING, ChatView, chat_id_of
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand
     from ...chat.transcript.render import Render
+    from ...ids import ChatId
 
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
@@ -45,54 +48,52 @@ class ChatViews:
         self,
         focus: Focus,
         tell: Tell,
-        may_begin: Callable[[str], bool],
+        consent: Consent,
+        *,
+        is_on: Callable[[], bool],
         context: Callable[[sublime.Window], Excerpt | None],
-        letter: Callable[[str], str],
+        notify: Callable[[str], object],
+        is_starting: Callable[[], bool],
     ) -> None:
-        """`may_begin`: whether the person has allowed the chat with an agent, or with the daemon if none is named.
+        """`is_on`: whether the person wants chats with the daemon. `context`: what goes with a window's prompts.
 
-        `context` gives what goes with a prompt of a window by itself, `letter` what stands for an agent.
+        `notify` shows a notification of the system. `is_starting`: whether the companion will answer, but not yet.
         """
-        self.clicks = Clicks(focus, tell)
+        self.clicks = Clicks(focus, tell, self.reconnect)
         self._context = context
-        self._letter = letter
+        self._consent = consent
         self._tell = tell
-        self._may_begin = may_begin
-        self._chats: dict[int, ChatView] = {}
+        self._is_on = is_on
+        self._notify = notify
+        self._is_starting = is_starting
+        self._chats: dict[ChatId, ChatView] = {}
         self._latest = 0
         """The time of the last use that was noted."""
         self._looking: set[int] = set()
         """The windows in which the active file is looked at soon."""
         self.is_away = False
         """Whether another program has the focus, as far as the editor knows."""
-        self.notify: Callable[[str], object] = lambda _: None
-        """Shows a notification of the system."""
-        self.is_starting: Callable[[], bool] = lambda: False
-        """Whether the companion doesn't answer yet, but will."""
-        self.renew: Callable[[str, Callable[[AgentCommand | None], object]], object] = lambda _, then: then(None)
-        """See Consent."""
-        self.clicks.reconnect = self.reconnect
 
-    def show(self, number: int, render: Render) -> bool:
+    def show(self, chat_id: ChatId, render: Render) -> bool:
         """Update a chat. Returns False if it is gone."""
-        chat = self._chats.get(number)
+        chat = self._chats.get(chat_id)
         if chat is None or not chat.view.is_valid():
             return False
         known = {ask.permission.id for ask in chat.render.asks} if chat.render else set[str]()
         chat.show(render, is_seen=self.is_seen(chat))
         if ended := chat.take_ended():
             say(chat.window, ended)
-            self.notify(ended)
+            self._notify(ended)
         fresh = next((ask.permission for ask in render.asks if ask.permission.id not in known), None)
         if fresh and not self.is_seen(chat):
             # What is asked may be private: a notification doesn't tell.
-            self.notify(f"{chat.agent} asks in the chat.")
+            self._notify(f"{chat.agent} asks in the chat.")
             say(chat.window, f"{chat.agent} asks in the chat: {' '.join(fresh.title.split())}")
         return True
 
-    def take_back(self, number: int, draft: Draft) -> ChatView | None:
+    def take_back(self, chat_id: ChatId, draft: Draft) -> ChatView | None:
         """Put a draft back into the prompt of its chat. Returns None if that is gone."""
-        chat = self._chats.get(number)
+        chat = self._chats.get(chat_id)
         if chat is None or not chat.view.is_valid():
             return None
         chat.take_back(draft)
@@ -119,7 +120,7 @@ class ChatViews:
 
     def find(self, view: sublime.View) -> ChatView | None:
         """The chat that is in a view."""
-        return self._chats.get(view.id())
+        return self._chats.get(chat_id_of(view))
 
     def go_to(self, chat: ChatView) -> None:
         """Go to the prompt of a chat."""
@@ -163,7 +164,7 @@ class ChatViews:
             self._connect(chat, "")
 
         if folder != chat.folder and chat.agent_key:
-            self.renew(chat.agent_key, move)
+            self._consent.renew(chat.agent_key, move)
         elif folder != chat.folder:
             move()
         self.go_to(chat)
@@ -175,16 +176,16 @@ class ChatViews:
                 if is_chat(view) and is_visible(view) and self.find(view) is None and self._may_adopt(view):
                     self._begin(view, window)
 
-    def take_up(self, number: int) -> None:
+    def take_up(self, chat_id: ChatId) -> None:
         """An agent works for a chat from before a reload: connect it, although nobody looks at it."""
-        view = sublime.View(number)
+        view = sublime.View(chat_id)
         window = view.window() if view.is_valid() else None
         if window is None or not is_chat(view) or self.find(view):
             return
         if self._may_adopt(view):
             self._begin(view, window)
         else:
-            self._tell(lambda chats: chats.close(number))
+            self._tell(lambda chats: chats.close(chat_id))
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus. It may be a chat from before a restart or a reload, or one that was moved here."""
@@ -206,7 +207,7 @@ class ChatViews:
         keep(view)
         if self.find(view) is None:
             # The companion may have inherited it, and nobody has looked at it since.
-            number = view.id()
+            number = chat_id_of(view)
             self._tell(lambda chats: chats.close(number))
 
     def closed(self, view: sublime.View) -> None:
@@ -238,7 +239,7 @@ class ChatViews:
             return
         if text is None and chat.render is None:
             # What is sent would be lost, so it stays in the prompt.
-            say(chat.window, STARTING_CHAT if self.is_starting() else NO_ANSWER)
+            say(chat.window, STARTING_CHAT if self._is_starting() else NO_ANSWER)
             return
         self.look_at_context(chat.window)
         context = chat.context
@@ -300,29 +301,29 @@ class ChatViews:
     def go_on(self, chat: ChatView) -> None:
         """Continue the last turn, which was interrupted or has failed."""
         number = chat.id
-        self._tell(lambda chats: chats.go_on(number))
+        self._tell(lambda chats: chats.history.continue_turn(number))
 
     def show_earlier(self, chat: ChatView) -> None:
         """Show a page of the turns before the first one that is shown."""
         number = chat.id
-        self._tell(lambda chats: chats.show_earlier(number))
+        self._tell(lambda chats: chats.history.show_earlier(number))
 
     def reconnect(self, chat: ChatView) -> None:
         """Try again now, with the command that the agent has in the settings now."""
         number, name = chat.id, chat.agent_key
         if name:
-            self.renew(name, lambda agent: self._tell(lambda chats: chats.reconnect(number, agent)))
+            self._consent.renew(name, lambda agent: self._tell(lambda chats: chats.reconnect(number, agent)))
         else:
             self._tell(lambda chats: chats.reconnect(number))
 
     def _connect(self, chat: ChatView, session: str) -> None:
         """Have the companion show a session in a chat, in the folder and with the agent that the chat has now."""
-        number, window, folder, agent = chat.id, chat.window.id(), chat.folder, chat.agent_key
+        number, window, folder, agent = chat.id, WindowId(chat.window.id()), chat.folder, chat.agent_key
         self._tell(lambda chats: chats.open(number, window, folder, session, agent))
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
-        letter = self._letter(_agent_of(view))
+        letter = self._consent.letter(_agent_of(view))
         chat = ChatView(view, window, letter, lambda href: self.clicks.clicked(chat, href), lambda: self.redraw(chat))
         self._chats[chat.id] = chat
         for draft in drafts:
@@ -331,7 +332,7 @@ class ChatViews:
         self.look_at_context(window)
         expect(
             lambda: self._chats.get(chat.id) is not chat or chat.render is not None,
-            self.is_starting,
+            self._is_starting,
             patience=lambda: PATIENCE,
             starting=lambda: say(window, STARTING),
             silent=lambda: say(window, NO_ANSWER),
@@ -340,7 +341,8 @@ class ChatViews:
 
     def _may_adopt(self, view: sublime.View) -> bool:
         """Whether a view from before may be a chat again; a clone of it may not."""
-        return view.is_primary() and self._may_begin(_agent_of(view))
+        agent = _agent_of(view)
+        return view.is_primary() and (self._consent.allows(agent) if agent else self._is_on())
 
     def _used(self, chat: ChatView) -> None:
         """Note that a chat has the focus, so that it is the last one."""

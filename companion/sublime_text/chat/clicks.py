@@ -13,12 +13,13 @@ import sublime
 from ..panels import say
 from ..windows import Focus
 from . import html
-from .asks import QuestionForm, pick_option
+from .permissions import QuestionForm, pick_option
 
 if TYPE_CHECKING:
     from ...chat.chats import Chats
     from ...chat.transcript.render import Link
     from ...conversation.snapshot import Permission
+    from ...ids import ChatId
     from .html import LinkItem
     from .view import ChatView
 
@@ -27,15 +28,26 @@ MOVED = "The button that you clicked has only just come there. Read the question
 Tell = Callable[[Callable[["Chats"], object]], object]
 """Calls something with the companion's chats, on the companion thread."""
 
+_CALLS: dict[str, Callable[[Chats, ChatId, str], object]] = {
+    "cancel": lambda chats, chat, _: chats.cancel(chat),
+    "go_on": lambda chats, chat, _: chats.history.continue_turn(chat),
+    "confirm_here": lambda chats, chat, _: chats.confirm_here(chat),
+    "show_earlier": lambda chats, chat, _: chats.history.show_earlier(chat),
+    "dequeue": lambda chats, chat, prompt: chats.dequeue(chat, prompt),
+    "unsend": lambda chats, chat, unsent: chats.unsend(chat, unsent),
+    "stop_terminals": lambda chats, chat, terminals: chats.tasks.stop_terminals(chat, terminals.split()),
+}
+"""What a link asks of the companion, by its name and what stands behind the colon."""
+
 
 class Clicks:
     """Does what the links of a chat say, for that chat alone."""
 
-    def __init__(self, focus: Focus, tell: Tell) -> None:
+    def __init__(self, focus: Focus, tell: Tell, reconnect: Callable[[ChatView], object]) -> None:
+        """`reconnect` connects a chat again."""
         self._focus = focus
         self._tell = tell
-        self.reconnect: Callable[[ChatView], object] = lambda _: None
-        """Connects a chat again."""
+        self._reconnect = reconnect
 
     def answer(self, chat: ChatView, kind: str) -> None:
         """Answer the oldest permission with an option of a kind, asking which if there are several."""
@@ -89,9 +101,9 @@ class Clicks:
         number = chat.id
         match what:
             case "reconnect":
-                self.reconnect(chat)
-            case "cancel" | "go_on" | "confirm_here" | "show_earlier" | "dequeue" | "unsend" | "stop_terminals":
-                self._tell(lambda chats: getattr(chats, what)(number, *filter(None, [of])))
+                self._reconnect(chat)
+            case _ if call := _CALLS.get(what):
+                self._tell(lambda chats: call(chats, number, of))
             case "suggestion":
                 chat.view.run_command("qwen_companion_chat_suggestion")
             case "tasks" | "changes" | "leave_out" | "sign_in":

@@ -16,7 +16,7 @@ from ...settings import FILE
 from .. import package
 from ..panels import PanelItem, choose, say
 from ..windows import CHAT_FOLDER_SETTING
-from .agents import offer
+from .agent_picker import offer
 
 if TYPE_CHECKING:
     from ...settings import DaemonSettings

@@ -79,7 +79,7 @@ class QwenCompanionChatModelCommand(_SwitchCommand):
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
         number = chat.id
-        adapter.thread.post(lambda companion: companion.chats.switch_model(number, identifier))
+        adapter.thread.post(lambda companion: companion.chats.options.switch_model(number, identifier))
 
 
 class QwenCompanionChatModeCommand(_SwitchCommand):
@@ -96,7 +96,7 @@ class QwenCompanionChatModeCommand(_SwitchCommand):
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
         number = chat.id
-        adapter.thread.post(lambda companion: companion.chats.switch_mode(number, identifier))
+        adapter.thread.post(lambda companion: companion.chats.options.switch_mode(number, identifier))
 
 
 class QwenCompanionChatEffortCommand(_SwitchCommand):
@@ -113,7 +113,7 @@ class QwenCompanionChatEffortCommand(_SwitchCommand):
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
         number = chat.id
-        adapter.thread.post(lambda companion: companion.chats.switch_effort(number, identifier))
+        adapter.thread.post(lambda companion: companion.chats.options.switch_effort(number, identifier))
 
 
 class QwenCompanionChatOptionsCommand(_ChatCommand):
@@ -147,7 +147,7 @@ class QwenCompanionChatOptionsCommand(_ChatCommand):
     @staticmethod
     def _set(adapter: Adapter, chat: ChatView, option: SessionOption, value: str | bool) -> None:
         number = chat.id
-        adapter.thread.post(lambda companion: companion.chats.set_option(number, option.id, value))
+        adapter.thread.post(lambda companion: companion.chats.options.set(number, option.id, value))
 
 
 class QwenCompanionDaemonCommand(_ChatCommand):

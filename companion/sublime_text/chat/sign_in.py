@@ -12,13 +12,13 @@ import sublime
 from ..page import Page
 from ..panels import PanelItem, choose, say
 from . import html
+from .auth_methods import ask_way
 from .commands import _ChatCommand
-from .ways import ask_way
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...daemon.sign_in import SigningIn
+    from ...backends.backend import SigningIn
     from ..adapter import Adapter
     from .view import ChatView
 
@@ -43,7 +43,7 @@ class QwenCompanionChatSignInCommand(_ChatCommand):
             return
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.sign_in_providers(number),
+            lambda companion: companion.chats.sign_in.providers(number),
             lambda found: _choose(adapter, chat, found),
         )
 
@@ -62,7 +62,7 @@ def _begin(adapter: Adapter, chat: ChatView, provider: str) -> None:
     number = chat.id
     adapter.ask_later(
         chat.window,
-        lambda companion: companion.chats.begin_sign_in(number, provider),
+        lambda companion: companion.chats.sign_in.begin(number, provider),
         lambda begun: _SignIn(adapter, chat, begun),
     )
 
@@ -116,7 +116,7 @@ class _SignIn:
             return
         self._adapter.ask_later(
             self._chat.window,
-            lambda companion: companion.chats.sign_in(self._number, self._begun.id),
+            lambda companion: companion.chats.sign_in.progress(self._number, self._begun.id),
             self._show,
             self._show_trouble,
         )
@@ -124,7 +124,7 @@ class _SignIn:
     def _give_up(self) -> None:
         self._adapter.ask_later(
             self._chat.window,
-            lambda companion: companion.chats.cancel_sign_in(self._number, self._begun.id),
+            lambda companion: companion.chats.sign_in.cancel(self._number, self._begun.id),
             lambda _: say(self._chat.window, "The sign-in was cancelled."),
             lambda _: None,
         )

@@ -10,11 +10,12 @@ import sublime
 
 from ...chat.prompt import Draft, Excerpt
 from ...conversation.snapshot import DAEMON_AGENT
+from ...ids import ChatId, ViewId
 from ...status.facts import ShownChat
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING
 from . import html
-from .asks import Attention
 from .marks import ChatMarks
+from .permissions import Attention
 from .prompt import ATTACHED_SETTING, RECALL_SETTING, SESSION_SETTING, Recall, attached
 from .scroll import Scroll, ScrollWatch
 from .text import ChatText, Undo
@@ -66,6 +67,11 @@ _SETTINGS = {
 }
 
 
+def chat_id_of(view: sublime.View) -> ChatId:
+    """The id of the chat in a view."""
+    return ChatId(ViewId(view.id()))
+
+
 class ChatView:
     """The view of a chat. `act` is called with the href of a click, `damaged` if the transcript was edited."""
 
@@ -79,7 +85,7 @@ class ChatView:
     ) -> None:
         """`view` is a new one, or one from an earlier run. `letter` stands for the agent."""
         self.view = view
-        self.id = view.id()
+        self.id = chat_id_of(view)
         """Names the chat as long as the editor runs, over reloads, too."""
         self.window = window
         self._icon = f"[{letter}]"

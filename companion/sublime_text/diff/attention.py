@@ -15,8 +15,8 @@ class Attention:
         self._shown_at: float | None = None
         self.is_entered = False
         """The person has focused the diff by a click or a command."""
-        self.answer = ""
-        """Whether the person has "accepted" or "rejected" it in the editor."""
+        self.is_answered = False
+        """The person has answered it in the editor, which is not its outcome yet."""
         self.landed = False
         """The diff got the focus by itself, because the window had nothing else to focus."""
 
@@ -24,11 +24,6 @@ class Attention:
     def was_shown(self) -> bool:
         """Whether the diff has ever been on the screen."""
         return self._shown_at is not None
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether the person has answered it in the editor."""
-        return bool(self.answer)
 
     @property
     def is_settled(self) -> bool:

@@ -151,6 +151,11 @@ class Diffs:
         diff.show(view if view and is_visible(view) and diff.window.get_view_index(view)[0] == diff.group else None)
         after.restore()
 
+    def answer_refused(self, review: Review) -> None:
+        """The companion has refused an answer: the diff waits for another one."""
+        if diff := self._open.get(review.number):
+            diff.attention.is_answered = False
+
     def update_header(self, review: Review) -> None:
         """Something has changed that the header of a diff says."""
         if diff := self._open.get(review.number):
@@ -372,11 +377,11 @@ class Diffs:
         return False
 
     def _accept(self, diff: DiffView, text: str) -> None:
-        diff.attention.answer = "accepted"
+        diff.attention.is_answered = True
         self._tell(lambda reviews: reviews.accept(diff.review.number, text))
 
     def _reject_deliberately(self, diff: DiffView) -> None:
-        diff.attention.answer = "rejected"
+        diff.attention.is_answered = True
         if (text := diff.text()) is not None:
             self.rejected.add(diff.review.name, text, diff.proposal.syntax())
             diff.is_kept = True

@@ -152,7 +152,7 @@ class DiffLists:
     def answered(self, diff: DiffView) -> None:
         """A diff has its outcome."""
         if listed := self._lists.get(diff.window.id()):
-            listed.answered(diff, diff.attention.answer or "closed")
+            listed.answered(diff, diff.review.outcome or "closed")
 
     def changed(self, window: sublime.Window) -> None:
         """Something that a list says may have changed."""

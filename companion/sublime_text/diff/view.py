@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
+from ...review.changes import in_one
 from ..windows import (
     DIFF_SETTING,
     FocusBefore,
@@ -44,6 +45,8 @@ PATH_SETTING = "qwen_companion.file_path"
 """On the views of a diff: the path exactly as the CLI sent it."""
 WATCH = 500
 """Milliseconds between two looks at the widths of the views."""
+MANY_EDITS = 500
+"""More edits than this are made as one: the editor takes a while for each."""
 SOON = 50
 """Milliseconds after which the editor has laid out what it has been told to show."""
 
@@ -154,11 +157,6 @@ class DiffView:
         """Whether what is drawn was made for the widths of the views."""
         return not self._is_filled or self._widths == [view.viewport_extent()[0] for view in self.views]
 
-    @property
-    def is_drawn(self) -> bool:
-        """Whether all marks are there, for these widths."""
-        return self._is_filled and self._drawing is None and self.fits
-
     def _is_too_narrow(self) -> bool:
         return self.proposal.viewport_extent()[0] < NARROW * self.proposal.em_width()
 
@@ -186,11 +184,16 @@ class DiffView:
 
     def apply(self, edits: Sequence[Edit], *, moves_carets: bool) -> None:
         """Make edits of the proposal as one undo step. The carets may go where the edits can be undone."""
-        args = {"edits": [[edit.start, edit.end, edit.text] for edit in edits]}
+        text = self.text() if len(edits) > MANY_EDITS else None
+        made = edits if text is None else [in_one(edits, text)]
+        args = {"edits": [[edit.start, edit.end, edit.text] for edit in made]}
         self.proposal.run_command("qwen_companion_edit_diff", args)
         if moves_carets:
+            carets = carets_after(made, self.proposal.size())
+            if made is not edits:  # as many carets would be as slow as the edits
+                carets = [sublime.Region(made[0].start, carets[0].b)]
             self.proposal.sel().clear()
-            self.proposal.sel().add_all(carets_after(edits, self.proposal.size()))
+            self.proposal.sel().add_all(carets)
 
     def go(self, step: Literal[1, -1]) -> None:
         """Go to the next or the previous change from the caret, and wrap around at the end."""
@@ -339,12 +342,9 @@ class DiffView:
             steps += self._original_marks.steps(marks.original, inline=False)
         drawing = self._drawing = object()
         in_steps(
-            [*steps, self._end_drawing],
+            steps,
             lambda: self._drawing is drawing and all(view.is_valid() for view in self.views),
         )
-
-    def _end_drawing(self) -> None:
-        self._drawing = None
 
     @property
     def offers_reload(self) -> bool:

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from companion.acp import schema
+from companion.acp.authentication import ways
 from companion.acp.errors import AnswerError
-from companion.acp.signing import Way, ways
 from companion.agents import AgentCommand
 from companion.backends import wire
+from companion.backends.backend import Way
 from companion.conversation.failures import NotConnectedError
 from tests.agent_talk import scripted, until
 
+from ..chats.chatting import CHAT, WINDOW
 from ..chats.test_chats_agents import chatting, run
 
 OWN = AgentCommand("Own", ("own", "--acp"), {"KEY": "k"})
@@ -87,18 +89,18 @@ def test_a_chat_that_wants_a_sign_in_goes_on_with_the_same_process(project: Path
         agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
         async with chatting(project, agent, opens=False) as room:
             with pytest.raises(NotConnectedError):
-                await room.chats.sign_in_ways(1)
-            room.chats.open(1, 1, str(project), agent="Scripted")
+                await room.chats.sign_in.methods(CHAT)
+            room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
             message = await room.state("lost")
             assert message == (
                 "A wants you to sign in. It offers: Google, Bad. Click Sign In, or run “Qwen Companion: Chat: Sign In”."
             )
             assert room.render.status.connection.wants_sign_in
-            assert [way.name for way in await room.chats.sign_in_ways(1)] == ["Google", "Bad"]
+            assert [way.name for way in await room.chats.sign_in.methods(CHAT)] == ["Google", "Bad"]
             pid = room.agent_pid
             with pytest.raises(AnswerError, match="The browser was closed"):
-                await room.chats.sign_in_by(1, "bad")
-            await room.chats.sign_in_by(1, "g")
+                await room.chats.sign_in.authenticate(CHAT, "bad")
+            await room.chats.sign_in.authenticate(CHAT, "g")
             await room.state("live")
             room.say("Hello")
             await room.shows(f"Hello of {pid}")
@@ -110,11 +112,11 @@ def test_a_sign_in_elsewhere_is_taken_up_by_a_reconnect(project: Path, tmp_path:
     async def test():
         agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
         async with chatting(project, agent, opens=False) as room:
-            room.chats.open(1, 1, str(project), agent="Scripted")
+            room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
             await room.state("lost")
             before = room.agent_pid
             (tmp_path / "script.py.in").touch()
-            room.chats.reconnect(1)
+            room.chats.reconnect(CHAT)
             await room.state("live")
             room.say("Hello")
             await room.shows("Hello of ")
@@ -132,9 +134,9 @@ def test_a_conversation_is_loaded_after_the_sign_in(project: Path, tmp_path: Pat
             await room.shows("Hello of ")
             room.say("out")
             await room.shows("A wants you to sign in.")
-            room.chats.reconnect(1)
+            room.chats.reconnect(CHAT)
             await room.state("lost")
-            await room.chats.sign_in_by(1, "g")
+            await room.chats.sign_in.authenticate(CHAT, "g")
             await room.shows("as before")
             await room.state("live")
 
@@ -151,14 +153,14 @@ def session_new(params):
     async def test():
         command = tuple(scripted(script, tmp_path))
         async with chatting(project, AgentCommand("Scripted", command), opens=False) as room:
-            room.chats.open(1, 1, str(project), agent="Scripted")
+            room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
             await room.state("lost")
-            assert await room.chats.sign_in_ways(1) == ()
+            assert await room.chats.sign_in.methods(CHAT) == ()
             room.configure(AgentCommand("Scripted", command, {"A_KEY": "1"}))
-            room.chats.reconnect(1)
+            room.chats.reconnect(CHAT)
             await room.state("live")
             room.configure(AgentCommand("Scripted", ("another-program",)))
-            room.chats.reconnect(1)
+            room.chats.reconnect(CHAT)
             await until(lambda: room.render.status.connection.state == "live")
             assert os.path.basename(command[0]) in room.command
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import AsyncMock, patch
@@ -13,8 +13,10 @@ from unittest.mock import AsyncMock, patch
 from companion.chat.chats import Chats
 from companion.chat.transcript.render import Render
 from companion.conversation.snapshot import ConnectionStatus
+from companion.ids import ChatId, ViewId, WindowId
 from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
+from companion.told import Told
 
 from ..fake_daemon import TOKEN, FakeDaemon, Request, Stream, until
 from ..memory_editor import Diff, MemoryEditor
@@ -31,6 +33,25 @@ def real(path: str | os.PathLike[str]) -> str:
     return os.path.realpath(path)
 
 
+CHAT = ChatId(ViewId(1))
+WINDOW = WindowId(1)
+
+
+class NoAccess:
+    """Windows without a server for agents."""
+
+    def admit(self, window: WindowId, agent: str) -> None:
+        return None
+
+    def dismiss_agent(self, window: WindowId, token: str) -> None:
+        pass
+
+
+def chats_in(editor: MemoryEditor, reviews: Reviews, told: Callable[[WindowId], Told] = lambda _: Told()) -> Chats:
+    """Chats without a companion."""
+    return Chats(editor, reviews, NoAccess(), told, lambda: None)
+
+
 @dataclass
 class Room:
     """Window 1 with its chats."""
@@ -41,9 +62,11 @@ class Room:
     tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     errors: list[BaseException] = field(default_factory=list[BaseException])
 
+    told: Callable[[WindowId], Told] = lambda _: Told()
+
     def __post_init__(self) -> None:
         self.reviews = Reviews(self.editor, self._background)
-        self.chats = Chats(self.editor, self.reviews)
+        self.chats = chats_in(self.editor, self.reviews, lambda window: self.told(window))  # noqa: PLW0108 - a test replaces it
 
     def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)
@@ -109,7 +132,7 @@ async def chatting(daemon: FakeDaemon, folder: str, *, is_here: bool = True, **s
     room.configure(**settings)
     before = asyncio.all_tasks()
     try:
-        with patch("companion.chat.reaching.is_here", AsyncMock(return_value=is_here)):
+        with patch("companion.chat.connector.is_here", AsyncMock(return_value=is_here)):
             yield room
     finally:
         await room.chats.stop(hand_over=False)

@@ -17,7 +17,7 @@ from companion.chat.transcript.transcript import Transcript
 from companion.conversation.snapshot import Message, Snapshot, Turn
 
 from ..fake_daemon import FakeDaemon, Request, Stream, until
-from .chatting import Room, chatting, real
+from .chatting import CHAT, WINDOW, Room, chatting, real
 
 FAULTS = ("cut", "killed", "503", "html", "lost", "reordered")
 EVERY = 20
@@ -258,13 +258,13 @@ async def day(folder: str, turns: int, after: Callable[[int], object] = lambda _
         async with daemon.at_work(), chatting(daemon, folder) as room:
             daemon.add_routes()
             daemon.is_seen = lambda words: words in room.editor.chats[1]
-            room.chats.open(1, 1, room.folder)
+            room.chats.open(CHAT, WINDOW, room.folder)
             await room.state("live")
             for number in range(turns):
                 if number % EVERY == EVERY - 1:
                     daemon.fault = FAULTS[number // EVERY % len(FAULTS)]
                 found.asked.append(f"Prompt {number}")
-                room.chats.send(1, Draft(found.asked[-1]))
+                room.chats.send(CHAT, Draft(found.asked[-1]))
                 await _settled(room, daemon, number)
                 del room.editor.renders[1][:-1], daemon.requests[:-10]
                 after(number)
@@ -276,10 +276,10 @@ async def _settled(room: Room, daemon: DayDaemon, number: int) -> None:
     """Wait until the chat shows a turn as it has ended."""
 
     def is_settled() -> bool:
-        chat = room.chats._chats[1]
+        chat = room.chats._registry[CHAT]
         if len(daemon.transcript) <= number or chat.status.connection.state != "live":
             return False
-        last = next((turn.show() for turn in reversed(chat._conversation._state.turns.values())), None)
+        last = next((turn.show() for turn in reversed(chat.connection.conversation._state.turns.values())), None)
         is_last = last is not None and _said(last, "user") == f"Prompt {number}" and last.state != "running"
         return is_last and not chat.outbox.unsent and _is_shown(room, f"Prompt {number} has")
 
@@ -291,12 +291,12 @@ def _is_shown(room: Room, words: str) -> bool:
 
 
 async def _finish(room: Room, daemon: DayDaemon, found: Day) -> None:
-    chat = room.chats._chats[1]
+    chat = room.chats._registry[CHAT]
     found.shown = [(_said(turn, "user"), _said(turn, "answer"), turn.state) for turn in chat.turns]
     found.expected = [(each.text, each.answer, each.is_over) for each in daemon.transcript]
     found.returned = len(room.editor.returned)
     status = chat.status
-    shown = chat._conversation.turns[chat._conversation._state.hidden :]
+    shown = chat.connection.conversation.turns[chat.connection.conversation._state.hidden :]
     transcript = Transcript()
     transcript.own_clients = {"c"}
     render: Render = room.render

@@ -16,15 +16,16 @@ import pytest
 
 from companion.chat import chat as chat_module
 from companion.chat import chats as chats_module
-from companion.chat import mentions, outbox, showing
+from companion.chat import mentions, outbox, renderer
 from companion.chat.prompt import Draft, Excerpt
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
 from companion.daemon import transport
 from companion.daemon.process import launch
+from companion.ids import ChatId, ViewId
 
 from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, Stream, faked, until
-from .chatting import Room, chatting, real
+from .chatting import CHAT, WINDOW, Room, chatting, real
 
 MID_TURN = "session_mid_turn_message_mutation"
 
@@ -48,11 +49,11 @@ def prompts(room: Room) -> list[list[dict[str, Any]]]:
 
 def test_it_is_off_until_the_person_wants_it_f1(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         assert (await room.state("lost")).message.startswith("The chat is off. Set “daemon.enabled”")
         assert room.daemon.requests == []
         room.configure()
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         await room.live()
 
     attached(project, test, enabled=False)
@@ -60,7 +61,7 @@ def test_it_is_off_until_the_person_wants_it_f1(project: Path):
 
 def test_it_shows_how_it_connects_from_the_first_moment_and_then_what_is_said_f2(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         states = [render.status.connection for render in room.editor.renders[1]]
         assert states[0].state == "connecting"
@@ -81,7 +82,7 @@ def test_it_shows_how_it_connects_from_the_first_moment_and_then_what_is_said_f2
 
 def test_a_session_is_resumed_by_its_id(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder, "s")
+        room.chats.open(CHAT, WINDOW, room.folder, "s")
         await room.live()
         assert len(room.daemon.asked("POST /session/s/load")) == 1
         assert [request.route for request in room.daemon.asked("POST /session")] == ["/session/s/load"]
@@ -94,7 +95,7 @@ def test_the_environment_names_a_daemon_too_f1(project: Path, monkeypatch: pytes
         monkeypatch.setenv("QWEN_IDE_DAEMON_URL", room.daemon.address.url)
         monkeypatch.setenv("QWEN_SERVER_TOKEN", "from-the-environment")
         room.configure(url="", token="")
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
         assert room.daemon.requests[0].headers["authorization"] == "Bearer from-the-environment"
 
@@ -105,7 +106,7 @@ def test_without_an_address_and_not_managed_it_is_the_usual_one_f1(project: Path
     async def test(room: Room) -> None:
         monkeypatch.setattr("companion.daemon.address.DEFAULT_URL", room.daemon.address.url)
         room.configure(url="", managed=False)
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
 
     attached(project, test)
@@ -124,10 +125,10 @@ def test_what_is_wrong_is_shown_with_what_to_do_and_tried_again(project: Path, a
     async def test(room: Room) -> None:
         right = room.daemon.routes["GET /capabilities"]
         room.daemon.routes["GET /capabilities"] = answer
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         assert words in (await room.state("lost")).message
         room.daemon.routes["GET /capabilities"] = right
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         await room.live()
 
     attached(project, test)
@@ -137,11 +138,11 @@ def test_a_daemon_of_another_folder_is_refused_and_one_by_another_name_is_not(pr
     async def test(room: Room) -> None:
         other = tmp_path / "other"
         other.mkdir()
-        room.chats.open(1, 1, str(other))
+        room.chats.open(CHAT, WINDOW, str(other))
         assert "not in" in (await room.state("lost")).message
         link = tmp_path / "link"
         link.symlink_to(project)
-        room.chats.open(1, 1, str(link))
+        room.chats.open(CHAT, WINDOW, str(link))
         await room.live()
 
     attached(project, test)
@@ -156,7 +157,7 @@ def test_a_daemon_of_another_folder_is_refused_and_one_by_another_name_is_not(pr
 )
 def test_an_address_that_cant_be_used_is_told(project: Path, url: str, words: str):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         message = (await room.state("lost")).message
         assert words in message
         assert "secret" not in message
@@ -166,7 +167,7 @@ def test_an_address_that_cant_be_used_is_told(project: Path, url: str, words: st
 
 def test_a_connection_that_breaks_is_taken_up_again_without_a_word_lost_f4(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         stream.say(1, "one ")
         await until(lambda: "one" in room.editor.chats[1])
@@ -180,13 +181,13 @@ def test_a_connection_that_breaks_is_taken_up_again_without_a_word_lost_f4(proje
 
 def test_reconnect_goes_all_the_way_after_the_session_has_ended(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         stream.say(1, "one ")
         await until(lambda: room.render.session)
         stream.send("session_closed", 2, reason="client_close", closedBy="another")
         assert "Another client has closed" in (await room.state("ended")).message
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         await room.live()
         assert len(room.daemon.asked("GET /capabilities")) == 2
         assert len(room.daemon.asked("POST /session/s/load")) == 1
@@ -201,13 +202,13 @@ def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
 
     async def test(room: Room) -> None:
         right = room.daemon.routes["GET /capabilities"]
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         stream.say(1, "one ")
         await until(lambda: room.render.session)
         for away, act in (
-            (None, lambda: room.chats.reconnect(1)),
-            ((503, {"error": "booting"}), lambda: room.chats.send(1, Draft("later"))),
+            (None, lambda: room.chats.reconnect(CHAT)),
+            ((503, {"error": "booting"}), lambda: room.chats.send(CHAT, Draft("later"))),
         ):
             room.daemon.routes["GET /capabilities"] = room.daemon.routes["GET /events"] = away
             stream.cut()
@@ -233,7 +234,7 @@ def test_the_first_connection_is_tried_again_too_f4(project: Path, monkeypatch: 
     async def test(room: Room) -> None:
         url = room.daemon.address.url
         room.configure(url="http://127.0.0.1:9")
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         assert "No daemon answers at http://127.0.0.1:9." in (await room.state("waiting")).message
         # It is read at the next try.
         room.configure(url=url)
@@ -249,7 +250,7 @@ def test_switching_it_off_ends_the_chat_and_says_so(project: Path):
     """Nothing is sent any more; what was written comes back."""
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         stream.say(1, "Before")
         await until(lambda: room.render.session)
@@ -257,7 +258,7 @@ def test_switching_it_off_ends_the_chat_and_says_so(project: Path):
         assert (await room.state("lost")).message.startswith("The chat is off. Set “daemon.enabled”")
         await room.asked("POST /session/s/detach")
         assert "Before" in room.editor.chats[1]
-        room.chats.send(1, Draft("mine"))
+        room.chats.send(CHAT, Draft("mine"))
         await until(lambda: room.editor.returned)
         assert prompts(room) == []
         room.configure()
@@ -273,7 +274,7 @@ def test_reconnect_counts_while_the_stream_is_tried_again(project: Path, monkeyp
     monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.05,))
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         stream.say(1, "one ")
         await until(lambda: room.render.session)
@@ -282,7 +283,7 @@ def test_reconnect_counts_while_the_stream_is_tried_again(project: Path, monkeyp
             if room.connection.state == "connecting":
                 del room.daemon.routes["GET /events"]
                 room.configure(token="another")
-                room.chats.reconnect(1)
+                room.chats.reconnect(CHAT)
             return 503, {"error": "booting"}
 
         room.daemon.routes["GET /events"] = refuse
@@ -295,7 +296,7 @@ def test_reconnect_counts_while_the_stream_is_tried_again(project: Path, monkeyp
 
 def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         stream.say(1, "one ")
         await until(lambda: room.render.session)
@@ -303,7 +304,7 @@ def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(projec
         await asyncio.sleep(0.05)
         assert room.connection.state == "live"
         assert len(room.daemon.asked("GET /capabilities")) == 1
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         stream = await room.live()
         assert room.daemon.requests[-1].headers["authorization"] == "Bearer another"
         stream.say(2, "two")
@@ -319,7 +320,7 @@ def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(projec
 
 def test_a_frame_that_cant_be_shown_is_made_anew(project: Path, stormy: pytest.LogCaptureFixture):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         room.editor.chat_fails = [RecursionError]
         stream.say(1, "All of it")
@@ -334,14 +335,14 @@ def test_a_frame_that_cant_be_shown_is_made_anew(project: Path, stormy: pytest.L
 
 def test_a_chat_that_cant_be_shown_says_so_and_goes_on_at_a_reconnect(project: Path, stormy: pytest.LogCaptureFixture):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         room.editor.chat_fails = [RecursionError, RecursionError]
         stream.say(1, "All ")
         why = "The chat could not be shown (RecursionError)."
         assert (await room.state("lost")).message.startswith(f"{why} Reconnect")
         assert room.editor.said == [(why, 1)]
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         stream = await room.live()
         stream.say(2, "of it")
         await until(lambda: "All of it" in room.editor.chats[1])
@@ -351,15 +352,15 @@ def test_a_chat_that_cant_be_shown_says_so_and_goes_on_at_a_reconnect(project: P
 
 def test_a_chat_that_can_never_be_shown_is_not_tried_for_ever(project: Path, stormy: pytest.LogCaptureFixture):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
         room.editor.chat_fails = [RecursionError] * 1000
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         await until(lambda: room.editor.said)
         await asyncio.sleep(0.5)
         assert len(room.editor.chat_fails) > 980
         room.editor.chat_fails.clear()
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         await room.live()
 
     attached(project, test)
@@ -372,9 +373,9 @@ def test_a_question_whose_diff_fails_stops_nothing(
         raise RuntimeError
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
-        monkeypatch.setattr(room.chats._chats[1]._approvals, "update", fail)
+        monkeypatch.setattr(room.chats._registry[CHAT]._approvals, "update", fail)
         stream.say(1, "All of it")
         await until(lambda: "All of it" in room.editor.chats[1])
 
@@ -397,7 +398,7 @@ def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
     monkeypatch.setattr(Conversation, "apply", applied)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         stream.say(1, "one")
         stream.say(2, "two")
@@ -407,7 +408,7 @@ def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
         stream.say(1, "one")
         stream.say(2, "two")
         assert (await room.state("lost")).message.startswith("The chat could not be read (RecursionError). Reconnect")
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         await room.live()
 
     attached(project, test)
@@ -418,7 +419,7 @@ def test_arguments_that_are_nested_deeply_harm_nothing(project: Path, depth: int
     """A model may write them."""
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         deep = "[" * depth + "]" * depth
         for number, kind in ((1, "tool_call"), (2, "tool_call_update")):
@@ -435,18 +436,18 @@ def test_arguments_that_are_nested_deeply_harm_nothing(project: Path, depth: int
 
 def test_the_text_of_a_long_conversation_is_made_beside_the_loop(project: Path, monkeypatch: pytest.MonkeyPatch):
     """3,000 turns held the loop up for 2.2 s."""
-    monkeypatch.setattr(showing, "MANY", 2)
+    monkeypatch.setattr(renderer, "MANY", 2)
     threads: list[bool] = []
-    update = showing.Transcript.update
+    update = renderer.Transcript.update
 
     def watched(*arguments: Any) -> Any:
         threads.append(threading.current_thread() is threading.main_thread())
         return update(*arguments)
 
-    monkeypatch.setattr(showing.Transcript, "update", watched)
+    monkeypatch.setattr(renderer.Transcript, "update", watched)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         assert all(threads)
         for number in range(1, 10):
@@ -459,7 +460,7 @@ def test_the_text_of_a_long_conversation_is_made_beside_the_loop(project: Path, 
 
 def test_a_busy_editor_gets_the_whole_text_anew(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         room.editor.chat_fails = [TimeoutError, TimeoutError]
         stream.say(1, "All of it")
@@ -471,13 +472,13 @@ def test_a_busy_editor_gets_the_whole_text_anew(project: Path):
 
 def test_a_view_that_is_gone_closes_the_chat(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         room.editor.has_chat = False
         stream.say(1, "Nobody reads this")
         await room.asked("POST /session/s/detach")
         room.editor.has_chat = True
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
         assert len(room.daemon.asked("POST /session/s/load")) == 1
 
@@ -486,14 +487,14 @@ def test_a_view_that_is_gone_closes_the_chat(project: Path):
 
 def test_opening_it_again_draws_it_anew(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         stream.say(1, "Once")
         await until(lambda: room.render.session)
         count = len(room.editor.renders[1])
-        room.chats.open(1, 1, room.folder)
-        room.chats.open(1, 1, room.folder, "s")
-        room.chats.resume(1, "s")
+        room.chats.open(CHAT, WINDOW, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder, "s")
+        room.chats.sessions.resume(CHAT, "s")
         await until(lambda: len(room.editor.renders[1]) > count and room.render.replaces_all)
         assert "Once" in room.editor.chats[1]
         assert len(room.daemon.asked("GET /capabilities")) == 1
@@ -503,14 +504,14 @@ def test_opening_it_again_draws_it_anew(project: Path):
 
 def test_closing_it_takes_leave_and_leaves_nothing_running(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        room.chats.close(1)
+        room.chats.close(CHAT)
         await room.asked("POST /session/s/detach")
         await until(lambda: not room.chats._ending)
-        room.chats.window_closed(1)
-        room.chats.window_closed(1)
-        room.chats.close(1)
+        room.chats.window_closed(WINDOW)
+        room.chats.window_closed(WINDOW)
+        room.chats.close(CHAT)
         await until(lambda: not room.chats._ending)
 
     attached(project, test)
@@ -521,9 +522,9 @@ def test_closing_it_takes_leave_and_leaves_nothing_running(project: Path):
 
 def test_a_prompt_goes_out_as_soon_as_the_chat_is_connected_and_in_order(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
-        room.chats.send(1, Draft("first"))
-        room.chats.send(1, Draft("second"))
+        room.chats.open(CHAT, WINDOW, room.folder)
+        room.chats.send(CHAT, Draft("first"))
+        room.chats.send(CHAT, Draft("second"))
         await room.asked("POST /session/s/prompt", 2)
         assert prompts(room) == [[{"type": "text", "text": "first"}], [{"type": "text", "text": "second"}]]
         assert room.editor.returned == []
@@ -548,11 +549,11 @@ def test_mentions_become_files_where_the_daemon_has_them(project: Path):
 
     async def test(room: Room) -> None:
         room.daemon.routes["GET /stat"] = stat("a.py", "my file.txt", "pic.PNG", "buffer.py", "/abs/x")
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         text = "See @a.py, @my\\ file.txt (@missing) and @src me@a.py @pic.PNG\n@buffer.py. @new.py @/abs/x"
         unsaved = {str(project / "buffer.py"): "unsaved", str(project / "new.py"): "new", str(project / "z"): "no"}
         excerpt = Excerpt("file:///e.py", "e.py:1-2", "two lines")
-        room.chats.send(1, Draft(text, (excerpt,), (str(project / "b.gif"),), unsaved))
+        room.chats.send(CHAT, Draft(text, (excerpt,), (str(project / "b.gif"),), unsaved))
         await room.asked("POST /session/s/prompt")
         folder = real(project)
 
@@ -585,8 +586,8 @@ def test_mentions_in_a_text_without_blanks_become_files(project: Path):
 
     async def test(room: Room) -> None:
         room.daemon.routes["GET /stat"] = stat("a.py", "b.py")
-        room.chats.open(1, 1, room.folder)
-        room.chats.send(1, Draft("看@a.py、@b.py吧"))
+        room.chats.open(CHAT, WINDOW, room.folder)
+        room.chats.send(CHAT, Draft("看@a.py、@b.py吧"))
         await room.asked("POST /session/s/prompt")
         [blocks] = prompts(room)
         assert [each.get("text") or each["name"] for each in blocks] == ["看", "a.py", "、", "b.py", "吧"]
@@ -617,8 +618,8 @@ def test_what_cant_be_sent_comes_back(project: Path, monkeypatch: pytest.MonkeyP
     (project / "large.webp").write_bytes(b"RIFF")
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
-        room.chats.send(1, draft)
+        room.chats.open(CHAT, WINDOW, room.folder)
+        room.chats.send(CHAT, draft)
         [(window, returned, said)] = await until(lambda: room.editor.returned)
         assert (window, returned) == (1, draft)
         assert said.startswith(why)
@@ -632,13 +633,13 @@ def test_a_daemon_that_is_perhaps_elsewhere_is_believed_to_be_here_once_the_pers
 
     async def test(daemon: FakeDaemon) -> None:
         async with chatting(daemon, str(project), is_here=False) as room:
-            room.chats.open(1, 1, room.folder)
+            room.chats.open(CHAT, WINDOW, room.folder)
             await room.live()
             where = room.render.locality
             assert (where.is_local, where.is_known) == (False, False)
             assert f"at 127.0.0.1:{daemon.port}, perhaps elsewhere" in room.editor.chats[1]
-            assert not room.chats._chats[1].is_local
-            room.chats.confirm_here(1)
+            assert not room.chats._registry[CHAT].is_local
+            room.chats.confirm_here(CHAT)
             await until(lambda: room.render.locality.is_local)
             assert "on this computer" in room.editor.chats[1]
             left = await room.chats.stop(hand_over=True)
@@ -665,7 +666,7 @@ def test_a_prompt_whose_answer_is_lost_is_looked_for_and_never_sent_twice(
     monkeypatch.setattr(outbox, "ARRIVAL_LIMIT", 0.2)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         pending = {"promptId": "p9", "text": "mine", "state": where, "originatorClientId": "c"}
 
@@ -678,7 +679,7 @@ def test_a_prompt_whose_answer_is_lost_is_looked_for_and_never_sent_twice(
             return answer
 
         room.daemon.routes["POST /session/s/prompt"] = lose
-        room.chats.send(1, Draft("mine"))
+        room.chats.send(CHAT, Draft("mine"))
         if where == "nowhere":
             await until(lambda: room.editor.returned)
             assert room.editor.returned[0][1] == Draft("mine")
@@ -686,7 +687,7 @@ def test_a_prompt_whose_answer_is_lost_is_looked_for_and_never_sent_twice(
             if where != "over":
                 await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
                 echo(stream, 1, "mine", "p9")
-            await until(lambda: not room.render.unsent and not room.chats._chat(1).outbox._waiting)
+            await until(lambda: not room.render.unsent and not room.chats._registry[CHAT].outbox._waiting)
             assert room.editor.returned == []
         assert len(prompts(room)) == 1
 
@@ -699,14 +700,14 @@ def test_a_prompt_that_was_sent_before_is_not_taken_for_the_one_that_is_lost(
     monkeypatch.setattr(outbox, "ARRIVAL_LIMIT", 0.2)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
-        room.chats.send(1, Draft("again"))
+        room.chats.send(CHAT, Draft("again"))
         await room.asked("POST /session/s/prompt")
         echo(stream, 1, "again")
         await until(lambda: not room.render.unsent)
         room.daemon.routes["POST /session/s/prompt"] = None
-        room.chats.send(1, Draft("again"))
+        room.chats.send(CHAT, Draft("again"))
         await until(lambda: room.editor.returned)
 
     attached(project, test)
@@ -719,7 +720,7 @@ def test_a_prompt_of_another_client_is_not_taken_for_the_one_that_is_lost(
     monkeypatch.setattr(outbox, "ARRIVAL_LIMIT", 0.2)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
         pending = {"promptId": "p9", "text": text, "state": "running", "originatorClientId": "other"}
 
@@ -727,7 +728,7 @@ def test_a_prompt_of_another_client_is_not_taken_for_the_one_that_is_lost(
             room.daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": [pending]}
 
         room.daemon.routes["POST /session/s/prompt"] = lose
-        room.chats.send(1, Draft("mine"))
+        room.chats.send(CHAT, Draft("mine"))
         await until(lambda: room.editor.returned)
         assert room.editor.returned[0][1] == Draft("mine")
 
@@ -739,19 +740,19 @@ def test_a_prompt_is_on_the_screen_with_its_state_until_the_daemon_echoes_it(pro
 
     async def test(room: Room) -> None:
         room.daemon.routes["GET /events"] = 429, {"error": "busy"}
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.state("waiting")
-        room.chats.send(1, Draft("mine"))
+        room.chats.send(CHAT, Draft("mine"))
         await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Waiting for the connection …" in room.editor.chats[1])
         del room.daemon.routes["GET /events"]
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         stream = await room.live()
         await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Sent …" in room.editor.chats[1])
         echo(stream, 1, "mine")
         await until(lambda: "Sent" not in room.editor.chats[1])
         assert room.editor.chats[1].count("❯\u00a0You\nmine\n") == 1
         room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "p2"}
-        room.chats.send(1, Draft("/help"))
+        room.chats.send(CHAT, Draft("/help"))
         await until(lambda: "\n/help\n◌\u00a0Sent" in room.editor.chats[1])
         stream.send("turn_complete", 2, "p2", stopReason="end_turn")  # a command without an echo
         await until(lambda: "\n/help\n" not in room.editor.chats[1])
@@ -763,11 +764,11 @@ def test_a_prompt_that_waited_for_a_daemon_that_was_killed_comes_back(project: P
     """The queue goes with the daemon."""
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
-        room.chats.send(1, Draft("mine"))
+        room.chats.send(CHAT, Draft("mine"))
         await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
-        prompt = room.chats._chat(1).outbox._waiting["1"].prompt
+        prompt = room.chats._registry[CHAT].outbox._waiting["1"].prompt
         stream.send("pending_prompt_added", 1, promptId=prompt, text="mine")
         await until(lambda: room.render.status.queue and not room.render.unsent)
         assert room.editor.returned == []
@@ -782,9 +783,9 @@ def test_a_prompt_that_a_daemon_took_and_lost_comes_back(project: Path):
     """The daemon was killed between its answer and the turn."""
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
-        room.chats.send(1, Draft("mine"))
+        room.chats.send(CHAT, Draft("mine"))
         await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
         stream.send("state_resync_required", reason="epoch_reset")
         await until(lambda: room.editor.returned)
@@ -801,9 +802,9 @@ def test_an_interrupted_turn_is_continued_in_words_where_the_daemon_cannot(proje
 
     async def test(room: Room) -> None:
         room.daemon.routes["POST /session/s/continue"] = answer
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        room.chats.go_on(1)
+        room.chats.history.continue_turn(CHAT)
         await room.asked("POST /session/s/continue")
         if answer[0] == 200 and answer[1]["accepted"]:
             await asyncio.sleep(0.05)
@@ -819,10 +820,10 @@ def test_prompts_go_out_in_the_order_in_which_they_were_written(project: Path):
 
     async def test(room: Room) -> None:
         room.daemon.routes["GET /stat"] = 200, {"type": "file"}
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
         for text in ("@a.py one", "two", "three"):
-            room.chats.send(1, Draft(text))
+            room.chats.send(CHAT, Draft(text))
         await room.asked("POST /session/s/prompt", 3)
         assert [sent[-1]["text"] for sent in prompts(room)] == [" one", "two", "three"]
 
@@ -832,12 +833,12 @@ def test_prompts_go_out_in_the_order_in_which_they_were_written(project: Path):
 def test_what_is_being_sent_when_the_chat_closes_goes_out_no_more(project: Path):
     async def test(room: Room) -> None:
         room.daemon.routes["GET /events"] = 429, {"error": "busy"}
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.state("waiting")
-        room.chats.send(1, Draft("mine"))
-        room.chats.close(1)
+        room.chats.send(CHAT, Draft("mine"))
+        room.chats.close(CHAT)
         del room.daemon.routes["GET /events"]
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
         await asyncio.sleep(0.05)
         assert prompts(room) == []
@@ -849,9 +850,9 @@ def test_what_the_daemon_refuses_comes_back(project: Path):
     async def test(room: Room) -> None:
         refusal = {"error": "full", "code": "prompt_queue_full", "limit": 5}
         room.daemon.routes["POST /session/s/prompt"] = 503, refusal
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         draft = Draft("six", unsaved={"/x": "y"})
-        room.chats.send(1, draft)
+        room.chats.send(CHAT, draft)
         await until(lambda: room.editor.returned)
         why = "The queue is full: it takes 5, with the one that runs. Wait until one is through, or remove one."
         assert room.editor.returned == [(1, draft, why)]
@@ -867,8 +868,8 @@ def test_a_daemon_that_doesnt_say_which_files_it_has_doesnt_hold_the_draft(
     monkeypatch.setattr(outbox, "LOOK_UP_LIMIT", 0.0)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
-        room.chats.send(1, Draft("@a.py"))
+        room.chats.open(CHAT, WINDOW, room.folder)
+        room.chats.send(CHAT, Draft("@a.py"))
         await until(lambda: room.editor.returned)
         assert "which files it has" in room.editor.returned[0][2]
 
@@ -877,14 +878,14 @@ def test_a_daemon_that_doesnt_say_which_files_it_has_doesnt_hold_the_draft(
 
 def test_a_draft_for_a_chat_that_cant_connect_comes_back_with_the_reason(project: Path):
     async def test(room: Room) -> None:
-        room.chats.send(1, Draft("nobody there"))
+        room.chats.send(CHAT, Draft("nobody there"))
         assert room.editor.returned == [
             (1, Draft("nobody there"), "The chat isn't connected. Wait until it is, or reconnect.")
         ]
         room.daemon.routes["GET /capabilities"] = 401, {"error": "Unauthorized"}
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.state("lost")
-        room.chats.send(1, Draft("mine"))
+        room.chats.send(CHAT, Draft("mine"))
         await until(lambda: len(room.editor.returned) == 2)
         assert room.editor.returned[1][1] == Draft("mine")
         assert room.editor.returned[1][2].startswith("The daemon refuses the token.")
@@ -899,8 +900,8 @@ def test_a_draft_waits_only_so_long(project: Path, monkeypatch: pytest.MonkeyPat
     async def test(room: Room) -> None:
         async with asyncio.timeout(10):
             room.daemon.routes["GET /events"] = 429, {"error": "busy", "code": "subscriber_limit_exceeded"}
-            room.chats.open(1, 1, room.folder)
-            room.chats.send(1, Draft("mine"))
+            room.chats.open(CHAT, WINDOW, room.folder)
+            room.chats.send(CHAT, Draft("mine"))
             await until(lambda: room.editor.returned)
             assert "isn't connected" in room.editor.returned[0][2]
 
@@ -910,13 +911,13 @@ def test_a_draft_waits_only_so_long(project: Path, monkeypatch: pytest.MonkeyPat
 def test_what_was_not_sent_is_kept_when_the_chat_is_closed_and_comes_back_for_another_conversation(project: Path):
     async def test(room: Room) -> None:
         room.daemon.routes["GET /events"] = 429, {"error": "busy"}
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.state("waiting")
-        room.chats.send(1, Draft("one"))
-        room.chats.begin(1)
+        room.chats.send(CHAT, Draft("one"))
+        room.chats.begin(CHAT)
         assert room.editor.returned == [(1, Draft("one"), "The conversation has changed before this was sent.")]
-        room.chats.send(1, Draft("two"))
-        room.chats.close(1)
+        room.chats.send(CHAT, Draft("two"))
+        room.chats.close(CHAT)
         [(_, _, text, why)] = room.editor.kept
         assert (text, why) == ("two", "The chat was closed before this was sent, so it is kept here.")
 
@@ -939,8 +940,8 @@ def test_a_message_goes_into_the_turn_that_runs_else_it_is_a_prompt(
     async def test(room: Room) -> None:
         room.daemon.capabilities(real(project), features=[*FEATURES, MID_TURN])
         room.daemon.routes["POST /session/s/mid-turn-message"] = answer
-        room.chats.open(1, 1, room.folder)
-        room.chats.send(1, draft, mid_turn=True)
+        room.chats.open(CHAT, WINDOW, room.folder)
+        room.chats.send(CHAT, draft, mid_turn=True)
         await room.asked("POST /session/s/prompt" if is_prompt else "POST /session/s/mid-turn-message")
         assert bool(prompts(room)) == is_prompt
 
@@ -951,25 +952,25 @@ def test_a_prompt_that_waits_can_be_taken_back_whole(project: Path, monkeypatch:
     monkeypatch.setattr(outbox, "MAX_REMEMBERED", 1)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         draft = Draft("mine", (Excerpt("file:///e", "e", "text"),))
-        room.chats.send(1, Draft("before"))
+        room.chats.send(CHAT, Draft("before"))
         await room.asked("POST /session/s/prompt")
         room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "q"}
-        room.chats.send(1, draft)
+        room.chats.send(CHAT, draft)
         await room.asked("POST /session/s/prompt", 2)
         stream.send("pending_prompt_added", 1, "q", promptId="q", text="mine")
         stream.send("pending_prompt_added", 2, "other", promptId="other", text="another's")
         await until(lambda: len(room.render.status.queue) == 2)
         for prompt in ("q", "other"):
             room.daemon.routes[f"DELETE /session/s/pending-prompts/{prompt}"] = 200, {"removed": True}
-            room.chats.dequeue(1, prompt)
+            room.chats.dequeue(CHAT, prompt)
         await until(lambda: len(room.editor.returned) == 2)
         why = "It was removed from the queue."
         assert room.editor.returned == [(1, draft, why), (1, Draft("another's"), why)]
         room.daemon.routes["DELETE /session/s/pending-prompts/q"] = 200, {"removed": False}
-        room.chats.dequeue(1, "q")
+        room.chats.dequeue(CHAT, "q")
         await until(lambda: room.editor.mentioned)
         assert len(room.editor.returned) == 2
 
@@ -986,14 +987,14 @@ def test_a_message_for_the_turn_that_runs_can_be_taken_back(project: Path):
             "DELETE /session/s/pending-prompts/m": (200, {"removed": False}),
             "DELETE /session/s/mid-turn-messages/m": (200, {"removed": True}),
         }
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         draft = Draft("take me back", unsaved={"/x": "y"})
-        room.chats.send(1, draft, mid_turn=True)
+        room.chats.send(CHAT, draft, mid_turn=True)
         await room.asked("POST /session/s/mid-turn-message")
         stream.send("pending_prompt_added", 1, "m", promptId="m", text="take me back")
         await until(lambda: room.render.status.queue)
-        room.chats.dequeue(1, "m")
+        room.chats.dequeue(CHAT, "m")
         await until(lambda: room.editor.returned)
         assert room.editor.returned == [(1, draft, "It was removed from the queue.")]
 
@@ -1004,8 +1005,8 @@ def test_it_is_a_prompt_where_it_could_not_be_taken_back(project: Path):
     """Nothing is lost. 0.21.2 forgets a message that the turn has no more time for."""
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
-        room.chats.send(1, Draft("mine"), mid_turn=True)
+        room.chats.open(CHAT, WINDOW, room.folder)
+        room.chats.send(CHAT, Draft("mine"), mid_turn=True)
         await room.asked("POST /session/s/prompt")
         assert room.daemon.asked("POST /session/s/mid-turn-message") == []
 
@@ -1018,25 +1019,25 @@ def test_what_is_not_sent_yet_is_shown_and_can_be_taken_back(project: Path, monk
 
     async def test(room: Room) -> None:
         room.daemon.routes["GET /events"] = 429, {"error": "busy"}
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.state("waiting")
         drafts = Draft("one"), Draft("one"), Draft("", (Excerpt("file:///e", "e:1-2", "text"),), ("/a/p.png",))
         for draft in drafts:
-            room.chats.send(1, draft)
+            room.chats.send(CHAT, draft)
         await until(lambda: len(room.render.unsent) == 3)
         assert [unsent.text for unsent in room.render.unsent] == ["one", "one", "e:1-2, p.png"]
-        room.chats.unsend(1, room.render.unsent[1].id)
-        room.chats.unsend(1, room.render.unsent[1].id)
+        room.chats.unsend(CHAT, room.render.unsent[1].id)
+        room.chats.unsend(CHAT, room.render.unsent[1].id)
         assert room.editor.returned == [(1, drafts[1], "It was taken back before it was sent.")]
         assert room.editor.mentioned == [("It has been sent already.", 1)]
         await until(lambda: len(room.render.unsent) == 2)
         del room.daemon.routes["GET /events"]
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         await until(lambda: len(room.editor.returned) == 2)  # there is no such picture
         echo(await room.live(), 1, "one")
         await until(lambda: room.render.unsent == ())
         assert prompts(room) == [[{"type": "text", "text": "one"}]]
-        room.chats.unsend(2, "1")
+        room.chats.unsend(ChatId(ViewId(2)), "1")
 
     attached(project, test)
 
@@ -1045,9 +1046,9 @@ def test_what_goes_out_quickly_is_never_offered_for_removal(project: Path, monke
     monkeypatch.setattr("companion.chat.outbox.QUICK", 60)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
-        room.chats.send(1, Draft("one"))
+        room.chats.send(CHAT, Draft("one"))
         await room.asked("POST /session/s/prompt")
         stream.say(1, "Hello")
         await until(lambda: "Hello" in room.editor.chats[1])
@@ -1067,11 +1068,11 @@ def test_cancel_mode_and_model_go_to_the_daemon_and_the_default_is_told(project:
             "POST /session/s/model": (200, {}),
             "POST /session/s/approval-mode": (200, {}),
         }
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        room.chats.cancel(1)
-        room.chats.switch_mode(1, "plan")
-        room.chats.switch_model(1, "m(openai)")
+        room.chats.cancel(CHAT)
+        room.chats.options.switch_mode(CHAT, "plan")
+        room.chats.options.switch_model(CHAT, "m(openai)")
         await until(lambda: room.editor.mentioned)
         assert room.editor.mentioned == [("m(openai) is now your default model in Qwen Code, too.", 1)]
         assert (await room.asked("POST /session/s/approval-mode")).body == {"mode": "plan"}
@@ -1084,12 +1085,12 @@ def test_cancel_mode_and_model_go_to_the_daemon_and_the_default_is_told(project:
 def test_a_vote_goes_to_the_daemon_and_one_that_is_late_is_told(project: Path):
     async def test(room: Room) -> None:
         room.daemon.routes["POST /session/s/permission/r"] = 200, {}
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        room.chats.vote(1, "r", "once", {"0": "Blue"})
+        room.chats.vote(CHAT, "r", "once", {"0": "Blue"})
         request = await room.asked("POST /session/s/permission/r")
         assert request.body == {"outcome": {"outcome": "selected", "optionId": "once"}, "answers": {"0": "Blue"}}
-        room.chats.vote(1, "late", None)
+        room.chats.vote(CHAT, "late", None)
         room.daemon.routes["POST /session/s/permission/late"] = 404, {"error": "gone", "requestId": "late"}
         await until(lambda: room.editor.mentioned)
         assert room.editor.mentioned == [("This question has been answered already.", 1)]
@@ -1100,21 +1101,21 @@ def test_a_vote_goes_to_the_daemon_and_one_that_is_late_is_told(project: Path):
 def test_what_fails_is_said_with_what_to_do(project: Path):
     async def test(room: Room) -> None:
         not_connected = "The chat isn't connected. Wait until it is, or reconnect."
-        room.chats.cancel(1)
+        room.chats.cancel(CHAT)
         assert room.editor.said == [(not_connected, None)]
         for method in (room.chats.begin, room.chats.reconnect):
-            method(1)
-        room.chats.resume(1, "s")
+            method(CHAT)
+        room.chats.sessions.resume(CHAT, "s")
         with pytest.raises(ChatError):
-            await room.chats.sessions(1)
+            await room.chats.sessions.page(CHAT)
         room.daemon.routes["GET /capabilities"] = 401, {"error": "Unauthorized"}
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.state("lost")
-        room.chats.switch_mode(1, "plan")
+        room.chats.options.switch_mode(CHAT, "plan")
         await until(lambda: len(room.editor.said) == 2)
         assert room.editor.said[1] == (not_connected, 1)
         with pytest.raises(ChatError):
-            await room.chats.locality(1)
+            await room.chats.locality(CHAT)
 
     attached(project, test)
 
@@ -1128,12 +1129,12 @@ def test_sessions_are_listed_the_latest_first(project: Path):
         ]
         folder = quote(real(room.folder), safe="")
         room.daemon.routes[f"GET /workspace/{folder}/sessions"] = 200, {"sessions": listed}
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        assert [session.id for session in (await room.chats.sessions(1)).sessions] == ["new", "made", "old"]
+        assert [session.id for session in (await room.chats.sessions.page(CHAT)).sessions] == ["new", "made", "old"]
         # One that asks too early waits for the connection.
-        room.chats.begin(1)
-        assert len((await room.chats.sessions(1)).sessions) == 3
+        room.chats.begin(CHAT)
+        assert len((await room.chats.sessions.page(CHAT)).sessions) == 3
 
     attached(project, test)
 
@@ -1155,20 +1156,20 @@ def test_pinned_sessions_come_first_and_the_archive_is_a_list_of_its_own(project
             "POST /sessions/archive": (200, {}),
             "POST /sessions/unarchive": (200, {}),
         }
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
-        page = await room.chats.sessions(1)
+        page = await room.chats.sessions.page(CHAT)
         assert ([session.id for session in page.sessions], page.cursor) == (["pinned", "new"], "2")
-        assert [session.id for session in (await room.chats.sessions(1, is_archived=True)).sessions] == ["away"]
-        await room.chats.pin(1, "new", is_pinned=True)
+        assert [session.id for session in (await room.chats.sessions.page(CHAT, is_archived=True)).sessions] == ["away"]
+        await room.chats.sessions.pin(CHAT, "new", is_pinned=True)
         stream.say(1, "Once")
         await until(lambda: room.render.session)
-        await room.chats.archive(1, "new", is_archived=True)
+        await room.chats.sessions.archive(CHAT, "new", is_archived=True)
         assert "Once" in room.editor.chats[1]
-        await room.chats.archive(1, "s", is_archived=True)
+        await room.chats.sessions.archive(CHAT, "s", is_archived=True)
         await room.live()
         assert room.render.session == ""
-        await room.chats.reopen(1, "s")
+        await room.chats.sessions.reopen(CHAT, "s")
         assert room.daemon.asked("POST /sessions/unarchive")[0].body == {"sessionIds": ["s"]}
         await room.asked("POST /session/s/load")
 
@@ -1180,9 +1181,11 @@ def test_sessions_are_searched(project: Path):
         folder = quote(real(room.folder), safe="")
         results = [{"session": {"sessionId": "x"}, "snippet": "cats"}]
         room.daemon.routes[f"GET /workspace/{folder}/sessions/search"] = 200, {"results": results}
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        assert [(each.session.id, each.snippet) for each in await room.chats.search(1, "cat")] == [("x", "cats")]
+        assert [(each.session.id, each.snippet) for each in await room.chats.sessions.search(CHAT, "cat")] == [
+            ("x", "cats")
+        ]
 
     attached(project, test)
 
@@ -1191,12 +1194,12 @@ def test_one_that_isnt_at_work_is_renamed_too(project: Path):
     async def test(room: Room) -> None:
         answers = iter([(404, {"error": "no", "code": "session_not_found"}), (200, {}), (200, {})])
         room.daemon.routes["PATCH /session/s/metadata"] = lambda _: next(answers)
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        await room.chats.rename(1, "s", "A title")
+        await room.chats.sessions.rename(CHAT, "s", "A title")
         assert [request.body for request in room.daemon.asked("PATCH")] == [{"displayName": "A title"}] * 2
         assert len(room.daemon.asked("POST /session/s/detach")) == 1
-        await room.chats.rename(1, "s", "Another")
+        await room.chats.sessions.rename(CHAT, "s", "Another")
 
     attached(project, test)
 
@@ -1208,13 +1211,13 @@ def test_deleting_the_session_that_is_shown_begins_a_new_one(project: Path):
             "DELETE /session/x": (204, None),
             "POST /sessions/delete": (200, {}),
         }
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         stream.say(1, "Once")
         await until(lambda: room.render.session)
-        await room.chats.delete(1, "x")
+        await room.chats.sessions.delete(CHAT, "x")
         assert "Once" in room.editor.chats[1]
-        await room.chats.delete(1, "s")
+        await room.chats.sessions.delete(CHAT, "s")
         await room.live()
         assert "Once" not in room.editor.chats[1]
         assert room.render.session == ""
@@ -1226,13 +1229,13 @@ def test_an_export_and_the_files_come_from_the_daemon(project: Path, monkeypatch
     async def test(room: Room) -> None:
         room.daemon.routes["GET /session/x/export"] = 200, b"# Chat"
         room.daemon.routes["GET /glob"] = 200, {"matches": ["src/App two.py", "app.py", ".", 1]}
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        assert await room.chats.export(1, "x", "md") == "# Chat"
-        assert await room.chats.files(1, "aP") == ["app.py", "src/App two.py"]
+        assert await room.chats.sessions.export(CHAT, "x", "md") == "# Chat"
+        assert await room.chats.files(CHAT, "aP") == ["app.py", "src/App two.py"]
         assert room.daemon.asked("GET /glob")[0].route.startswith("/glob?pattern=%2A%2A%2F%2A%5BaA%5D%5BpP%5D%2A&")
         monkeypatch.setattr(chats_module, "FILES_LIMIT", 0.0)
-        assert await room.chats.files(1, "a") == []
+        assert await room.chats.files(CHAT, "a") == []
 
     attached(project, test)
 
@@ -1255,15 +1258,15 @@ def test_the_token_is_in_no_frame_log_or_message_f7(project: Path, caplog: pytes
     caplog.set_level(logging.DEBUG)
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         stream.say(1, "Hello")
         await until(lambda: room.render.session)
         room.daemon.routes["POST /session/s/model"] = 500, {"error": f"bad {TOKEN}"}
-        room.chats.switch_model(1, "x")
+        room.chats.options.switch_model(CHAT, "x")
         await until(lambda: room.editor.said)
-        page = await room.chats.locality(1)
-        everything = [page, repr(room.editor), repr(room.chats._settings), repr(vars(room.chats._chats[1]))]
+        page = await room.chats.locality(CHAT)
+        everything = [page, repr(room.editor), repr(room.chats._settings), repr(vars(room.chats._registry[CHAT]))]
         assert TOKEN not in "".join(everything)
 
     attached(project, test)
@@ -1294,21 +1297,21 @@ def managed(project: Path, tmp_path: Path, test: Callable[[Room], Any]) -> None:
 
 def test_a_private_daemon_is_started_shown_and_ended_with_the_window(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
         messages = [render.status.connection.message for render in room.editor.renders[1]]
         # A first render may come before the daemon is looked for.
         assert next(filter(None, messages)) == "Starting `qwen serve` …"
         assert room.render.locality.is_private
-        daemon = room.chats._chats[1].daemon
+        daemon = room.chats._registry[CHAT].connector.private.daemon
         assert daemon
-        room.chats.close(1)
+        room.chats.close(CHAT)
         await room.asked("POST /session/s/detach")
         assert launch.is_running(daemon)
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        assert room.chats._chats[1].daemon is daemon
-        room.chats.window_closed(1)
+        assert room.chats._registry[CHAT].connector.private.daemon is daemon
+        room.chats.window_closed(WINDOW)
         await until(lambda: not room.chats._ending)
         assert not launch.is_running(daemon)
 
@@ -1317,15 +1320,15 @@ def test_a_private_daemon_is_started_shown_and_ended_with_the_window(project: Pa
 
 def test_one_for_another_folder_is_replaced(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        first = room.chats._chats[1].daemon
+        first = room.chats._registry[CHAT].connector.private.daemon
         other = tmp_path / "other"
         other.mkdir()
         room.daemon.capabilities(real(other))
-        room.chats.open(1, 1, str(other))
+        room.chats.open(CHAT, WINDOW, str(other))
         await room.live()
-        second = room.chats._chats[1].daemon
+        second = room.chats._registry[CHAT].connector.private.daemon
         assert first
         assert second
         assert second.folder == real(other)
@@ -1337,13 +1340,13 @@ def test_one_for_another_folder_is_replaced(project: Path, tmp_path: Path):
 
 def test_one_that_was_killed_is_started_again_once_and_the_session_resumed(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         stream.say(1, "Half an ans")
         await until(lambda: room.render.session)
 
         def kill() -> None:
-            daemon = room.chats._chats[1].daemon
+            daemon = room.chats._registry[CHAT].connector.private.daemon
             assert daemon
             launch.stop_now(daemon)
             stream.cut()
@@ -1354,7 +1357,7 @@ def test_one_that_was_killed_is_started_again_once_and_the_session_resumed(proje
         assert room.editor.said == [("`qwen serve` has ended unexpectedly. It is started again.", 1)]
         kill()
         assert "has ended unexpectedly. Reconnect" in (await room.state("lost")).message
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         await room.live()
         assert len(room.daemon.asked("GET /capabilities")) == 3
         assert len(room.editor.said) == 1
@@ -1366,12 +1369,12 @@ def test_one_that_was_killed_is_started_again_once_and_the_session_resumed(proje
 def test_switching_it_off_ends_the_private_daemon(project: Path, tmp_path: Path, is_open: bool):
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        daemon = room.chats._chats[1].daemon
+        daemon = room.chats._registry[CHAT].connector.private.daemon
         assert daemon
         if not is_open:
-            room.chats.close(1)
+            room.chats.close(CHAT)
         room.configure(enabled=False, url="", token="")
         await until(lambda: not launch.is_running(daemon))
         if is_open:
@@ -1383,15 +1386,15 @@ def test_switching_it_off_ends_the_private_daemon(project: Path, tmp_path: Path,
 
 def test_another_command_replaces_the_private_daemon_at_a_reconnect(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        first = room.chats._chats[1].daemon
+        first = room.chats._registry[CHAT].connector.private.daemon
         assert first
         command = [sys.executable, "-u", str(tmp_path / "fake_qwen.py")]
         room.configure(url="", token="", command=tuple(command))
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         await room.live()
-        assert room.chats._chats[1].daemon != first
+        assert room.chats._registry[CHAT].connector.private.daemon != first
         assert not launch.is_running(first)
         assert room.editor.said == []
 
@@ -1401,7 +1404,7 @@ def test_another_command_replaces_the_private_daemon_at_a_reconnect(project: Pat
 def test_without_qwen_it_says_how_to_get_it(project: Path):
     async def test(room: Room) -> None:
         room.configure(url="", command=("missing-qwen",))
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         assert (await room.state("lost")).message.startswith("“missing-qwen” is not on the PATH")
 
     attached(project, test)
@@ -1412,14 +1415,14 @@ def test_without_qwen_it_says_how_to_get_it(project: Path):
 
 def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         stream.say(1, "Before")
         await until(lambda: room.render.session)
         draft = Draft("mine", (Excerpt("file:///e", "e", "text"),), ("p.png",), {"/a": "b"})
-        await room.chats._chats[1].outbox._sending.acquire()  # another one is on its way
-        room.chats.send(1, draft)
-        daemon = room.chats._chats[1].daemon
+        await room.chats._registry[CHAT].outbox._sending.acquire()  # another one is on its way
+        room.chats.send(CHAT, draft)
+        daemon = room.chats._registry[CHAT].connector.private.daemon
         left = await room.chats.stop(hand_over=True)
         assert daemon
         assert launch.is_running(daemon)
@@ -1427,9 +1430,9 @@ def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(project: Pa
         again = Room(room.editor, room.daemon, room.folder)
         again.chats.configure(room.chats._settings)
         again.chats.inherit(left, {1: None})
-        again.chats.open(1, 1, room.folder, "s")
+        again.chats.open(CHAT, WINDOW, room.folder, "s")
         await again.live()
-        assert again.chats._chats[1].daemon == daemon
+        assert again.chats._registry[CHAT].connector.private.daemon == daemon
         assert len(room.daemon.asked("POST /session/s/load")) == 1
         assert room.editor.returned == [(1, draft, "It was not sent before the package was reloaded.")]
         left = await again.chats.stop(hand_over=True)
@@ -1444,10 +1447,10 @@ def test_a_prompt_in_the_daemons_queue_is_not_given_back_after_a_reload(project:
     """The daemon runs it: it would be sent twice."""
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "p7"}
-        room.chats.send(1, Draft("mine"))
+        room.chats.send(CHAT, Draft("mine"))
         await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
         stream.send("pending_prompt_added", 1, promptId="p7", text="mine")
         await until(lambda: room.render.status.queue and not room.render.unsent)
@@ -1455,7 +1458,7 @@ def test_a_prompt_in_the_daemons_queue_is_not_given_back_after_a_reload(project:
         again = Room(room.editor, room.daemon, room.folder)
         again.chats.configure(room.chats._settings)
         again.chats.inherit(left, {1: None})
-        again.chats.open(1, 1, room.folder, "s")
+        again.chats.open(CHAT, WINDOW, room.folder, "s")
         await again.live()
         assert room.editor.returned == []
         await again.chats.stop(hand_over=False)
@@ -1465,9 +1468,9 @@ def test_a_prompt_in_the_daemons_queue_is_not_given_back_after_a_reload(project:
 
 def test_what_belonged_to_a_window_that_is_gone_ends(project: Path, tmp_path: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        daemon = room.chats._chats[1].daemon
+        daemon = room.chats._registry[CHAT].connector.private.daemon
         left = await room.chats.stop(hand_over=True)
         again = Room(room.editor, room.daemon, room.folder)
         again.chats.inherit(left, {})

@@ -14,9 +14,9 @@ from unittest.mock import patch
 import psutil
 import pytest
 
+from companion.acp.client import AgentClient
 from companion.acp.environment import LoginEnvironment, without_editors
 from companion.agents import AgentCommand
-from companion.chat.chats import Chats
 from companion.chat.prompt import Draft
 from companion.chat.transcript.render import Render
 from companion.review.reviews import Reviews
@@ -24,6 +24,7 @@ from companion.settings import DaemonSettings
 from tests.agent_talk import LIMIT, scripted, until
 
 from ..memory_editor import Diff, MemoryEditor
+from .chatting import CHAT, WINDOW, chats_in
 
 EDIT = """
 OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
@@ -59,7 +60,7 @@ class Room:
         self.folder = folder
         self.tasks: set[asyncio.Task[Any]] = set()
         self.reviews = Reviews(self.editor, self.background)
-        self.chats = Chats(self.editor, self.reviews)
+        self.chats = chats_in(self.editor, self.reviews)
         self.configure(*agents)
 
     def configure(self, *agents: AgentCommand) -> None:
@@ -69,14 +70,19 @@ class Room:
     @property
     def agent_pid(self) -> int:
         """The number of the agent's process."""
-        process = self.chats._chat(1).agent_client._process
+        connection = self.chats._registry[CHAT].connection
+        client = connection._unsigned or connection.connected[0]
+        assert isinstance(client, AgentClient)
+        process = client._process
         assert process
         return process.pid
 
     @property
     def command(self) -> str:
         """What the agent was started with."""
-        return " ".join(self.chats._chat(1).agent_client.command.command)
+        client, _ = self.chats._registry[CHAT].connection.connected
+        assert isinstance(client, AgentClient)
+        return " ".join(client._command.command)
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)
@@ -106,7 +112,7 @@ class Room:
         return diff
 
     def say(self, words: str) -> None:
-        self.chats.send(1, Draft(words))
+        self.chats.send(CHAT, Draft(words))
 
 
 @contextlib.asynccontextmanager
@@ -116,7 +122,7 @@ async def chatting(folder: Path, *agents: AgentCommand, opens: bool = True) -> A
     try:
         with patch.object(LoginEnvironment, "get", _own_environment):
             if opens:
-                room.chats.open(1, 1, str(folder), agent=agents[0].name)
+                room.chats.open(CHAT, WINDOW, str(folder), agent=agents[0].name)
                 await room.state("live")
             yield room
     finally:
@@ -157,9 +163,9 @@ def test_a_mention_is_completed_from_the_folder_and_sent_as_a_file(project: Path
 
     async def test():
         async with chatting(project, agent) as room:
-            assert await room.chats.files(1, "app") == ["src/App [1].py"]
-            assert await room.chats.files(1, "s/[1") == ["src/App [1].py"]
-            assert ".env" not in await room.chats.files(1, "")
+            assert await room.chats.files(CHAT, "app") == ["src/App [1].py"]
+            assert await room.chats.files(CHAT, "s/[1") == ["src/App [1].py"]
+            assert ".env" not in await room.chats.files(CHAT, "")
             room.say("Look at @src/App\\ [1].py now")
             await room.shows("You said: Look at  now")
 
@@ -210,7 +216,7 @@ def test_edits_are_kept_if_the_question_is_answered_in_the_chat(project: Path, a
             diff = await room.diff()
             diff.text = "mine\n"
             await until(lambda: room.render.asks)
-            room.chats.vote(1, room.render.asks[0].permission.id, "yes")
+            room.chats.vote(CHAT, room.render.asks[0].permission.id, "yes")
             await room.shows("Done.")
             assert path.read_text() == "two\n"
             await until(lambda: room.editor.kept)
@@ -240,7 +246,7 @@ def session_prompt(params):
             message = await room.state("lost")
             assert message == "Scripted Agent has ended unexpectedly: Broken. Reconnect to start it again."
             assert "You said: before" in room.text
-            room.chats.reconnect(1)
+            room.chats.reconnect(CHAT)
             await room.state("live")
             await room.shows("as before")
             room.say("after")
@@ -263,13 +269,13 @@ def session_prompt(params):
                 room.say(words)
             await until(lambda: len(room.render.status.queue) == 2)
             assert room.render.unsent == ()
-            room.chats.cancel(1)
+            room.chats.cancel(CHAT)
             await room.state("lost")
             await until(lambda: len(room.editor.returned) == 2)
             why = "Scripted Agent has ended before it began this."
             assert room.editor.returned == [(1, Draft("two"), why), (1, Draft("three"), why)]
             await until(lambda: not room.render.status.queue)
-            assert [turn.state for turn in room.chats._chat(1).turns] == ["failed"]
+            assert [turn.state for turn in room.chats._registry[CHAT].turns] == ["failed"]
 
     run(test())
 
@@ -286,7 +292,7 @@ def session_prompt(params):
             room.say("two")
             await until(lambda: room.render.status.queue)
             await until(lambda: not room.render.unsent)
-            room.chats.begin(1)
+            room.chats.begin(CHAT)
             await until(lambda: room.editor.returned)
             assert room.editor.returned == [(1, Draft("two"), "The conversation has changed before this was sent.")]
 
@@ -297,10 +303,10 @@ def test_an_agent_that_is_not_there_is_told_with_how_to_install_it(project: Path
     async def test():
         missing = AgentCommand("Missing", ("there-is-no-such-program",), install="npm install -g missing")
         async with chatting(project, missing, opens=False) as room:
-            room.chats.open(1, 1, str(project), agent="Missing")
+            room.chats.open(CHAT, WINDOW, str(project), agent="Missing")
             assert "npm install -g missing" in await room.state("lost")
             assert await room.chats.programs() == []
-            room.chats.open(1, 1, str(project), agent="Nobody")
+            room.chats.open(CHAT, WINDOW, str(project), agent="Nobody")
             assert room.editor.said == [("There is no agent “Nobody” in the setting “agents”.", 1)]
 
     run(test())
@@ -314,7 +320,7 @@ def test_a_chat_that_changes_its_agent_begins_a_new_conversation(project: Path, 
             assert await room.chats.programs() == ["Scripted", "Other"]
             room.say("Hello")
             await room.shows("You said: Hello")
-            room.chats.open(1, 1, str(project), agent="Other")
+            room.chats.open(CHAT, WINDOW, str(project), agent="Other")
             await until(lambda: "You said" not in room.text)
             await room.state("live")
             room.say("again")
@@ -324,7 +330,7 @@ def test_a_chat_that_changes_its_agent_begins_a_new_conversation(project: Path, 
             assert (chat["agent"], chat["session"]) == ("Other", "s")
             following = Room(str(project), agent, other)
             following.chats.inherit(left, {1: None})
-            following.chats.open(1, 1, str(project), agent="Other")
+            following.chats.open(CHAT, WINDOW, str(project), agent="Other")
             await following.shows("You said: again")
             await following.chats.stop(hand_over=False)
 
@@ -344,7 +350,7 @@ def session_set_config_option(params):
     async def test():
         async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
             await until(lambda: room.render.status.options)
-            room.chats.set_option(1, "fast", True)
+            room.chats.options.set(CHAT, "fast", True)
             await until(lambda: room.render.status.options[0].value is True)
 
     run(test())
@@ -370,10 +376,10 @@ def session_prompt(params):
             assert "Sleep" in room.text[running.at :].partition("\n")[0]
             # It must not be hidden while the details are folded.
             assert not any(fold.start <= running.at <= fold.end for fold in room.render.folds)
-            room.chats.stop_terminals(1, " ".join(running.terminals))
+            room.chats.tasks.stop_terminals(CHAT, running.terminals)
             await room.shows("It has ended.")
             await until(lambda: not room.render.running)
-            room.chats.stop_terminals(1, "terminal-1")
+            room.chats.tasks.stop_terminals(CHAT, ["terminal-1"])
             await until(lambda: ("It has ended already.", 1) in room.editor.mentioned)
 
     run(test())
@@ -382,13 +388,13 @@ def session_prompt(params):
 def test_what_an_agent_can_not_do_is_said(project: Path, agent: AgentCommand):
     async def test():
         async with chatting(project, agent) as room:
-            room.chats.switch_effort(1, "high")
+            room.chats.options.switch_effort(CHAT, "high")
             await until(lambda: room.editor.said)
             assert room.editor.said == [("Scripted Agent can't switch how long the model thinks.", 1)]
-            assert "Scripted Agent" in await room.chats.locality(1)
+            assert "Scripted Agent" in await room.chats.locality(CHAT)
             room.say("Hello")
             await room.shows("You said: Hello")
-            room.chats.go_on(1)
+            room.chats.history.continue_turn(CHAT)
             await room.shows("You said: Continue")
 
     run(test())
@@ -405,7 +411,7 @@ def test_another_command_in_the_settings_is_for_who_has_allowed_it(project: Path
             for known in ((other,), ()):
                 here.configure(*known)
                 count = len(here.editor.renders[1])
-                here.chats.open(1, 1, str(project), here.render.session, agent.name)
+                here.chats.open(CHAT, WINDOW, str(project), here.render.session, agent.name)
                 await until(lambda count=count: any(each.replaces_all for each in here.editor.renders[1][count:]))
                 psutil.Process(here.agent_pid).kill()
                 await here.state("lost")
@@ -414,7 +420,7 @@ def test_another_command_in_the_settings_is_for_who_has_allowed_it(project: Path
                 assert not here.command.endswith("other")
             assert here.editor.said == []
             count = len(here.editor.renders[1])
-            here.chats.reconnect(1, other)
+            here.chats.reconnect(CHAT, other)
             states = lambda: [each.status.connection.state for each in here.editor.renders[1][count:]]  # noqa: E731
             await until(lambda: "connecting" in states() and states()[-1] == "live")
             assert here.command.endswith("other")

@@ -16,7 +16,7 @@ from companion.review.targets import Target
 from companion.settings import Settings
 
 from ..fake_daemon import FakeDaemon, Stream, faked, until
-from .chatting import Room, ask, chatting, resolve
+from .chatting import CHAT, WINDOW, Room, ask, chatting, resolve
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def asked(project: Path):
         async def whole(daemon: FakeDaemon) -> None:
             async with chatting(daemon, str(project)) as room:
                 daemon.routes["POST /session/s/permission/r"] = 200, {}
-                room.chats.open(1, 1, room.folder)
+                room.chats.open(CHAT, WINDOW, room.folder)
                 await test(room, await room.live())
 
         faked(whole)
@@ -50,7 +50,7 @@ def test_accepting_the_diff_allows_it_once(asked: Asked, project: Path):
         assert (diff.review.file_path, diff.original, diff.text) == (path, "old\n", "new\n")
         assert diff.review.owner.cli == "Qwen Code"
         assert not diff.review.is_editable
-        assert room.chats._chats[1]._approvals.waits("r")
+        assert room.chats._registry[CHAT]._approvals.waits("r")
         room.reviews.accept(diff.review.number, "whatever the view holds")
         await room.asked("POST /session/s/permission/r")
         assert votes(room) == ["once"]
@@ -97,7 +97,7 @@ def test_several_changes_are_allowed_when_all_are_accepted(asked: Asked):
         # A path that isn't absolute is one of the daemon's folder.
         ask(stream, 1, ("a.py", "1", "2"), ("a.py", "2", "3"))
         first, second = await room.diff(2)
-        assert first.review.file_path == f"{room.chats._chats[1].chat_folder.there}/a.py"
+        assert first.review.file_path == f"{room.chats._registry[CHAT].connection.folder.there}/a.py"
         room.reviews.accept(second.review.number, "3")
         await asyncio.sleep(0.05)
         assert votes(room) == []
@@ -147,7 +147,7 @@ def test_what_is_answered_in_the_chat_closes_the_diff_without_a_word(asked: Aske
     async def test(room: Room, stream: Stream) -> None:
         ask(stream, 1, (str(project / "a.py"), "", "new\n"))
         await room.diff()
-        room.chats.vote(1, "r", "always")
+        room.chats.vote(CHAT, "r", "always")
         await room.asked("POST /session/s/permission/r")
         resolve(stream, 2, "always", "c")
         await until(lambda: not room.editor.diffs)
@@ -252,8 +252,8 @@ def test_for_another_machine_no_file_is_read(asked: Asked, project: Path, monkey
     path.write_text("mine\n")
 
     async def test(room: Room, stream: Stream) -> None:
-        chat = room.chats._chats[1]
-        chat._connection.locality = replace(Locality(), folder="/there", is_local=False)
+        chat = room.chats._registry[CHAT]
+        chat.connector.locality = replace(Locality(), folder="/there", is_local=False)
         monkeypatch.setattr(review_module, "stamp", lambda _: pytest.fail("it looks at the disk"))
         monkeypatch.setattr(review_module, "read_file", lambda *_: pytest.fail("it reads the disk"))
         ask(stream, 1, (str(path), "theirs\n", "new\n"))
@@ -292,7 +292,7 @@ def test_a_diff_that_cant_be_shown_leaves_the_question_to_the_chat(
         await until(lambda: room.editor.said)
         assert room.editor.said == [("The diff of a.py could not be shown. Answer in the chat.", 1)]
         assert list(room.reviews) == []
-        assert room.chats.questions(1) == 1
+        assert room.chats.questions(WINDOW) == 1
         assert votes(room) == []
         assert room.render.status.permissions
 
@@ -305,7 +305,7 @@ def test_who_wants_no_diffs_gets_none(asked: Asked, project: Path):
         ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
         await until(lambda: room.render.status.permissions)
         assert list(room.reviews) == []
-        assert room.chats.questions(1) == 1
+        assert room.chats.questions(WINDOW) == 1
 
     asked(test)
 
@@ -316,16 +316,16 @@ def test_what_waits_without_a_diff_is_counted(asked: Asked, project: Path):
     async def test(room: Room, stream: Stream) -> None:
         ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
         [diff] = await room.diff()
-        assert room.chats.questions(1) == 0
+        assert room.chats.questions(WINDOW) == 0
         room.reviews.accept(diff.review.number, "whatever")
         await room.asked("POST /session/s/permission/r")
-        assert room.chats.questions(1) == 0
+        assert room.chats.questions(WINDOW) == 0
         resolve(stream, 2, "once", "c")
         await until(lambda: not room.render.status.permissions)
         ask(stream, 3, request="r2")
-        await until(lambda: room.chats.questions(1) == 1)
+        await until(lambda: room.chats.questions(WINDOW) == 1)
         resolve(stream, 4, "once", "c", request="r2")
-        await until(lambda: room.chats.questions(1) == 0)
+        await until(lambda: room.chats.questions(WINDOW) == 0)
 
     asked(test)
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from companion.chat import reading
+from companion.chat import reader
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Task
 
 from ..fake_daemon import FEATURES, FakeDaemon, Request, Stream, faked, until
-from .chatting import Room, chatting, real
+from .chatting import CHAT, WINDOW, Room, chatting, real
 
 TASKS = "GET /session/s/tasks"
 
@@ -44,7 +44,7 @@ def attached(
             for name, answer in routes.items():
                 told: Any = answer if callable(answer) else (200, {"tasks": answer})
                 daemon.routes[f"GET /session/s/{name}"] = told
-            room.chats.open(1, 1, room.folder)
+            room.chats.open(CHAT, WINDOW, room.folder)
             await test(room, await room.live())
 
     faked(whole)
@@ -53,8 +53,8 @@ def attached(
 def test_the_list_is_looked_at_when_events_concern_it_and_while_something_runs(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(reading, "TASKS_STEP", 0.01)
-    monkeypatch.setattr(reading, "TASKS_PAUSE", 0.01)
+    monkeypatch.setattr(reader, "TASKS_STEP", 0.01)
+    monkeypatch.setattr(reader, "TASKS_PAUSE", 0.01)
     answers: list[list[Any]] = [[]]
 
     async def test(room: Room, stream: Stream) -> None:
@@ -93,7 +93,7 @@ def test_the_list_is_looked_at_when_events_concern_it_and_while_something_runs(
 def test_a_tool_and_a_notice_of_a_task_are_looked_after(
     project: Path, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any]
 ):
-    monkeypatch.setattr(reading, "TASKS_PAUSE", 0.01)
+    monkeypatch.setattr(reader, "TASKS_PAUSE", 0.01)
 
     async def test(room: Room, stream: Stream) -> None:
         await room.asked(TASKS)
@@ -106,15 +106,15 @@ def test_a_tool_and_a_notice_of_a_task_are_looked_after(
 def test_a_daemon_without_tasks_is_not_asked_for_them(project: Path):
     async def test(room: Room, stream: Stream) -> None:
         stream.send("turn_complete", 1, "p", stopReason="end_turn")
-        with pytest.raises(ChatError, match="This Qwen Code can't do that: its daemon has no “session_tasks”"):
-            await room.chats.tasks(1)
+        with pytest.raises(ChatError, match="This Qwen Code can't list what runs in the background"):
+            await room.chats.tasks.all(CHAT)
         assert room.daemon.asked(TASKS) == []
 
     attached(project, test, "session_list")
 
 
 def test_a_failure_of_the_list_leaves_the_chat_alone(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(reading, "TASKS_PAUSE", 0.01)
+    monkeypatch.setattr(reader, "TASKS_PAUSE", 0.01)
 
     async def test(room: Room, stream: Stream) -> None:
         for number, answer in enumerate([(500, {"error": "no"}), (200, {"tasks": [{"id": 1}]}), (200, {})], 1):
@@ -128,7 +128,7 @@ def test_a_failure_of_the_list_leaves_the_chat_alone(project: Path, monkeypatch:
 
 def test_what_runs_comes_first_then_the_latest_with_the_sub_agents_of_before(project: Path):
     async def test(room: Room, stream: Stream) -> None:
-        assert [task.id for task in await room.chats.tasks(1)] == ["bg1", "old", "a1", "bg2"]
+        assert [task.id for task in await room.chats.tasks.all(CHAT)] == ["bg1", "old", "a1", "bg2"]
 
     tasks = [shell(), shell(2, "failed"), agent(label="newer than the other list")]
     attached(
@@ -147,8 +147,8 @@ def test_a_task_is_stopped(project: Path, cancelled: bool, words: str):
 
     async def test(room: Room, stream: Stream) -> None:
         room.daemon.routes["POST /session/s/tasks/bg1/cancel"] = cancel
-        [task] = await room.chats.tasks(1)
-        assert await room.chats.stop_task(1, task) == words
+        [task] = await room.chats.tasks.all(CHAT)
+        assert await room.chats.tasks.stop(CHAT, task) == words
         assert stopped == [{"kind": "shell"}]
         await until(lambda: [task.status for task in room.render.status.tasks] == ["cancelled"])
 
@@ -163,7 +163,7 @@ def test_the_page_of_a_command_has_the_end_of_its_output(project: Path, tmp_path
     output.write_bytes(b"early\n" * 20_000 + b"\x1b[31mlate\x1b[0m \xff\n")
 
     async def test(room: Room, stream: Stream) -> None:
-        text, is_running = await room.chats.task(1, "bg1")
+        text, is_running = await room.chats.tasks.page(CHAT, "bg1")
         assert is_running
         assert text.startswith("# make\n\n- Command: make all\n- State: running, ")
         assert "\n## Output\n\nearly\n" in text
@@ -185,7 +185,7 @@ def test_the_page_of_a_sub_agent_has_what_it_said_and_called(project: Path, tmp_
     )
 
     async def test(room: Room, stream: Stream) -> None:
-        text, is_running = await room.chats.task(1, "a1")
+        text, is_running = await room.chats.tasks.page(CHAT, "a1")
         assert not is_running
         assert "- Sub-agent: Look around\n- State: failed, 3 s\n- Tokens: 15\n- Error: no more\n" in text
         assert text.endswith("## Output\n\nI look.\nCarefully.\n→ grep_search\n")
@@ -201,7 +201,7 @@ def test_an_output_that_is_not_there_is_said(project: Path, tmp_path: Path, name
     (tmp_path / "empty").touch()
 
     async def test(room: Room, stream: Stream) -> None:
-        assert words in (await room.chats.task(1, "bg1"))[0]
+        assert words in (await room.chats.tasks.page(CHAT, "bg1"))[0]
 
     attached(project, test, tasks=[shell(outputFile=str(tmp_path / name))])
 
@@ -211,7 +211,7 @@ def test_the_output_of_a_task_elsewhere_is_not_looked_for_here(project: Path, tm
     output.write_text("of another computer", encoding="utf-8")
 
     async def test(room: Room, stream: Stream) -> None:
-        text, _ = await room.chats.task(1, "bg1")
+        text, _ = await room.chats.tasks.page(CHAT, "bg1")
         assert f"- Output: in {output}, on the machine of the daemon" in text
         assert "of another computer" not in text
 
@@ -221,7 +221,7 @@ def test_the_output_of_a_task_elsewhere_is_not_looked_for_here(project: Path, tm
 def test_a_task_that_is_gone_is_said(project: Path):
     async def test(room: Room, stream: Stream) -> None:
         with pytest.raises(ChatError, match="doesn't know this task any more"):
-            await room.chats.task(1, "bg1")
+            await room.chats.tasks.page(CHAT, "bg1")
 
     attached(project, test, tasks=[])
 

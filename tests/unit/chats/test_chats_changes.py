@@ -16,7 +16,7 @@ from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Turn
 
 from ..fake_daemon import FEATURES, FakeDaemon, Stream, faked, until
-from .chatting import Room, chatting, real
+from .chatting import CHAT, WINDOW, Room, chatting, real
 from .test_chats_past import POINTS, asked, point, wrote
 
 LINES = "".join(f"{number}\n" for number in range(1, 31))
@@ -34,7 +34,7 @@ def attached(project: Path, test: Callable[[Room, Stream], Any]) -> None:
         async with chatting(daemon, str(project)) as room:
             daemon.capabilities(real(project), features=[*FEATURES, "session_rewind"])
             daemon.routes[POINTS] = 200, {"snapshots": [point(0, files=3)]}
-            room.chats.open(1, 1, room.folder)
+            room.chats.open(CHAT, WINDOW, room.folder)
             await test(room, await room.live())
 
     faked(whole)
@@ -106,7 +106,7 @@ def test_git_applies_every_diff(tmp_path_factory: pytest.TempPathFactory, old: s
 def test_the_changes_of_a_conversation_are_told_with_how_many_files_the_last_turn_changed(project: Path):
     async def test(room: Room, stream: Stream) -> None:
         with pytest.raises(ChatError, match="No turn has changed a file"):
-            await room.chats.changes(1)
+            await room.chats.changes.by_turn(CHAT)
         content = {"type": "text", "text": "Write"}
         stream.send("session_update", 1, "p", update={"sessionUpdate": "user_message_chunk", "content": content})
         write(stream, 2, "/p/a", "", "1\n")
@@ -116,7 +116,7 @@ def test_the_changes_of_a_conversation_are_told_with_how_many_files_the_last_tur
         assert room.render.status.changed == 0
         stream.send("turn_complete", 5, "p", stopReason="end_turn")
         await until(lambda: room.render.status.changed == 1)
-        [turn] = await room.chats.changes(1)
+        [turn] = await room.chats.changes.by_turn(CHAT)
         assert [(file.path, file.inserted) for file in turn.files] == [("/p/a", 1)]
         assert turn.is_untold  # the daemon has counted three files
 

@@ -8,26 +8,26 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from companion.chat import connection, reaching
+from companion.chat import connection, connector
 from companion.chat.prompt import Draft
 from companion.daemon.client import Client
 from companion.daemon.errors import UnreachableError
 
 from ..fake_daemon import until
-from .chatting import Room
+from .chatting import CHAT, WINDOW, Room
 from .test_chats import attached
 
 
 def test_an_agent_that_has_died_is_told_and_waits_for_the_person(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
         stream.say(1, "Hello")
         stream.send("session_died", 2, reason="channel_closed")
         assert (await room.state("ended")).message.startswith("The agent's process has ended.")
         assert room.render.status.last == "interrupted"
         assert not room.daemon.asked("POST /session/s/load")
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         await room.asked("POST /session/s/load")
         await room.live()
 
@@ -39,8 +39,8 @@ def test_a_daemon_that_asks_to_wait_is_left_alone_for_as_long(project: Path):
         for asked, waits in (("7", 7.0), ("3600", 60.0)):
             busy = 503, {"error": "booting"}, {"Retry-After": asked}
             room.daemon.routes["GET /capabilities"] = busy
-            room.chats.open(1, 1, room.folder)
-            room.chats.reconnect(1)
+            room.chats.open(CHAT, WINDOW, room.folder)
+            room.chats.reconnect(CHAT)
             await room.state("connecting")
             assert (await room.state("waiting")).retry_in == waits
 
@@ -53,12 +53,12 @@ def test_a_daemon_that_may_be_another_one_is_looked_at_anew(project: Path, monke
     monkeypatch.setattr(connection, "BACKOFF", (0.01,))
 
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
-        room.chats.send(1, Draft("mine"))
+        room.chats.send(CHAT, Draft("mine"))
         await room.asked("POST /session/s/prompt")
         assert room.render.locality.is_local
-        is_here = cast("AsyncMock", reaching.is_here)
+        is_here = cast("AsyncMock", connector.is_here)
         is_here.return_value = False
         asked = is_here.await_count
         stream.cut()
@@ -89,17 +89,17 @@ def test_a_daemon_that_may_be_another_one_is_looked_at_anew(project: Path, monke
 
 def test_a_session_in_which_nothing_was_said_is_left_and_one_with_a_prompt_is_not(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         await room.asked("POST /session/s/detach")
         stream = await room.live()
-        room.chats.send(1, Draft("Hello"))
+        room.chats.send(CHAT, Draft("Hello"))
         stream.say(1, "Hello")
         await room.state("live")
         await until(lambda: room.render.session)
         left = len(room.daemon.asked("POST /session/s/detach"))
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         await room.live()
         assert len(room.daemon.asked("POST /session/s/detach")) == left
 

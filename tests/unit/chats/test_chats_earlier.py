@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from companion import pauses
 from companion.conversation.conversation import Conversation
-from companion.conversation.history import Cursor, History
+from companion.conversation.history import Cursor, Replay
 from companion.conversation.snapshot import Message, Tool
 from companion.conversation.state import START
 from companion.daemon import history as earlier
@@ -21,7 +21,7 @@ from companion.daemon import long, pages
 from companion.daemon.decoder import decode
 
 from ..fake_daemon import FEATURES, Request, Stream, until
-from .chatting import Room, real
+from .chatting import CHAT, WINDOW, Room, real
 from .test_chats import attached
 
 PAGES = [*FEATURES, "session_turn_navigation"]
@@ -58,9 +58,9 @@ def numbers(text: str) -> list[int]:
     return found
 
 
-def history(events: list[dict[str, Any]], *, has_more: bool = False) -> History:
+def history(events: list[dict[str, Any]], *, has_more: bool = False) -> Replay:
     before, page = earlier.split([(earlier.kind_of(event), json.dumps(event)) for event in events])
-    return History(
+    return Replay(
         tuple(decode(text) for _, text in page), Cursor("e", 0), before=earlier.EarlierEvents(before), has_more=has_more
     )
 
@@ -74,7 +74,7 @@ async def resumed(room: Room, events: list[dict[str, Any]], **more: Any) -> Stre
     loaded = {"sessionId": "s", "workspaceCwd": real(room.folder), "clientId": "c", "attached": True}
     loaded |= {"lastEventId": 0, "eventEpoch": "e", "compactedReplay": events, **more}
     room.daemon.routes["POST /session/s/load"] = 200, loaded
-    room.chats.open(1, 1, room.folder, "s")
+    room.chats.open(CHAT, WINDOW, room.folder, "s")
     return await room.live()
 
 
@@ -85,7 +85,7 @@ def test_a_long_history_shows_its_end_and_then_pages_of_what_came_earlier(projec
         assert numbers(room.editor.chats[1]) == list(range(100 - earlier.MOST_TURNS, 100))
         for count in range(2, 6):
             assert room.render.status.has_earlier
-            room.chats.show_earlier(1)
+            room.chats.history.show_earlier(CHAT)
             first = 100 - count * earlier.MOST_TURNS
             await until(lambda first=first: f"Question {first}." in room.editor.chats[1])
             assert numbers(room.editor.chats[1]) == list(range(first, 100))
@@ -109,8 +109,8 @@ def test_what_the_daemon_has_left_out_comes_by_its_pages(project: Path):
         assert (await room.asked("POST /session/s/load")).body["historyPageSize"] == pages.PAGE
         for first in (5, 0):
             await until(lambda: room.render.status.has_earlier)
-            room.chats.show_earlier(1)
-            room.chats.show_earlier(1)  # as a person does who is impatient
+            room.chats.history.show_earlier(CHAT)
+            room.chats.history.show_earlier(CHAT)  # as a person does who is impatient
             await until(lambda first=first: f"Question {first}." in room.editor.chats[1])
             assert numbers(room.editor.chats[1]) == list(range(first, 30))
         await until(lambda: not room.render.status.has_earlier)
@@ -138,7 +138,7 @@ def test_a_turn_without_a_record_is_found_in_the_daemons_index(project: Path, mo
         truncated = {"type": "history_truncated", "data": {}}
         await resumed(room, [truncated, *live])
         assert "left out" not in room.editor.chats[1]
-        room.chats.show_earlier(1)
+        room.chats.history.show_earlier(CHAT)
         request = await room.asked("GET /session/s/transcript")
         assert request.route.endswith("beforeRecordId=record1")
         await until(lambda: "Question 0." in room.editor.chats[1])
@@ -151,11 +151,11 @@ def test_a_page_that_the_daemon_does_not_give_is_mentioned_and_can_be_asked_for_
         room.daemon.capabilities(real(room.folder), features=PAGES)
         room.daemon.routes["GET /session/s/transcript"] = 400, {"error": "no such record"}
         await resumed(room, turns(20, 30), historyHasMore=True)
-        room.chats.show_earlier(1)
+        room.chats.history.show_earlier(CHAT)
         await until(lambda: room.editor.mentioned)
         assert room.render.status.has_earlier
         room.daemon.routes["GET /session/s/transcript"] = 200, {"events": turns(0, 20), "hasMore": False}
-        room.chats.show_earlier(1)
+        room.chats.history.show_earlier(CHAT)
         await until(lambda: "Question 0." in room.editor.chats[1])
 
     attached(project, test)

@@ -27,6 +27,7 @@ from companion.conversation.conversation import Conversation
 from companion.conversation.plain import plain, restored
 from tests.agent_talk import scripted, until
 
+from .chatting import CHAT, WINDOW
 from .test_chats_agents import Room, _own_environment, run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pipe belongs to the loop that has read from it")
@@ -90,7 +91,7 @@ class Reloads:
         return Room(str(self.project), self.agent)
 
     def open(self) -> None:
-        self.room.chats.open(1, 1, str(self.project), agent="Scripted")
+        self.room.chats.open(CHAT, WINDOW, str(self.project), agent="Scripted")
 
     async def unload(self) -> dict[str, Any]:
         self.left = await self.room.chats.stop(hand_over=True)
@@ -182,7 +183,7 @@ def test_a_question_is_asked_again_and_its_answer_reaches_the_agent(project: Pat
             await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
             [ask] = there.room.render.asks
             assert ask.permission.id != before
-            there.room.chats.vote(1, ask.permission.id, "yes")
+            there.room.chats.vote(CHAT, ask.permission.id, "yes")
             await there.room.shows('"optionId": "yes"')
             await there.room.shows("End.")
             assert there.room.text.count("Do it") == 1
@@ -229,7 +230,7 @@ def test_a_turn_is_cancelled_after_a_reload(project: Path, tmp_path: Path):
             there.room.say("cancel")
             await there.room.shows("Begin cancel.")
             await there.reload()
-            there.room.chats.cancel(1)
+            there.room.chats.cancel(CHAT)
             await until(lambda: there.room.render.status.last == "cancelled")
 
     run(test())
@@ -242,10 +243,10 @@ def test_a_cancel_that_the_agent_does_not_heed_is_not_forgotten(
         async with reloads(project, tmp_path) as there:
             there.room.say("slow")
             await there.room.shows("Begin slow.")
-            there.room.chats.cancel(1)
+            there.room.chats.cancel(CHAT)
             await there.room.shows("Cancelling …")
             await there.unload()
-            monkeypatch.setattr("companion.acp.client.CANCEL_LIMIT", 0.1)
+            monkeypatch.setattr("companion.acp.cancellation.CANCEL_LIMIT", 0.1)
             there.load()
             assert "didn't answer" in await there.room.state("lost")
 
@@ -300,7 +301,7 @@ def test_the_agent_ends_with_its_tab_even_if_nobody_has_looked_at_that_since_a_r
             pid = await there.unload_in_a_turn()
             there.room = there.begin()
             there.room.chats.inherit(there.left, {1: None})
-            there.room.chats.close(1)
+            there.room.chats.close(CHAT)
             await until(lambda: not psutil.pid_exists(pid))
 
     run(test())

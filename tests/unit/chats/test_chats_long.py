@@ -14,14 +14,14 @@ from companion.chat import chat as chat_module
 from companion.chat.prompt import Draft
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
-from companion.conversation.history import Cursor, History
+from companion.conversation.history import Cursor, Replay
 from companion.conversation.packing import Packer
 from companion.conversation.snapshot import Locality, Message, Tool
 from companion.daemon.decoder import decode
 
 from ..conversation.test_conversation import NUMBERED, event, request, told, update
 from ..fake_daemon import until
-from .chatting import Room
+from .chatting import CHAT, Room
 from .test_chats import attached
 from .test_chats_earlier import resumed, said, turns
 
@@ -57,13 +57,13 @@ def test_who_sends_a_prompt_in_a_long_chat_sees_its_last_turns_and_can_scroll_up
         await shows(room, 0, 40)
         assert not room.render.status.has_earlier
         room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "p40"}
-        room.chats.send(1, Draft("Question 40."))
+        room.chats.send(CHAT, Draft("Question 40."))
         await until(lambda: "Question 0." not in room.editor.chats[1])
         assert room.render.status.has_earlier
         for number, each in enumerate(turns(40, 41), 91):
             stream.send(each["type"], number, each["promptId"], **each["data"])
         await shows(room, 15, 41)
-        room.chats.show_earlier(1)
+        room.chats.history.show_earlier(CHAT)
         await shows(room, 0, 41)
         assert not room.render.status.has_earlier
 
@@ -110,7 +110,7 @@ def test_hidden_turns_survive_a_rebuild():
     conversation = told_of(30)
     conversation.hide_earlier(10, 10)
     history = tuple(decode(each) for each in turns(5, 31))
-    conversation.rebuild(History(history, Cursor("f", 0)))
+    conversation.rebuild(Replay(history, Cursor("f", 0)))
     assert [turn.asked for turn in conversation.turns] == [f"Question {number}." for number in range(31)]
 
 
@@ -118,7 +118,7 @@ def test_a_shorter_history_shows_all_of_its_turns():
     conversation = told_of(30)
     conversation.hide_earlier(10, 10)
     history = tuple(decode(each) for each in turns(5, 8))
-    conversation.rebuild(History(history, Cursor("f", 0)))
+    conversation.rebuild(Replay(history, Cursor("f", 0)))
     assert conversation.look_at_all().order == ("p5", "p6", "p7")
     assert conversation.show_earlier()
     assert len(conversation.look_at_all().order) == 8

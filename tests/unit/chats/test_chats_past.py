@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from companion.chat import past
-from companion.chat.past import Earlier, earlier
+from companion.backends.backend import RewindPoint
+from companion.chat import history
+from companion.chat.history import RewindTarget, rewind_targets
 from companion.chat.prompt import Draft
 from companion.conversation.changed import FileChange, changed_files
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Attachment, Diff, Location, Message, Tool, Turn
-from companion.daemon.rewind import RewindPoint
+from companion.daemon import answers, rewind
 
 from ..fake_daemon import FEATURES, FakeDaemon, Request, Stream, faked, until
-from .chatting import Room, chatting, real
+from .chatting import CHAT, WINDOW, Room, chatting, real
 
 POINTS = "GET /session/s/rewind/snapshots"
 
@@ -29,7 +30,7 @@ def attached(project: Path, test: Callable[[Room, Stream], Any], *features: str)
     async def whole(daemon: FakeDaemon) -> None:
         async with chatting(daemon, str(project)) as room:
             daemon.capabilities(real(project), features=[*FEATURES, *features])
-            room.chats.open(1, 1, room.folder)
+            room.chats.open(CHAT, WINDOW, room.folder)
             await test(room, await room.live())
 
     faked(whole)
@@ -46,7 +47,7 @@ def point(index: int, at: float = 0.0, *, files: int = 0, inserted: int = 0, del
 
 
 def read(*points: dict[str, Any]) -> list[RewindPoint]:
-    return [RewindPoint.model_validate(each) for each in points]
+    return [answers.read(rewind._Point, each).point() for each in points]
 
 
 def asked(key: str, began: float | None = None, *more: Any, asks_model: bool = True) -> Turn:
@@ -62,32 +63,32 @@ def wrote(path: str, old: str, new: str, status: str = "completed", **more: Any)
 
 def test_each_point_is_the_prompt_of_its_number_the_latest_first():
     turns = [asked("a", 1), asked("b", 2, asks_model=False), asked("c", 3)]
-    found = earlier(turns, read(point(0, 1), point(1, 3, files=2, inserted=5, deleted=1)))
+    found = rewind_targets(turns, read(point(0, 1), point(1, 3, files=2, inserted=5, deleted=1)))
     assert found == [
-        Earlier("s########2", "c", "Do c", (), 2, 5, 1),
-        Earlier("s########1", "a", "Do a"),
+        RewindTarget("s########2", "c", "Do c", (), 2, 5, 1),
+        RewindTarget("s########1", "a", "Do a"),
     ]
 
 
 def test_a_point_that_was_made_after_the_next_prompt_is_not_offered():
-    assert earlier([asked("a", 10), asked("b", 20)], read(point(0, 25), point(1, 26)))[0].turn == "b"
-    assert len(earlier([asked("a", 10), asked("b", 20)], read(point(0, 25), point(1, 26)))) == 1
+    assert rewind_targets([asked("a", 10), asked("b", 20)], read(point(0, 25), point(1, 26)))[0].turn == "b"
+    assert len(rewind_targets([asked("a", 10), asked("b", 20)], read(point(0, 25), point(1, 26)))) == 1
 
 
 def test_points_from_before_a_rewind_are_older_than_their_prompts():
     turns = [asked("a", 10), asked("new", 100)]
-    assert [each.turn for each in earlier(turns, read(point(0, 10), point(1, 20)))] == ["new", "a"]
+    assert [each.turn for each in rewind_targets(turns, read(point(0, 10), point(1, 20)))] == ["new", "a"]
 
 
 def test_a_history_without_its_beginning_has_the_latest_prompts():
     turns = [asked("c", 30), asked("d", 40)]
     points = read(point(0, 10), point(1, 20), point(2, 30), point(3, 40))
-    assert [(each.turn, each.point[-1]) for each in earlier(turns, points)] == [("d", "4"), ("c", "3")]
+    assert [(each.turn, each.point[-1]) for each in rewind_targets(turns, points)] == [("d", "4"), ("c", "3")]
 
 
 def test_a_point_without_a_time_and_one_too_many_do_no_harm():
     points = [{**point(0), "timestamp": "once"}, point(7)]
-    assert [each.turn for each in earlier([asked("a"), asked("b"), asked("c")], read(*points))] == ["a"]
+    assert [each.turn for each in rewind_targets([asked("a"), asked("b"), asked("c")], read(*points))] == ["a"]
 
 
 def test_the_files_of_a_prompt_are_those_that_were_changed_since_then():
@@ -96,7 +97,7 @@ def test_the_files_of_a_prompt_are_those_that_were_changed_since_then():
         asked("b", 2, wrote("/p/sub/b.py", "", "1\n"), wrote("/p/c.py", "", "1\n", "failed")),
         asked("c", 3, wrote("/p/a.py", "1\n", "2\n"), Message("answer", "Done")),
     ]
-    found = earlier(turns, read(point(0, 1), point(1, 2), point(2, 3)), "/p")
+    found = rewind_targets(turns, read(point(0, 1), point(1, 2), point(2, 3)), "/p")
     assert [each.files for each in found] == [("a.py",), ("sub/b.py", "a.py"), ("a.py", "sub/b.py")]
 
 
@@ -124,7 +125,7 @@ def test_the_files_in_a_prompt_are_named_as_they_were_written():
         Attachment("", "image"),
     )
     message = Message("user", "Compare @a b.py with @a.py, and @a.py", named)
-    [found] = earlier([Turn("a", "done", (message,), asks_model=True)], read(point(0)), "/p")
+    [found] = rewind_targets([Turn("a", "done", (message,), asks_model=True)], read(point(0)), "/p")
     assert found.text == "Compare @src/a\\ b.py with @/else/a.py, and @a.py"
 
 
@@ -140,26 +141,29 @@ def say(stream: Stream, number: int, words: str, prompt: str = "p") -> None:
 def test_a_rewind_undoes_files_or_leaves_them_and_gives_the_prompt_back(project: Path):
     async def test(room: Room, stream: Stream) -> None:
         draft = Draft("Look", pictures=())
-        room.chats.send(1, draft)
+        room.chats.send(CHAT, draft)
         await room.asked("POST /session/s/prompt")
         say(stream, 1, "Look")
         stream.send("turn_complete", 2, "p", stopReason="end_turn")
         await until(lambda: room.render.status.last == "done")
         room.daemon.routes[POINTS] = 200, {"snapshots": [point(0, files=1, inserted=2)]}
-        [to] = await room.chats.earlier(1)
+        [to] = await room.chats.history.targets(CHAT)
         assert (to.turn, to.text, to.count, to.inserted) == ("p", "Look", 1, 2)
         done = {"rewound": True, "filesChanged": [f"{real(room.folder)}/a.py"], "filesFailed": []}
         room.daemon.routes["POST /session/s/rewind"] = 200, done
-        assert await room.chats.rewind(1, to, undo_files=True) == ("The conversation was rewound. Undone: a.py.", draft)
+        assert await room.chats.history.rewind(CHAT, to, undo_files=True) == (
+            "The conversation was rewound. Undone: a.py.",
+            draft,
+        )
         assert room.daemon.asked("POST /session/s/rewind")[-1].body == {"promptId": "s########1", "rewindFiles": True}
         stream.send("session_rewound", 3, promptId=to.point, targetTurnIndex=0, filesChanged=[], filesFailed=[])
         await until(lambda: "Look" not in room.editor.chats[1])
         room.daemon.routes["POST /session/s/rewind"] = 200, {"rewound": False, "filesFailed": ["/elsewhere/b.py"]}
-        told, _ = await room.chats.rewind(1, to, undo_files=False)
+        told, _ = await room.chats.history.rewind(CHAT, to, undo_files=False)
         assert told == "The conversation was rewound, but these files could not be undone: /elsewhere/b.py."
         assert room.daemon.asked("POST /session/s/rewind")[-1].body["rewindFiles"] is False
         room.daemon.routes["POST /session/s/rewind"] = 200, {"rewound": True}
-        assert (await room.chats.rewind(1, to, undo_files=False))[0] == "The conversation was rewound."
+        assert (await room.chats.history.rewind(CHAT, to, undo_files=False))[0] == "The conversation was rewound."
 
     attached(project, test, "session_rewind")
 
@@ -168,39 +172,39 @@ def test_there_is_no_rewind_while_a_turn_runs_before_any_prompt_or_without_the_f
     async def test(room: Room, stream: Stream) -> None:
         room.daemon.routes[POINTS] = 200, {"snapshots": []}
         with pytest.raises(ChatError, match="There is no prompt yet to go back to"):
-            await room.chats.earlier(1)
+            await room.chats.history.targets(CHAT)
         say(stream, 1, "Look")
         await until(lambda: room.render.status.running)
         with pytest.raises(ChatError, match="A turn runs: wait until it ends"):
-            await room.chats.earlier(1)
+            await room.chats.history.targets(CHAT)
 
     attached(project, test, "session_rewind")
 
 
 def test_the_daemon_gets_a_moment_to_end_a_turn_but_no_more(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(past, "IDLE_STEP", 0.001)
+    monkeypatch.setattr(history, "IDLE_STEP", 0.001)
     busy = 409, {"error": "Cannot rewind while a prompt is running", "code": "session_busy"}
     answers = [busy, busy, (200, {"rewound": True})]
 
     async def test(room: Room, stream: Stream) -> None:
         room.daemon.routes["POST /session/s/rewind"] = lambda _: answers.pop(0) if len(answers) > 1 else answers[0]
-        assert (await room.chats.rewind(1, Earlier("x", "p", "Look"), undo_files=True))[
+        assert (await room.chats.history.rewind(CHAT, RewindTarget("x", "p", "Look"), undo_files=True))[
             0
         ] == "The conversation was rewound."
         assert len(room.daemon.asked("POST /session/s/rewind")) == 3
         answers[:] = [busy]
-        monkeypatch.setattr(past, "IDLE_LIMIT", 0.0)
+        monkeypatch.setattr(history, "IDLE_LIMIT", 0.0)
         with pytest.raises(ChatError, match="Cannot rewind while a prompt is running"):
-            await room.chats.rewind(1, Earlier("x", "p", "Look"), undo_files=True)
+            await room.chats.history.rewind(CHAT, RewindTarget("x", "p", "Look"), undo_files=True)
 
     attached(project, test, "session_rewind")
 
 
 def test_an_older_daemon_says_that_it_can_not_rewind_nor_fork(project: Path):
     async def test(room: Room, stream: Stream) -> None:
-        for ask in (room.chats.earlier, room.chats.fork):
+        for ask in (room.chats.history.targets, room.chats.history.fork):
             with pytest.raises(ChatError, match="This Qwen Code can't do that: its daemon has no “session_"):
-                await ask(1)
+                await ask(CHAT)
 
     attached(project, test)
 
@@ -217,7 +221,7 @@ def test_a_fork_is_shown_and_the_original_stays(project: Path):
             "POST /session/copy/load": (200, loaded),
             "GET /session/copy/pending-prompts": (200, {}),
         }
-        await room.chats.fork(1)
+        await room.chats.history.fork(CHAT)
         assert room.daemon.asked("POST /session/s/branch")[0].body == {"name": "Mine"}
         assert room.daemon.asked("POST /session/copy/detach")[0].headers["x-qwen-client-id"] == "c2"
         await until(lambda: room.daemon.asked("GET /session/copy/events"))
@@ -243,10 +247,10 @@ def test_the_effort_is_shown_and_switched(project: Path):
         async with chatting(daemon, str(project)) as room:
             daemon.capabilities(real(project), features=[*FEATURES, "session_context"])
             daemon.routes |= {"GET /session/s/context": context, "POST /session/s/config-option": switched}
-            room.chats.open(1, 1, room.folder)
+            room.chats.open(CHAT, WINDOW, room.folder)
             await room.live()
             assert [each.name for each in room.render.status.efforts] == ["Default", "High"]
-            room.chats.switch_effort(1, "high")
+            room.chats.options.switch_effort(CHAT, "high")
             await until(lambda: room.render.status.effort == "high")
             [request] = daemon.asked("POST /session/s/config-option")
             assert request.body == {"configId": "reasoning_effort", "value": "high"}

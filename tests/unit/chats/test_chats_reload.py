@@ -12,12 +12,14 @@ import pytest
 from companion import handover
 from companion.daemon.process import launch
 from companion.handover import Inheritance
+from companion.ids import ChatId, ViewId, WindowId
 from companion.server.endpoint import listen
 from companion.settings import DaemonSettings, Settings
 
 from ..conftest import Running, until
 from ..daemon.test_daemon_launch import LISTENS
 from ..wire import LIMIT
+from .chatting import CHAT, WINDOW
 
 Start = Callable[[], Running]
 
@@ -32,7 +34,9 @@ def settings(tmp_path: Path) -> DaemonSettings:
 
 def daemon_of(running: Running, window: int) -> launch.Daemon:
     """A window's daemon, once it runs."""
-    daemon = until(lambda: running.do(lambda companion: companion.chats._chats[window].daemon))
+    daemon = until(
+        lambda: running.do(lambda companion: companion.chats._registry[ChatId(ViewId(window))].connector.private.daemon)
+    )
     assert daemon
     return daemon
 
@@ -40,7 +44,7 @@ def daemon_of(running: Running, window: int) -> launch.Daemon:
 def open_chat(running: Running, settings: DaemonSettings, folder: Path) -> launch.Daemon:
     """Open window 1's chat; its daemon, once it runs."""
     running.do(lambda companion: companion.configure(Settings(), daemon=settings))
-    running.do(lambda companion: companion.chats.open(1, 1, str(folder)))
+    running.do(lambda companion: companion.chats.open(CHAT, WINDOW, str(folder)))
     return daemon_of(running, 1)
 
 
@@ -96,7 +100,7 @@ def test_one_that_nobody_takes_over_is_ended(
 def test_a_chat_without_a_served_window_isnt_handed_over(start: Start, settings: DaemonSettings, project: Path):
     running = start()
     running.do(lambda companion: companion.configure(Settings(), daemon=settings))
-    running.do(lambda companion: companion.chats.open(7, 7, str(project)))
+    running.do(lambda companion: companion.chats.open(ChatId(ViewId(7)), WindowId(7), str(project)))
     daemon = daemon_of(running, 7)
     assert running.thread.stop(LIMIT, hand_over=True)
     until(lambda: not launch.is_running(daemon))

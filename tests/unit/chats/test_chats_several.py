@@ -15,17 +15,18 @@ import pytest
 from companion.agents import AgentCommand
 from companion.chat.prompt import Draft
 from companion.daemon.process import launch
+from companion.ids import ChatId, ViewId, WindowId
 from companion.settings import DaemonSettings
 from tests.agent_talk import scripted
 
 from ..fake_daemon import FakeDaemon, Request, Stream, faked, until
-from .chatting import Room, ask, chatting, real
+from .chatting import WINDOW, Room, ask, chatting, real
 from .test_chats import LISTENS
 from .test_chats_agents import EDIT
 from .test_chats_agents import chatting as chatting_with_agents
 from .test_chats_agents import run as run_with_agents
 
-FIRST, SECOND = 11, 12
+FIRST, SECOND = ChatId(ViewId(11)), ChatId(ViewId(12))
 """Views of window 1."""
 STARTS = """
 import os, sys
@@ -60,9 +61,9 @@ class Pair(Room):
         renders = self.editor.renders.get(chat)
         return renders[-1].status.connection.state if renders else ""
 
-    async def open(self, chat: int, folder: str = "") -> Stream:
+    async def open(self, chat: ChatId, folder: str = "") -> Stream:
         """Open a chat, and return the stream of its events once it is live."""
-        self.chats.open(chat, 1, folder or self.folder)
+        self.chats.open(chat, WINDOW, folder or self.folder)
         return await self.lives(chat)
 
     async def lives(self, chat: int) -> Stream:
@@ -140,11 +141,12 @@ def test_the_questions_of_a_window_are_those_of_all_its_chats(project: Path):
         first, second = await room.open(FIRST), await room.open(SECOND)
         for stream in (first, second):
             ask(stream, 1)
-        await until(lambda: room.chats.questions(1) == 2)
-        assert room.chats.asking(1) == ("Qwen Code",)
-        assert (room.chats.questions(2), room.chats.asking(2)) == (0, ())
+        await until(lambda: room.chats.questions(WINDOW) == 2)
+        assert room.chats.asking(WINDOW) == ("Qwen Code",)
+        other = WindowId(2)
+        assert (room.chats.questions(other), room.chats.asking(other)) == (0, ())
         room.chats.close(FIRST)
-        assert room.chats.questions(1) == 1
+        assert room.chats.questions(WINDOW) == 1
 
     paired(project, test)
 
@@ -166,7 +168,7 @@ def test_an_answer_that_is_on_its_way_when_the_tab_closes_arrives(project: Path)
     async def test(room: Pair) -> None:
         first = await room.open(FIRST)
         ask(first, 1)
-        await until(lambda: room.chats.questions(1) == 1)
+        await until(lambda: room.chats.questions(WINDOW) == 1)
         room.chats.vote(FIRST, "r", "no")
         room.chats.close(FIRST)
         await room.asked("POST /session/s1/permission/r")
@@ -177,18 +179,18 @@ def test_an_answer_that_is_on_its_way_when_the_tab_closes_arrives(project: Path)
 def test_they_share_one_private_daemon_which_outlives_either(project: Path, tmp_path: Path):
     async def test(room: Pair) -> None:
         for chat in (FIRST, SECOND):
-            room.chats.open(chat, 1, room.folder)
+            room.chats.open(chat, WINDOW, room.folder)
         await until(lambda: room.state_of(FIRST) == room.state_of(SECOND) == "live")
-        daemon = room.chats._chats[FIRST].daemon
+        daemon = room.chats._registry[FIRST].connector.private.daemon
         assert daemon
-        assert room.chats._chats[SECOND].daemon is daemon
+        assert room.chats._registry[SECOND].connector.private.daemon is daemon
         assert starts(tmp_path) == 1
         room.chats.close(FIRST)
         room.chats.close(SECOND)
         await until(lambda: len(room.daemon.asked("POST /session/s")) >= 2)
         await until(lambda: not room.chats._ending)
         assert launch.is_running(daemon)
-        room.chats.window_closed(1)
+        room.chats.window_closed(WINDOW)
         await until(lambda: not launch.is_running(daemon))
 
     managed(project, tmp_path, test)
@@ -202,7 +204,7 @@ def test_each_folder_has_a_private_daemon_of_its_own_as_long_as_a_chat_works_the
         room.daemon.capabilities(real(room.folder), real(other))
         await room.open(FIRST)
         await room.open(SECOND, str(other))
-        first, second = (room.chats._chats[chat].daemon for chat in (FIRST, SECOND))
+        first, second = (room.chats._registry[chat].connector.private.daemon for chat in (FIRST, SECOND))
         assert first
         assert second
         assert (first.folder, second.folder) == (real(room.folder), real(other))
@@ -225,7 +227,7 @@ def test_a_daemon_that_is_killed_is_started_again_once_for_both_and_then_only_on
         await until(lambda: all(room.editor.renders[chat][-1].session for chat in (FIRST, SECOND)))
 
         def kill() -> None:
-            daemon = room.chats._chats[FIRST].daemon
+            daemon = room.chats._registry[FIRST].connector.private.daemon
             assert daemon
             launch.stop_now(daemon)
             for stream in streams:
@@ -256,7 +258,7 @@ def test_a_daemon_that_one_of_them_has_replaced_is_followed_by_the_other(
         streams = [await room.open(chat) for chat in (FIRST, SECOND)]
         streams[1].say(1, "Before")
         await until(lambda: room.editor.renders[SECOND][-1].session)
-        before = room.chats._chats[FIRST].daemon
+        before = room.chats._registry[FIRST].connector.private.daemon
         command = (sys.executable, "-u", str(tmp_path / "fake_qwen.py"), str(tmp_path / "starts.txt"))
         room.configure(url="", token="", command=command)
         room.chats.reconnect(FIRST)
@@ -265,7 +267,7 @@ def test_a_daemon_that_one_of_them_has_replaced_is_followed_by_the_other(
         streams[1].cut()
         await until(lambda: len(room.daemon.asked("GET /capabilities")) > loads)
         await until(lambda: room.state_of(FIRST) == room.state_of(SECOND) == "live")
-        assert room.chats._chats[SECOND].daemon != before
+        assert room.chats._registry[SECOND].connector.private.daemon != before
         assert starts(tmp_path) == 2
 
     managed(project, tmp_path, test)
@@ -276,17 +278,21 @@ def test_a_reload_keeps_both_sessions_and_the_one_daemon(project: Path, tmp_path
         for at, chat in enumerate((FIRST, SECOND)):
             (await room.open(chat)).say(1, f"Before {at}")
         await until(lambda: all(room.editor.renders[chat][-1].session for chat in (FIRST, SECOND)))
-        daemon = room.chats._chats[FIRST].daemon
+        daemon = room.chats._registry[FIRST].connector.private.daemon
         left = await room.chats.stop(hand_over=True)
         again = Pair(room.editor, room.daemon, room.folder)
         again.chats.configure(room.chats._settings)
         again.chats.inherit(left, {1: None})
         for chat, session in ((SECOND, "s2"), (FIRST, "s1")):
             count = len(room.daemon.asked(f"POST /session/{session}/load"))
-            again.chats.open(chat, 1, room.folder)
+            again.chats.open(chat, WINDOW, room.folder)
             await until(lambda session=session, count=count: len(
                 room.daemon.asked(f"POST /session/{session}/load")) > count)  # fmt: skip
-        assert again.chats._chats[FIRST].daemon == again.chats._chats[SECOND].daemon == daemon
+        assert (
+            again.chats._registry[FIRST].connector.private.daemon
+            == again.chats._registry[SECOND].connector.private.daemon
+            == daemon
+        )
         await again.chats.stop(hand_over=False)
         assert daemon
         assert not launch.is_running(daemon)
@@ -326,19 +332,19 @@ def test_two_agents_have_a_process_each_which_ends_with_its_tab(
 
     async def test():
         async with chatting_with_agents(project, one, two) as room:
-            room.chats.open(2, 1, str(project), agent="Two")
-            await until(lambda: "Scripted Agent" in room.editor.chats.get(2, ""))
-            await until(lambda: room.editor.renders[2][-1].status.connection.state == "live")
+            room.chats.open(SECOND, WINDOW, str(project), agent="Two")
+            await until(lambda: "Scripted Agent" in room.editor.chats.get(SECOND, ""))
+            await until(lambda: room.editor.renders[SECOND][-1].status.connection.state == "live")
             assert (len(processes(one)), len(processes(two))) == (1, 1)
-            room.chats.send(2, Draft("to two"))
-            await until(lambda: "You said: to two" in room.editor.chats[2])
+            room.chats.send(SECOND, Draft("to two"))
+            await until(lambda: "You said: to two" in room.editor.chats[SECOND])
             assert "to two" not in room.text
-            room.chats.close(2)
+            room.chats.close(SECOND)
             await until(lambda: not processes(two))
             assert len(processes(one)) == 1
             room.say("to one")
             await room.shows("You said: to one")
-            room.chats.window_closed(1)
+            room.chats.window_closed(WINDOW)
             await until(lambda: not processes(one))
 
     run_with_agents(test())
@@ -357,7 +363,7 @@ def test_a_chat_with_an_agent_and_one_with_the_daemon_do_not_disturb_each_other(
                 agents=agents[:1],
             )
         )
-        room.chats.open(SECOND, 1, room.folder, agent="One")
+        room.chats.open(SECOND, WINDOW, room.folder, agent="One")
         await until(lambda: room.state_of(SECOND) == "live")
         room.chats.send(SECOND, Draft("hello"))
         await until(lambda: "You said: hello" in room.editor.chats[SECOND])

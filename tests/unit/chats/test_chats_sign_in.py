@@ -12,7 +12,7 @@ from companion.conversation.failures import ChatError
 from companion.daemon.sign_in import SigningIn
 
 from ..fake_daemon import FEATURES, FakeDaemon, faked
-from .chatting import Room, chatting, real
+from .chatting import CHAT, WINDOW, Room, chatting, real
 
 FLOW = "/workspace/auth/device-flow"
 BEGUN = {
@@ -29,7 +29,7 @@ def attached(project: Path, test: Callable[[Room], Any], *features: str) -> None
     async def whole(daemon: FakeDaemon) -> None:
         async with chatting(daemon, str(project)) as room:
             daemon.capabilities(real(project), features=[*FEATURES, *features])
-            room.chats.open(1, 1, room.folder)
+            room.chats.open(CHAT, WINDOW, room.folder)
             await room.live()
             await test(room)
 
@@ -45,14 +45,14 @@ def test_a_sign_in_has_a_code_and_a_link_and_is_followed_to_its_end(project: Pat
             f"GET {FLOW}/f%2F1": (200, BEGUN | {"status": "authorized", "userCode": None}),
             f"DELETE {FLOW}/f%2F1": (204, None),
         }
-        assert await room.chats.sign_in_providers(1) == ["qwen-oauth"]
-        assert await room.chats.begin_sign_in(1, "qwen-oauth") == PENDING
+        assert await room.chats.sign_in.providers(CHAT) == ["qwen-oauth"]
+        assert await room.chats.sign_in.begin(CHAT, "qwen-oauth") == PENDING
         [request] = room.daemon.asked(f"POST {FLOW}")
         assert request.body == {"providerId": "qwen-oauth"}
         # With a client's id, only that client would be told the code.
         assert "x-qwen-client-id" not in request.headers
-        assert (await room.chats.sign_in(1, "f/1")).state == "authorized"
-        await room.chats.cancel_sign_in(1, "f/1")
+        assert (await room.chats.sign_in.progress(CHAT, "f/1")).state == "authorized"
+        await room.chats.sign_in.cancel(CHAT, "f/1")
         assert len(room.daemon.asked(f"DELETE {FLOW}")) == 1
 
     attached(project, test, "auth_device_flow")
@@ -70,7 +70,7 @@ def test_a_sign_in_has_a_code_and_a_link_and_is_followed_to_its_end(project: Pat
 def test_why_a_sign_in_has_failed_is_told(project: Path, told: dict[str, Any], expected: tuple[str, str]):
     async def test(room: Room) -> None:
         room.daemon.routes[f"GET {FLOW}/f"] = 200, BEGUN | told
-        now = await room.chats.sign_in(1, "f")
+        now = await room.chats.sign_in.progress(CHAT, "f")
         assert (now.state, now.why) == expected
 
     attached(project, test, "auth_device_flow")
@@ -80,7 +80,7 @@ def test_only_a_web_page_is_a_link(project: Path):
     async def test(room: Room) -> None:
         strange = {"verificationUri": "file:///etc/passwd", "verificationUriComplete": None, "intervalMs": None}
         room.daemon.routes[f"POST {FLOW}"] = 200, BEGUN | strange
-        begun = await room.chats.begin_sign_in(1, "qwen-oauth")
+        begun = await room.chats.sign_in.begin(CHAT, "qwen-oauth")
         assert (begun.page, begun.interval) == ("", 5.0)
 
     attached(project, test, "auth_device_flow")
@@ -91,14 +91,14 @@ def test_a_provider_that_does_not_answer_is_told_as_that(project: Path):
         refused = {"error": "Qwen IdP device authorization request failed", "code": "upstream_error"}
         room.daemon.routes[f"POST {FLOW}"] = 502, refused
         with pytest.raises(ChatError, match="The service that signs you in doesn't answer as it should: Qwen IdP"):
-            await room.chats.begin_sign_in(1, "qwen-oauth")
+            await room.chats.sign_in.begin(CHAT, "qwen-oauth")
 
     attached(project, test, "auth_device_flow")
 
 
 def test_a_daemon_without_the_device_flow_says_so(project: Path):
     async def test(room: Room) -> None:
-        with pytest.raises(ChatError, match="This Qwen Code can't do that: its daemon has no “auth_device_flow”"):
-            await room.chats.sign_in_providers(1)
+        with pytest.raises(ChatError, match="This Qwen Code can't be signed in with a code"):
+            await room.chats.sign_in.providers(CHAT)
 
     attached(project, test)

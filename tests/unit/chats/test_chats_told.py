@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from companion.chat.prompt import ChatFolder, Draft, Excerpt
+from companion.ids import WindowId
 from companion.settings import Settings
 from companion.told import Told
 
 from ..conftest import Running
 from ..fake_daemon import until
-from .chatting import Room
+from .chatting import CHAT, WINDOW, Room
 from .test_chats import attached, prompts, stat
 
 WHY = "{} stays here: the setting “context_exclude” excludes it."
@@ -54,9 +55,9 @@ def test_a_prompt_with_an_excluded_file_comes_back_with_one_sentence(project: Pa
     async def test(room: Room) -> None:
         files = [".env", "src/../secrets/token.txt", "plain.txt", f"{project}/.env"]
         room.daemon.routes["GET /stat"] = stat(*files)
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        room.chats.send(1, given)
+        room.chats.send(CHAT, given)
         await until(lambda: room.editor.returned)
         assert room.editor.returned == [(1, given, WHY.format(name))]
         assert prompts(room) == []
@@ -67,8 +68,8 @@ def test_a_prompt_with_an_excluded_file_comes_back_with_one_sentence(project: Pa
 def test_what_is_no_file_goes_as_the_words_that_it_is(project: Path):
     async def test(room: Room) -> None:
         room.daemon.routes["GET /stat"] = stat("a.py")
-        room.chats.open(1, 1, room.folder)
-        room.chats.send(1, Draft("Do I need an @.env?"))
+        room.chats.open(CHAT, WINDOW, room.folder)
+        room.chats.send(CHAT, Draft("Do I need an @.env?"))
         await room.asked("POST /session/s/prompt")
         assert prompts(room) == [[{"type": "text", "text": "Do I need an @.env?"}]]
 
@@ -78,13 +79,13 @@ def test_what_is_no_file_goes_as_the_words_that_it_is(project: Path):
 def test_the_globs_of_the_window_count(project: Path):
     async def test(room: Room) -> None:
         room.daemon.routes["GET /stat"] = stat("a.py", ".env")
-        room.chats.told_of = lambda window: Told(exclude=("/a.py",)) if window == 1 else Told()
-        room.chats.open(1, 1, room.folder)
+        room.told = lambda window: Told(exclude=("/a.py",)) if window == WINDOW else Told()
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        room.chats.send(1, Draft("@a.py"))
+        room.chats.send(CHAT, Draft("@a.py"))
         await until(lambda: room.editor.returned)
         assert room.editor.returned[0][2] == WHY.format("a.py")
-        room.chats.send(1, Draft("@.env"))
+        room.chats.send(CHAT, Draft("@.env"))
         await room.asked("POST /session/s/prompt")
 
     attached(project, test)
@@ -92,10 +93,10 @@ def test_the_globs_of_the_window_count(project: Path):
 
 def test_excluded_files_are_not_offered(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
         room.daemon.routes["GET /glob"] = 200, {"matches": [".env", "a.py", "secrets/b.py", "secrets"]}
-        assert await room.chats.files(1, "") == ["a.py"]
+        assert await room.chats.files(CHAT, "") == ["a.py"]
 
     attached(project, test)
 
@@ -109,5 +110,5 @@ def test_a_folder_on_another_computer_is_looked_at_by_its_own_paths():
 
 def test_the_companion_tells_the_chats_what_a_windows_project_excludes(running: Running):
     running.do(lambda companion: companion.configure(Settings(), {1: Settings(context_exclude=("x",))}))
-    told = running.do(lambda companion: [companion.chats.told_of(window).exclude for window in (1, 2)])
+    told = running.do(lambda companion: [companion.chats._told(WindowId(window)).exclude for window in (1, 2)])
     assert told == [("x",), Settings().context_exclude]

@@ -7,7 +7,7 @@ from pathlib import Path
 from companion.chat.prompt import Draft
 
 from ..fake_daemon import until
-from .chatting import Room
+from .chatting import CHAT, WINDOW, Room
 from .test_chats import attached, prompts
 
 
@@ -17,12 +17,12 @@ def returned(room: Room) -> list[str]:
 
 def test_a_prompt_that_may_have_reached_the_daemon_can_not_be_taken_back(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
         room.daemon.routes["POST /session/s/prompt"] = None  # the answer is lost
-        room.chats.send(1, Draft("Once"))
+        room.chats.send(CHAT, Draft("Once"))
         await until(lambda: [each.state for each in room.render.unsent] == ["sending"])
-        room.chats.unsend(1, room.render.unsent[0].id)
+        room.chats.unsend(CHAT, room.render.unsent[0].id)
         await until(lambda: room.editor.mentioned)
         assert room.editor.mentioned == [("It has been sent already.", 1)]
         assert returned(room) == []
@@ -34,14 +34,14 @@ def test_a_prompt_that_went_back_with_the_conversation_is_not_sent_later(project
     async def test(room: Room) -> None:
         right = room.daemon.routes["GET /capabilities"]
         room.daemon.routes["GET /capabilities"] = None
-        room.chats.open(1, 1, room.folder)
-        room.chats.send(1, Draft("Before"))
-        room.chats.begin(1)
+        room.chats.open(CHAT, WINDOW, room.folder)
+        room.chats.send(CHAT, Draft("Before"))
+        room.chats.begin(CHAT)
         await until(lambda: returned(room) == ["Before"])
         room.daemon.routes["GET /capabilities"] = right
-        room.chats.reconnect(1)
+        room.chats.reconnect(CHAT)
         await room.live()
-        room.chats.send(1, Draft("After"))
+        room.chats.send(CHAT, Draft("After"))
         await room.asked("POST /session/s/prompt")
         assert [blocks[0]["text"] for blocks in prompts(room)] == ["After"]
 
@@ -50,11 +50,11 @@ def test_a_prompt_that_went_back_with_the_conversation_is_not_sent_later(project
 
 def test_a_prompt_that_the_daemon_has_taken_does_not_go_back_with_the_conversation(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
-        room.chats.send(1, Draft("Taken"))
+        room.chats.send(CHAT, Draft("Taken"))
         await until(lambda: [each.state for each in room.render.unsent] == ["sent"])
-        room.chats.begin(1)
+        room.chats.begin(CHAT)
         await room.live()
         assert returned(room) == []
 
@@ -63,11 +63,11 @@ def test_a_prompt_that_the_daemon_has_taken_does_not_go_back_with_the_conversati
 
 def test_a_prompt_that_is_sent_after_a_rebuild_waits_for_its_turn_like_any_other(project: Path):
     async def test(room: Room) -> None:
-        room.chats.open(1, 1, room.folder)
+        room.chats.open(CHAT, WINDOW, room.folder)
         (await room.live()).send("state_resync_required", reason="epoch_reset")
         await room.asked("POST /session/s/load")
         stream = await room.live()
-        room.chats.send(1, Draft("mine"))
+        room.chats.send(CHAT, Draft("mine"))
         await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
         stream.send("session_metadata_updated", 1, displayName="A title")
         await until(lambda: room.render.status.title == "A title")
@@ -80,8 +80,8 @@ def test_a_prompt_that_is_sent_after_a_rebuild_waits_for_its_turn_like_any_other
 def test_a_prompt_that_was_not_sent_survives_two_reloads_without_the_chat_being_opened(project: Path):
     async def test(room: Room) -> None:
         room.daemon.routes["GET /capabilities"] = None
-        room.chats.open(1, 1, room.folder)
-        room.chats.send(1, Draft("Kept"))
+        room.chats.open(CHAT, WINDOW, room.folder)
+        room.chats.send(CHAT, Draft("Kept"))
         first = await room.chats.stop(hand_over=True)
         assert [draft["text"] for draft in first[1]["chats"][1]["unsent"]] == ["Kept"]
         room.chats.inherit(first, {1: None})

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from companion.chat.connection import Connection
+from companion.chat.connector import Connector
 from companion.chat.daemons import Daemons
-from companion.chat.showing import snapshots
-from companion.conversation.conversation import Conversation
+from companion.chat.renderer import snapshots
 from companion.conversation.snapshot import ConnectionStatus, ContextWindow, Message, Snapshot
 from companion.settings import DaemonSettings
+from companion.told import Told
 
 from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, no_agent, until
 
@@ -31,13 +32,11 @@ class Person:
 
     def __init__(self, daemon: FakeDaemon) -> None:
         self.daemon = daemon
-        self.conversation = Conversation()
-        self.connection = Connection(
-            lambda: DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN),
-            Daemons(print, set),
-            no_agent,
-        )
-        self.connection.folder = "/w"
+        settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
+        connector = Connector(lambda: settings, Daemons(print, set), no_agent)
+        connector.folder = "/w"
+        self.connection = Connection(connector, Told)
+        self.conversation = self.connection.conversation
 
     def reconnect(self) -> None:
         self.connection.seen(self.conversation.look_at_all())
@@ -68,7 +67,7 @@ async def opened(daemon: FakeDaemon, session: str = NEW, *, attached: bool = Fal
     daemon.routes["POST /session"] = 200, made
     person = Person(daemon)
     person.connection.begin(session)
-    task = asyncio.create_task(person.connection.run(person.conversation))
+    task = asyncio.create_task(person.connection.run())
     try:
         yield person
         assert not task.done()

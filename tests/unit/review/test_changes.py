@@ -17,9 +17,9 @@ from companion.review.changes import (
     lines_of,
     paired_lines,
     restore,
-    restore_edit,
+    restore_edits,
     revert,
-    revert_edit,
+    revert_edits,
     tally,
 )
 from companion.review.compare import Change, compare, unchanged
@@ -184,10 +184,10 @@ class TestOneChange:
     )
     def test_is_reverted_by_an_edit_of_its_own_characters(self, old: str, new: str, edit: Edit):
         [change] = changes(old, new)
-        assert revert_edit(old, new, change) == edit
-        assert revert_edit(lines_of(old), lines_of(new), change) == edit
+        assert revert_edits(old, new, [change])[0] == edit
+        assert revert_edits(lines_of(old), lines_of(new), [change])[0] == edit
         assert edit.apply(new) == old
-        assert restore_edit(new, old, change.mirrored) == edit
+        assert restore_edits(new, old, [change.mirrored])[0] == edit
 
     def test_is_reverted_alone(self):
         old, new = "a\nb\nc\nd\ne\n", "A\nb\nd\ne\nf\n"
@@ -216,7 +216,7 @@ class TestOneChange:
         assert change_at(changes(original, present), 0) is None
 
     def test_characters_are_code_points(self):
-        assert revert_edit("😀\nb", "😀\nB", Change(1, 2, 1, 2)) == Edit(2, 3, "b")
+        assert revert_edits("😀\nb", "😀\nB", [Change(1, 2, 1, 2)])[0] == Edit(2, 3, "b")
 
 
 def change_at(found: Sequence[Change], line: int, side: Side = "new") -> Change | None:

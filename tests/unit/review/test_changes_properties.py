@@ -12,9 +12,9 @@ from companion.review.changes import (
     lines_of,
     paired_lines,
     restore,
-    restore_edit,
+    restore_edits,
     revert,
-    revert_edit,
+    revert_edits,
     tally,
 )
 from companion.review.compare import Change, unchanged
@@ -78,8 +78,8 @@ def test_all_changes_together_make_the_new_text_of_the_old(pair: tuple[str, str]
     made_of_old, made_of_new = old, new
     # From the bottom, the lines above keep their numbers.
     for change in reversed(changes(old, new)):
-        made_of_old = restore_edit(old, new, change).apply(made_of_old)
-        made_of_new = revert_edit(old, new, change).apply(made_of_new)
+        made_of_old = restore_edits(old, new, [change])[0].apply(made_of_old)
+        made_of_new = revert_edits(old, new, [change])[0].apply(made_of_new)
     assert (made_of_old, made_of_new) == (new, old)
 
 
@@ -90,7 +90,7 @@ def test_reverting_every_change_gives_the_original_and_restoring_the_proposal(pa
     steps = 0
     while found := changes(original, present):
         change = _any_of(found, chance)
-        edit = revert_edit(original, present, change)
+        edit = revert_edits(original, present, [change])[0]
         reverted = revert(original, present, change)
         assert edit.apply(present) == reverted
         assert 0 <= edit.start <= edit.end <= len(present)
@@ -102,7 +102,7 @@ def test_reverting_every_change_gives_the_original_and_restoring_the_proposal(pa
     while found := changes(present, proposal):
         change = _any_of(found, chance)
         restored = restore(present, proposal, change)
-        assert restore_edit(present, proposal, change).apply(present) == restored
+        assert restore_edits(present, proposal, [change])[0].apply(present) == restored
         present = restored
         steps += 1
         assert steps <= len(lines_of(original)) + len(lines_of(proposal))
@@ -117,7 +117,7 @@ def test_a_reverted_change_can_be_made_again(pair: tuple[str, str]):
         found = changes(reverted, new)
         assert found
         for again in reversed(found):
-            reverted = restore_edit(revert(old, new, change), new, again).apply(reverted)
+            reverted = restore_edits(revert(old, new, change), new, [again])[0].apply(reverted)
         assert reverted == new
 
 
@@ -126,7 +126,7 @@ def test_an_edit_touches_no_other_line(pair: tuple[str, str]):
     old, new = pair
     lines = lines_of(new)
     for change in changes(old, new):
-        edit = revert_edit(old, new, change)
+        edit = revert_edits(old, new, [change])[0]
         before, after = new[: edit.start], new[edit.end :]
         assert "\n".join(lines[: change.new_start]).startswith(before.removesuffix("\n"))
         assert "\n".join(lines[change.new_end :]).endswith(after.removeprefix("\n"))

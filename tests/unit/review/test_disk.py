@@ -59,6 +59,14 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path):
         read_file(str(tmp_path))
 
 
+def test_a_file_with_a_slash_behind_its_name_is_refused(tmp_path: Path):
+    """It would look like a new file, and a CLI that tidies the path would overwrite what nobody has seen."""
+    (tmp_path / "a.txt").write_text("old\n")
+    for end in ("/", "//"):
+        assert refusal(f"{tmp_path}/a.txt{end}") == "ends like a folder, but is a file"
+    assert refusal(f"{tmp_path}/new.txt/") is None
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
 @pytest.mark.parametrize("kind", ["FIFO", "device", "socket", "large"])
 def test_only_regular_files_under_a_limit_are_read(tmp_path: Path, kind: str):

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from companion.protocol import ContextUpdate, DiffAccepted, Notification
 from companion.review import reviews as review_module
+from companion.review.disk import Encodings
 from companion.review.review import Review
 from companion.review.reviews import Reviews
 
@@ -299,5 +300,130 @@ def test_a_file_that_stays_the_same_is_read_once(tmp_path: Path, monkeypatch: py
         for _ in range(3):
             await reviews.look()
         assert len(reads) == 2
+
+    with_reviews(test)
+
+
+def test_a_busy_editor_closes_a_diff_that_was_answered_in_the_terminal_as_soon_as_it_is_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """It stayed, with buttons that did nothing. What the person has edited comes too late for the CLI."""
+    monkeypatch.setattr(review_module, "BUSY_LIMIT", 0.01)
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        owner = Listener(1, "Gemini CLI")
+        review = reviews.open(owner, str(tmp_path / "a.txt"), "new\n")
+        await settle()
+        editor.diffs[review.number].text = "mine\n"
+        editor.is_busy = True
+        assert await reviews.close(owner, review.file_path, is_answered=True) == "new\n"
+        assert editor.diffs
+        editor.is_busy = False
+        await settle()
+        assert editor.diffs == {}
+        assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
+        assert owner.heard == []
+
+    with_reviews(test)
+
+
+def test_a_busy_editor_closes_a_diff_that_was_superseded_as_soon_as_it_is_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The newer proposal is shown as well."""
+    monkeypatch.setattr(review_module, "BUSY_LIMIT", 0.01)
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        owner, path = Listener(1), str(tmp_path / "a.txt")
+        first = reviews.open(owner, path, "first\n")
+        await settle()
+        editor.diffs[first.number].text = "mine\n"
+        editor.is_busy = True
+        reviews.open(owner, path, "second\n")
+        await asyncio.sleep(0.05)
+        editor.is_busy = False
+        await settle()
+        assert editor.diff(path).text == "second\n"
+        assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
+
+    with_reviews(test)
+
+
+def test_a_close_whose_caller_has_gone_still_closes_the_diff(tmp_path: Path):
+    """A CLI may end while it waits for the text."""
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        owner, path = Listener(1), str(tmp_path / "a.txt")
+        reviews.open(owner, path, "new\n")
+        await settle()
+        editor.is_busy = True
+        closing = asyncio.create_task(reviews.close(owner, path))
+        await asyncio.sleep(0)
+        closing.cancel()
+        editor.is_busy = False
+        await asyncio.gather(closing, return_exceptions=True)
+        await settle()
+        assert editor.diffs == {}
+
+    with_reviews(test)
+
+
+@pytest.mark.parametrize("why", ["empty", "orphaned"])
+def test_an_answer_that_is_refused_is_no_answer(why: str, tmp_path: Path):
+    """The editor has to know: the diff counted as answered, and was passed over from then on."""
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        owner = Listener(1)
+        review = reviews.open(owner, str(tmp_path / "a.txt"), "new\n")
+        await settle()
+        if why == "orphaned":
+            reviews.orphan(owner)
+        reviews.accept(review.number, "" if why == "empty" else "new\n")
+        assert (editor.refused, review.outcome) == ([review.number], "")
+        reviews.reject(review.number)
+        assert (review.outcome, editor.diffs) == ("rejected", {})
+
+    with_reviews(test)
+
+
+def test_an_accepted_text_is_kept_though_something_has_touched_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its time says nothing about its content."""
+    monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.1)
+    monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        path = tmp_path / "a.txt"
+        path.write_text("old\n")
+        review = reviews.open(Listener(1), str(path), "new\n")
+        await settle()
+        reviews.accept(review.number, "mine\n")
+        await asyncio.sleep(0.03)
+        path.write_text("another tool's\n")
+        await settle()
+        assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
+        assert not any("has written" in message for message, _ in editor.mentioned)
+
+    with_reviews(test)
+
+
+@pytest.mark.parametrize(
+    "data", [b"m\xc3\xad\r\n", b"\xef\xbb\xbfm\xc3\xad\n", b"m\xed\n", "\ufeffmí\n".encode("utf-16-le")]
+)
+def test_an_accepted_text_is_written_in_whatever_way_a_cli_writes_it(data: bytes, tmp_path: Path):
+    """A CLI may keep the line endings, the byte order mark and the encoding of the file."""
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        path = tmp_path / "a.txt"
+        path.write_text("old\n")
+        review = reviews.open(Listener(1), str(path), "new\n")
+        await settle()
+        review.encodings = Encodings("Western (Windows 1252)")
+        path.write_bytes(data)
+        reviews.accept(review.number, "mí\n")
+        await settle()
+        assert editor.kept == []
+        assert ("Qwen Code has written a.txt.", 1) in editor.mentioned
 
     with_reviews(test)

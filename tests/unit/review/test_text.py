@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from companion.protocol import Notification
+from companion.review.disk import DiskFile
+from companion.review.review import Review
 from companion.review.source_text import SourceText, endings_change
 
 BOM = "\ufeff"
@@ -149,3 +153,46 @@ def test_a_lone_cr_and_a_line_feed_after_it_stay_two_endings():
     """Else an empty line that the person adds behind a CR would vanish."""
     source = SourceText("a\rb\nc\n")
     assert SourceText(source.restore("a\n\nc\n")).shown == "a\n\nc\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "proposed", "kept"),
+    [
+        ("a\r\nb\r\n", "a\nB\n", "a\r\nB\r\n"),
+        ("a\nb\n", "a\r\nB\r\n", "a\nB\n"),
+        (BOM + "a\n", "A\n", BOM + "A\n"),
+        ("a\n", BOM + "A\n", "A\n"),
+        ("a\r\nb\nc\n", "a\nb\nC\n", "a\r\nb\nC\n"),
+        (BOM + "a", "A\r\nb\r\n", BOM + "A\r\nb\r\n"),
+        ("a\r\nb\r\n", "A", "A"),
+        ("a\r\nb\r\n", "a\nb\n", "a\r\nb\r\n"),
+    ],
+)
+def test_a_change_of_line_endings_that_was_reverted_is_gone_from_an_unedited_proposal(
+    file: str, proposed: str, kept: str
+):
+    """What is accepted has the line endings and the byte order mark of the file, as the header says."""
+    review = Review(Nobody(), "a.txt", SourceText(proposed), disk=DiskFile(SourceText(file), exists=True))
+    review.keeps_endings = True
+    assert review.restored(review.shown) == kept
+    review.keeps_endings = False
+    assert review.restored(review.shown) == proposed
+
+
+def test_a_text_whose_endings_were_reverted_is_as_costly_as_the_file():
+    """Mixed line endings of many lines take a while, whichever side they come from."""
+    mixed = "".join(f"{number}" + ("\r\n" if number % 3 else "\n") for number in range(6_000))
+    review = Review(Nobody(), "a.txt", SourceText("a\n"), disk=DiskFile(SourceText(mixed), exists=True))
+    assert not review.is_costly
+    review.keeps_endings = True
+    assert review.is_costly
+
+
+class Nobody:
+    """The owner of a review that has no outcome."""
+
+    window = 1
+    cli = "Qwen Code"
+
+    def notify(self, notification: Notification) -> None:
+        raise AssertionError(notification)

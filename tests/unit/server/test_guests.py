@@ -15,6 +15,7 @@ import pytest
 from companion.acp.port import OfferedServer
 from companion.settings import DaemonSettings, Settings
 
+from ..chats.chatting import WINDOW
 from ..conftest import Running, until
 from ..wire import Cli
 
@@ -35,7 +36,7 @@ pool = ThreadPoolExecutor(4)
 def offered(running: Running, agent: str = "My Agent") -> OfferedServer | None:
     def offer(companion: Any) -> OfferedServer | None:
         companion.configure(Settings(), daemon=DaemonSettings(agents_use_editor=True))
-        return companion.chats.offer(1, agent)
+        return companion.chats.server(WINDOW).admit(agent)
 
     return running.do(offer)
 
@@ -62,7 +63,7 @@ def let_in(running: Running) -> Iterator[Callable[..., Guest]]:
 
 
 def test_it_is_off_unless_the_person_turns_it_on(running: Running):
-    assert running.do(lambda companion: companion.chats.offer(1, "My Agent")) is None
+    assert running.do(lambda companion: companion.chats.server(WINDOW).admit("My Agent")) is None
     assert offered(running) is not None
 
 
@@ -109,7 +110,7 @@ def test_a_cli_has_its_own_tools_only(running: Running):
 
 def test_a_token_is_worth_nothing_once_its_agent_has_ended(running: Running, let_in: Callable[..., Guest]):
     guest, other = let_in().connect(), let_in("Other").connect()
-    running.do(lambda companion: companion.chats.dismiss_agent(1, guest.token))
+    running.do(lambda companion: companion.dismiss_agent(1, guest.token))
     assert guest.ask("tools/list").status_code == 401
     assert other.tools() == {"openDiff", "getContext"}
     until(lambda: guest.session not in running.sessions())
@@ -155,5 +156,5 @@ def test_the_token_is_in_no_log(running: Running, let_in: Callable[..., Guest], 
     caplog.set_level(logging.DEBUG)
     guest = let_in().connect()
     guest.tools()
-    running.do(lambda companion: companion.chats.dismiss_agent(1, guest.token))
+    running.do(lambda companion: companion.dismiss_agent(1, guest.token))
     assert guest.token not in caplog.text

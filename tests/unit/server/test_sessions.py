@@ -334,7 +334,7 @@ class TestDelivery:
         def background(work: Coroutine[Any, Any, object]) -> None:
             tasks.append(asyncio.get_running_loop().create_task(work))
 
-        session = sessions.Session("id", 1, "Qwen Code", background)
+        session = sessions.Session("id", 1, "Qwen Code", background, lambda *_: pytest.fail("it can be sent"))
         session.initialized(cast("Any", object()))
         return session
 

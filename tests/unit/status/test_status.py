@@ -749,5 +749,5 @@ def test_the_status_of_a_window_counts_the_questions_of_its_chat(
     """A question in a hidden chat must not go unnoticed."""
     chats = running.do(lambda companion: companion.chats)
     monkeypatch.setattr(chats, "questions", {1: 2}.__getitem__)
-    running.do(lambda _: chats.on_change())
+    running.do(lambda companion: companion._status_changed())
     until(lambda: WindowStatus(questions=2) in editor.statuses.get(1, []))

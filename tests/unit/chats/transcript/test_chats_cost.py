@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from companion.chat.transcript.around import amount
 from companion.chat.transcript.plain import GAP
+from companion.chat.transcript.status_text import amount
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ConnectionStatus, Locality, duration

@@ -6,45 +6,64 @@ import asyncio
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from ..backends.backend import needed
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Task
+from ..ids import ChatId
+from .chat import Chat
+from .registry import REACH_LIMIT, Registry
 from .transcript.plain import clean
-from .windows import REACH_LIMIT, Windows
 
 MOST_OUTPUT = 64 * 1024
 """Bytes of the end of a task's output that are shown."""
 _KINDS = {"shell": "Command", "agent": "Sub-agent", "monitor": "Monitor"}
 
 
-class BackgroundOfChats(Windows):
+class ChatTasks:
     """Lists the tasks of a conversation, shows what they do, and stops them."""
 
-    async def tasks(self, number: int) -> list[Task]:
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    async def all(self, chat_id: ChatId) -> list[Task]:
         """What the agent does besides its turn, and has done: what runs first, then the latest."""
-        client, session, _ = await self._chat(number).reached(REACH_LIMIT)
-        found = {task.id: task for task in await client.agents(session)}
-        found |= {task.id: task for task in await client.tasks(session)}
+        client, session, _ = await self._registry[chat_id].connection.reached(REACH_LIMIT)
+        tasks = needed(client.tasks, client, "list what runs in the background")
+        found = {task.id: task for task in await tasks.agents(session)}
+        found |= {task.id: task for task in await tasks.list(session)}
         return sorted(found.values(), key=lambda task: (not task.is_running, -task.began))
 
-    async def task(self, number: int, identifier: str) -> tuple[str, bool]:
+    async def page(self, chat_id: ChatId, identifier: str) -> tuple[str, bool]:
         """A page about a task with the end of its output, and whether it still runs."""
-        found = next((task for task in await self.tasks(number) if task.id == identifier), None)
+        found = next((task for task in await self.all(chat_id) if task.id == identifier), None)
         if found is None:
             raise ChatError("The daemon doesn't know this task any more.")
-        is_local = self._chat(number).is_local
+        is_local = self._registry[chat_id].is_local
         output = await asyncio.to_thread(_output, found) if is_local and found.output else None
         return "\n".join(_page(found, output, is_local=is_local)) + "\n", found.is_running
 
-    async def stop_task(self, number: int, task: Task) -> str:
+    async def stop(self, chat_id: ChatId, task: Task) -> str:
         """Stop a task. Returns what happened, a sentence."""
-        chat = self._chat(number)
-        client, session, _ = await chat.reached(REACH_LIMIT)
-        stopped = await client.stop_task(session, task)
-        chat.set_tasks(await client.tasks(session))
+        chat = self._registry[chat_id]
+        client, session, _ = await chat.connection.reached(REACH_LIMIT)
+        tasks = needed(client.tasks, client, "stop what runs in the background")
+        stopped = await tasks.stop(session, task)
+        chat.connection.conversation.set_tasks(await tasks.list(session))
         return f"{task.title} is stopped." if stopped else f"{task.title} has ended already."
+
+    def stop_terminals(self, chat_id: ChatId, terminals: Sequence[str]) -> None:
+        """End what runs in terminals that the editor has opened for the agent; the turn goes on."""
+
+        async def stop(chat: Chat) -> None:
+            client, _ = chat.connection.connected
+            control = needed(client.terminals, client, "stop what runs in a terminal")
+            if not any(await asyncio.gather(*map(control.stop_terminal, terminals))):
+                self._registry.editor.mention("It has ended already.", chat.window)
+
+        self._registry.do(chat_id, stop)
 
 
 def _page(task: Task, output: str | None, *, is_local: bool) -> Iterator[str]:

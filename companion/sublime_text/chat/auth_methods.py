@@ -14,7 +14,7 @@ from ..terminal import terminals
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...acp.signing import Way
+    from ...backends.backend import Way
     from ..adapter import Adapter
     from .view import ChatView
 
@@ -29,7 +29,7 @@ def ask_way(adapter: Adapter, chat: ChatView) -> None:
     number = chat.id
     adapter.ask_later(
         chat.window,
-        lambda companion: companion.chats.sign_in_ways(number),
+        lambda companion: companion.chats.sign_in.methods(number),
         lambda ways: _choose(adapter, chat, ways),
     )
 
@@ -64,7 +64,7 @@ def _begin(adapter: Adapter, chat: ChatView, way: Way) -> None:
         say(chat.window, f"{chat.agent} signs you in. It may open a page in your browser.")
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.sign_in_by(number, way.id),
+            lambda companion: companion.chats.sign_in.authenticate(number, way.id),
             lambda _: say(chat.window, f"You are signed in to {chat.agent}."),
         )
 

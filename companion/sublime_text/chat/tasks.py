@@ -31,7 +31,7 @@ class QwenCompanionChatTasksCommand(_ChatCommand):
         """Ask which."""
         number = chat.id
         adapter.ask_later(
-            chat.window, lambda companion: companion.chats.tasks(number), lambda found: _list(adapter, chat, found)
+            chat.window, lambda companion: companion.chats.tasks.all(number), lambda found: _list(adapter, chat, found)
         )
 
 
@@ -55,7 +55,7 @@ def _ask(adapter: Adapter, chat: ChatView, task: Task) -> None:
     def stop() -> None:
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.stop_task(number, task),
+            lambda companion: companion.chats.tasks.stop(number, task),
             lambda told: say(chat.window, told),
         )
 
@@ -79,7 +79,7 @@ def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
         if page.view.is_valid() and page.view.settings().get(TASK_SETTING) == shown:
             adapter.ask_later(
                 chat.window,
-                lambda companion: companion.chats.task(number, task.id),
+                lambda companion: companion.chats.tasks.page(number, task.id),
                 show,
                 lambda why: page.show(f"{why}\n"),
             )

@@ -14,7 +14,7 @@ from .commands import _ChatCommand
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...chat.past import Earlier
+    from ...chat.history import RewindTarget
     from ...chat.prompt import Draft
     from ..adapter import Adapter
     from .view import ChatView
@@ -36,7 +36,9 @@ class QwenCompanionChatRewindCommand(_ChatCommand):
         """List the prompts with what going back would undo, and ask which."""
         number = chat.id
         adapter.ask_later(
-            chat.window, lambda companion: companion.chats.earlier(number), lambda found: _list(adapter, chat, found)
+            chat.window,
+            lambda companion: companion.chats.history.targets(number),
+            lambda found: _list(adapter, chat, found),
         )
 
 
@@ -44,7 +46,7 @@ def _is_idle(chat: ChatView) -> bool:
     return chat.render is not None and chat.render.status.last is not None and chat.render.status.running is None
 
 
-def _list(adapter: Adapter, chat: ChatView, found: Sequence[Earlier]) -> None:
+def _list(adapter: Adapter, chat: ChatView, found: Sequence[RewindTarget]) -> None:
     choices: list[PanelItem] = [
         (_line(one.text), undone(one) or "No file was changed since then", lambda one=one: _ask(adapter, chat, one))
         for one in found
@@ -52,7 +54,7 @@ def _list(adapter: Adapter, chat: ChatView, found: Sequence[Earlier]) -> None:
     choose(chat.window, choices, "Go back to before this prompt")
 
 
-def _ask(adapter: Adapter, chat: ChatView, to: Earlier) -> None:
+def _ask(adapter: Adapter, chat: ChatView, to: RewindTarget) -> None:
     """Ask what to do with the prompt and with the files."""
 
     def rewind(*, edits: bool, undo_files: bool) -> None:
@@ -66,7 +68,7 @@ def _ask(adapter: Adapter, chat: ChatView, to: Earlier) -> None:
             say(chat.window, sentence)
 
         adapter.ask_later(
-            chat.window, lambda companion: companion.chats.rewind(number, to, undo_files=undo_files), done
+            chat.window, lambda companion: companion.chats.history.rewind(number, to, undo_files=undo_files), done
         )
 
     choices: list[PanelItem] = []
@@ -86,7 +88,7 @@ def _ask(adapter: Adapter, chat: ChatView, to: Earlier) -> None:
     choose(chat.window, choices, f"Back to before “{_line(to.text)}”")
 
 
-def undone(to: Earlier) -> str:
+def undone(to: RewindTarget) -> str:
     """What going back can undo: the files, as far as they are known, and how many lines; empty if nothing."""
     if not to.count:
         return ""
@@ -111,7 +113,7 @@ class QwenCompanionChatForkCommand(_ChatCommand):
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon, and show the copy."""
         number = chat.id
-        adapter.ask_later(chat.window, lambda companion: companion.chats.fork(number), lambda _: None)
+        adapter.ask_later(chat.window, lambda companion: companion.chats.history.fork(number), lambda _: None)
 
 
 class QwenCompanionChatSuggestionCommand(sublime_plugin.TextCommand):

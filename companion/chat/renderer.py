@@ -6,10 +6,13 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 
+from ..backends.backend import needed
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Snapshot
+from ..ids import ChatId, WindowId
 from .connection import Connection
+from .connector import Connector
 from .outbox import Outbox
 from .permissions import Approvals
 from .port import ChatScreen
@@ -24,22 +27,23 @@ FRAMES_PER_SECOND = 30
 """Snapshots that a screen gets at most."""
 
 
-class Showing:
+class Renderer:
     """Brings the view of a chat up to date."""
 
     def __init__(
         self,
-        number: int,
-        window: int,
+        chat_id: ChatId,
+        window: WindowId,
         editor: ChatScreen,
+        connector: Connector,
         connection: Connection,
         outbox: Outbox,
         approvals: Approvals,
     ) -> None:
-        """`number` is the id of the chat's view."""
-        self._number = number
+        self._id = chat_id
         self._window = window
         self._editor = editor
+        self._connector = connector
         self._connection = connection
         self._outbox = outbox
         self._approvals = approvals
@@ -51,7 +55,7 @@ class Showing:
         """
         conversation.hide_earlier()
         transcript = Transcript()
-        transcript.own_clients = self._connection.daemons.own_clients
+        transcript.own_clients = self._connector.daemons.own_clients
         async for snapshot in snapshots(conversation):
             try:
                 looked(snapshot)
@@ -66,7 +70,8 @@ class Showing:
         """Put the page before the first turn that is known into a conversation; say what goes wrong."""
         try:
             client, session = self._connection.connected
-            page, has_more = await client.earlier(session, conversation.oldest)
+            history = needed(client.history, client, "show earlier turns page by page")
+            page, has_more = await history.earlier(session, conversation.oldest)
         except ChatError as error:
             self._editor.mention(str(error), self._window)
             return
@@ -79,7 +84,7 @@ class Showing:
             try:
                 self._outbox.shown()
                 render = await self._render(transcript, snapshot)
-                return await self._editor.show_chat(self._number, render)
+                return await self._editor.show_chat(self._id, render)
             except TimeoutError:
                 # It may have been shown or not.
                 pass
@@ -97,7 +102,7 @@ class Showing:
 
     async def _render(self, transcript: Transcript, snapshot: Snapshot) -> Render:
         """The text of a snapshot; that of many turns is made on another thread, so that the loop isn't held up."""
-        about = snapshot, self._connection.locality, self._connection.session, self._outbox.unsent
+        about = snapshot, self._connector.locality, self._connection.session, self._outbox.unsent
         if len(snapshot.changed) > MANY:
             return await asyncio.to_thread(transcript.update, *about)
         return transcript.update(*about)

@@ -6,11 +6,13 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..acp.client import AgentClient
 from ..acp.process import end_left
 from ..agents import AgentCommand
+from ..backends.backend import Backend
 from ..backends.sessions import Session
 from ..conversation.conversation import Conversation
 from ..conversation.snapshot import ConnectionStatus, Locality
@@ -27,8 +29,8 @@ from .daemons import Daemons
 logger = logging.getLogger(__name__)
 
 
-class Reaching:
-    """Reaches what answers one chat, and knows where that is."""
+class Connector:
+    """Connects one chat to what answers it, and knows where that is."""
 
     def __init__(
         self,
@@ -43,26 +45,31 @@ class Reaching:
         self._make_agent = agent
         self.folder = ""
         """The chat's, as the editor calls it."""
-        self.session = ""
-        """The id of the session that is shown, once it has something to resume."""
         self.locality = Locality()
         self.inherited: Mapping[str, Any] | None = None
-        """The same from the instance before this one, until it is taken up."""
+        """The agent that the instance before this one has left, until it is taken up."""
         self._settings = settings
         self._known: set[str] = set()
         """The addresses at which a daemon has answered."""
+        self._daemon: Client | None = None
+        """The daemon that was reached last; None if it is an agent."""
 
     @property
     def private(self) -> PrivateDaemon:
         """The private daemon of the chat's folder, which other chats of the window may use, too."""
         return self.daemons.private(self.folder)
 
-    def goes_on(self, session: str) -> bool:
-        """Whether a session goes on with the agent that another instance has left."""
+    @property
+    def can_take_over(self) -> bool:
+        """Whether the agent that another instance has left is the one to start."""
         if self.inherited is None or self.agent is None:
             return False
-        command = self.agent.name, list(self.agent.command)
-        return session == self.session and tuple(self.inherited.get("command", ())) == command
+        return tuple(self.inherited.get("command", ())) == (self.agent.name, list(self.agent.command))
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the person has turned off what it connects to."""
+        return self.agent is None and not self._settings().enabled
 
     def end_inherited(self) -> None:
         """End the agent that nobody goes on with."""
@@ -70,12 +77,30 @@ class Reaching:
         if inherited:
             threading.Thread(target=end_left, args=(inherited,), name="qwen-companion-end", daemon=True).start()
 
-    @property
-    def _somewhere(self) -> Locality:
-        """What is known before anything was reached."""
-        return Locality(folder=self.folder, agent=self.agent.name) if self.agent else Locality(folder=self.folder)
+    def begin(self) -> None:
+        """Forget where a daemon or an agent was: a conversation begins."""
+        known = Locality(folder=self.folder)
+        self.locality = replace(known, agent=self.agent.name) if self.agent else known
+        self.private.may_restart = True
+        self._daemon = None
 
-    async def _reached(self, conversation: Conversation) -> tuple[Client, str]:
+    def confirm_here(self) -> bool:
+        """The person says that the daemon is on this computer. Returns False if there is none."""
+        if self._daemon:
+            self.daemons.here.add(self._daemon.address.url)
+        return self._daemon is not None
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the private daemon has ended, or another chat has started it anew at another address."""
+        return self._daemon is not None and self.locality.is_private and not self.private.runs_at(self._daemon.address)
+
+    async def look_again(self) -> None:
+        """Ask what is at the address of the daemon, which may be another one by now."""
+        if self._daemon:
+            await self._locate(self._daemon, await self._daemon.connect(self.folder))
+
+    async def reach_daemon(self, conversation: Conversation) -> tuple[Backend, str]:
         """The daemon, and the folder as it calls it."""
         await load()
         address = await self._address(conversation)
@@ -87,9 +112,10 @@ class Reaching:
         except BaseException:
             await client.close()
             raise
+        self._daemon = client
         return client, folder
 
-    async def _taken_over(self, agent: AgentCommand, left: Mapping[str, Any]) -> tuple[AgentClient, Session] | None:
+    async def take_over(self, agent: AgentCommand, left: Mapping[str, Any]) -> tuple[Backend, Session] | None:
         """The agent that another instance has left, and its session; None if that can't be taken up, and is ended."""
         client = self._make_agent(agent)
         try:
@@ -103,7 +129,7 @@ class Reaching:
         self._located(client, client.folder)
         return client, session
 
-    async def _started(self, agent: AgentCommand, conversation: Conversation) -> tuple[AgentClient, str]:
+    async def start_agent(self, agent: AgentCommand, conversation: Conversation) -> tuple[Backend, str]:
         """The agent, and the folder as it gets it."""
         conversation.set_connection(ConnectionStatus("connecting", f"Starting {agent.name} …"))
         client = self._make_agent(agent)
@@ -118,8 +144,10 @@ class Reaching:
     def _located(self, client: AgentClient, folder: str) -> None:
         version, name = client.agent.info.version, client.name
         self.locality = Locality("this computer", folder, version, is_private=True, agent=name)
+        self._daemon = None
 
     async def _locate(self, client: Client, folder: str) -> None:
+        """Look where a daemon is that has been reached; `folder` is the chat's, as the daemon calls it."""
         address, is_private = client.address, self.private.is_at(client.address)
         known_here = is_private or (address.is_loopback and address.url in self.daemons.here)
         shown_here = known_here or await is_here(client, self.folder)

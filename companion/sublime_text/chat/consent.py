@@ -1,24 +1,20 @@
-"""Which agent a chat is with: the person picks one, and says yes to its command once before it is ever started."""
+"""The person says yes to the command of an agent once before it is ever started."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
 from ...conversation.snapshot import DAEMON_AGENT
-from ..panels import PanelItem, choose, say
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand
-    from ..adapter import Adapter
 
 FILE = "QwenCompanion Agents.sublime-settings"
 """Keeps what the person has said yes to, in their own Packages/User."""
-DAEMON = f"{DAEMON_AGENT}, by its daemon"
-DAEMON_DETAILS = f"qwen serve · for everything that {DAEMON_AGENT} can do in a chat"
 
 
 class Consent:
@@ -81,50 +77,3 @@ class Consent:
     def _allowed() -> dict[str, list[str]]:
         value: Any = sublime.load_settings(FILE).get("allowed")
         return cast("dict[str, list[str]]", value) if isinstance(value, dict) else {}
-
-
-def offer(
-    adapter: Adapter,
-    window: sublime.Window,
-    is_there: list[str],
-    picked: Callable[[str], object],
-    here: Collection[str] = (),
-) -> None:
-    """Ask which agent a chat is to be with. `picked` gets its name, which is empty for the daemon.
-
-    `is_there` are the names of those whose program was found. The others tell how they are installed. `here` are those
-    that the window has a chat with.
-    """
-    agents = adapter.settings.daemon().agents
-    there = [agent for agent in agents if agent.name in is_there]
-    missing = [agent for agent in agents if agent.name not in is_there]
-
-    def pick(agent: AgentCommand) -> None:
-        if adapter.consent.ask(agent):
-            adapter.consent.picked(agent.name)
-            picked(agent.name)
-
-    def daemon() -> None:
-        adapter.consent.picked("")
-        picked("")
-
-    choices: list[PanelItem] = [
-        (agent.name, shlex.join(agent.command), lambda agent=agent: pick(agent)) for agent in there
-    ]
-    choices.append((DAEMON, DAEMON_DETAILS, daemon))
-    names = [*(agent.name for agent in there), ""]
-    choices += [(agent.name, _how(agent), lambda agent=agent: _install(window, agent)) for agent in missing]
-    marks = ["open" if name in here else "" for name in names] + ["not found"] * len(missing)
-    choose(window, choices, "The agent to chat with", annotations=marks)
-
-
-def _how(agent: AgentCommand) -> str:
-    return f"Install it: {agent.install}" if agent.install else f"There is no program “{agent.command[0]}”"
-
-
-def _install(window: sublime.Window, agent: AgentCommand) -> None:
-    if agent.install:
-        sublime.set_clipboard(agent.install)
-        say(window, f"{agent.name} is not found. The command that installs it is in the clipboard: {agent.install}")
-    else:
-        say(window, f"{agent.name} is not found: there is no program “{agent.command[0]}”.")

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 from typing import TypeVar
 
+from ..backends.backend import Backend, Rewind, Rewinding, RewindPoint, needed
 from ..conversation.changed import changed_files
 from ..conversation.failures import ChatError, MissingFeatureError
 from ..conversation.snapshot import Message, Turn
 from ..daemon.errors import RefusedError
-from ..daemon.rewind import Rewinding, RewindPoint
+from ..ids import ChatId
 from .chat import Chat
 from .mentions import mention
 from .prompt import Draft
+from .registry import REACH_LIMIT, Registry
 from .transcript.plain import relative
-from .windows import REACH_LIMIT, Windows
 
 T = TypeVar("T")
 
@@ -33,7 +35,7 @@ NOWHERE = "There is no prompt yet to go back to."
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class RewindTarget:
     """An earlier prompt to which the conversation can be rewound, as if it had never been asked."""
 
     point: str
@@ -50,7 +52,7 @@ class Earlier:
     deleted: int = 0
 
 
-def earlier(turns: Sequence[Turn], points: Sequence[RewindPoint], folder: str = "") -> list[Earlier]:
+def rewind_targets(turns: Sequence[Turn], points: Sequence[RewindPoint], folder: str = "") -> list[RewindTarget]:
     """The prompts that the conversation can go back to, the latest first.
 
     A point is the n-th prompt that the model was asked. Its time must fit as well: going back to another prompt than
@@ -58,15 +60,14 @@ def earlier(turns: Sequence[Turn], points: Sequence[RewindPoint], folder: str = 
     """
     asked = [turn for turn in turns if turn.asks_model]
     missing = max(0, len(points) - len(asked))
-    found: list[Earlier] = []
+    found: list[RewindTarget] = []
     for point in points:
         at = point.index - missing
         if not 0 <= at < len(asked) or (at + 1 < len(asked) and _is_after(point, asked[at + 1])):
             continue
         files = tuple(relative(change.path, folder) for change in changed_files(_from(turns, asked[at])))
-        stats = point.stats
         key, text = asked[at].key, _written(asked[at], folder)
-        found.append(Earlier(point.id, key, text, files, stats.files_changed, stats.insertions, stats.deletions))
+        found.append(RewindTarget(point.id, key, text, files, point.files, point.inserted, point.deleted))
     return found[::-1]
 
 
@@ -96,50 +97,63 @@ def _from(turns: Sequence[Turn], first: Turn) -> Sequence[Turn]:
     return turns[turns.index(first) :]
 
 
-class PastOfChats(Windows):
-    """Continues conversations, rewinds and forks them."""
+class ChatHistory:
+    """Continues conversations, rewinds and forks them, and shows their earlier turns."""
 
-    def go_on(self, number: int) -> None:
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def continue_turn(self, chat_id: ChatId) -> None:
         """Continue the last turn, which was interrupted or has failed; in words where the daemon can't do it."""
 
-        async def go_on() -> None:
-            chat = self._chat(number)
-            client, session = chat.connected
-            try:
-                identifier = await client.go_on(session)
-            except MissingFeatureError:
-                identifier = None
+        async def go_on(chat: Chat) -> None:
+            client, session = chat.connection.connected
+            identifier = None
+            with contextlib.suppress(MissingFeatureError):
+                identifier = await client.rewind.go_on(session) if client.rewind else None
             if identifier is None:
                 chat.send(Draft("Continue"), mid_turn=False)
 
-        self._do(number, lambda _: go_on())
+        self._registry.do(chat_id, go_on)
 
-    async def earlier(self, number: int) -> list[Earlier]:
+    async def targets(self, chat_id: ChatId) -> list[RewindTarget]:
         """The prompts that the conversation can go back to, the latest first, with what that would undo."""
-        chat = self._chat(number)
-        client, session, folder = await chat.reached(REACH_LIMIT)
+        chat = self._registry[chat_id]
+        client, session, folder = await chat.connection.reached(REACH_LIMIT)
         _check_idle(chat)
-        found = earlier(chat.turns, await client.rewind_points(session), folder.there)
+        found = rewind_targets(chat.turns, await _rewind(client).points(session), folder.there)
         if not found:
             raise ChatError(NOWHERE)
         return found
 
-    async def rewind(self, number: int, to: Earlier, *, undo_files: bool) -> tuple[str, Draft]:
+    async def rewind(self, chat_id: ChatId, to: RewindTarget, *, undo_files: bool) -> tuple[str, Draft]:
         """Go back to before an earlier prompt. Returns what happened, a sentence, and the prompt as it was written."""
-        chat = self._chat(number)
-        client, session, folder = await chat.reached(REACH_LIMIT)
+        chat = self._registry[chat_id]
+        client, session, folder = await chat.connection.reached(REACH_LIMIT)
         draft = chat.outbox.draft_of(to.turn, to.text)
-        rewinding = await _once_idle(chat, lambda: client.rewind(session, to.point, undo_files=undo_files))
+        rewinding = await _once_idle(chat, lambda: _rewind(client).rewind(session, to.point, undo_files=undo_files))
         return _told(rewinding, folder.there), draft
 
-    async def fork(self, number: int) -> None:
+    async def fork(self, chat_id: ChatId) -> None:
         """Copy the conversation, and show the copy. The original stays in the list."""
-        chat = self._chat(number)
-        client, session, _ = await chat.reached(REACH_LIMIT)
-        copy = await _once_idle(chat, lambda: client.fork(session, chat.status.title))
+        chat = self._registry[chat_id]
+        client, session, _ = await chat.connection.reached(REACH_LIMIT)
+        copier = needed(client.rewind, client, "copy a conversation")
+        copy = await _once_idle(chat, lambda: copier.fork(session, chat.status.title))
         await client.detach(copy)
         chat.begin(copy.id)
-        self._editor.mention("This is a copy of the conversation; the original stays among the sessions.", chat.window)
+        self._registry.editor.mention(
+            "This is a copy of the conversation; the original stays among the sessions.", chat.window
+        )
+
+    def show_earlier(self, chat_id: ChatId) -> None:
+        """Show a page of the turns before the first one that is shown."""
+        if chat := self._registry.get(chat_id):
+            chat.show_earlier()
+
+
+def _rewind(client: Backend) -> Rewind:
+    return needed(client.rewind, client, "go back to an earlier prompt")
 
 
 def _check_idle(chat: Chat) -> None:
@@ -164,8 +178,7 @@ async def _once_idle(chat: Chat, ask: Callable[[], Awaitable[T]]) -> T:
 
 def _told(rewinding: Rewinding, folder: str) -> str:
     changed, failed = (
-        ", ".join(relative(path, folder) for path in paths)
-        for paths in (rewinding.files_changed, rewinding.files_failed)
+        ", ".join(relative(path, folder) for path in paths) for paths in (rewinding.changed, rewinding.failed)
     )
     if failed:
         return f"The conversation was rewound, but these files could not be undone: {failed}."

@@ -1,0 +1,104 @@
+"""Checkpoints: the folder as it was when a prompt was sent, to compare with and to go back to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from .entries import Entry, Snapshot
+from .files import RefusedError
+from .round import ConflictError, Round
+from .rows import Row, is_comparable, pair_of
+from .state import Checkpoint
+from .undo import Undo, Write
+
+CHECKPOINTS_KEPT = 200
+
+
+class Checkpoints:
+    """The checkpoints of one round."""
+
+    def __init__(self, round_: Round, undo: Undo) -> None:
+        self._round = round_
+        self._undo = undo
+        self._store = round_.store
+
+    def add(self, agent: str, words: str) -> int:
+        """Remember the folder as the last look has it. Returns the checkpoint's number."""
+        state = self._round.state
+        number = state.checkpoints[-1].number + 1 if state.checkpoints else 1
+        point = Checkpoint(number, time.time(), agent, words, state.now, state.base, len(state.saves))
+        state.checkpoints = [*state.checkpoints, point][-CHECKPOINTS_KEPT:]
+        self._round.save()
+        return number
+
+    def point(self, number: int) -> Checkpoint:
+        """A checkpoint by its number. Raises RefusedError."""
+        found = next((each for each in self._round.state.checkpoints if each.number == number), None)
+        if found is None:
+            raise RefusedError("this checkpoint is gone")
+        return found
+
+    def changed_since(self, number: int, until: int | None = None) -> list[tuple[Row, bytes, bytes]]:
+        """What agents have changed from one checkpoint to another one or to now, each with both contents."""
+        first = self.point(number)
+        last = next((each for each in self._round.state.checkpoints if each.number == until), None)
+        start = self._with_saves(first.disk, first.saves, last.saves if last else len(self._round.state.saves))[0]
+        found = self._store.differences(start, last.disk if last else self._round.state.now)
+        rows = self._round.rows_of(found)
+        result: list[tuple[Row, bytes, bytes]] = []
+        for each, row in zip(found, rows, strict=True):
+            data = self._store.read(blob for blob in pair_of(each) if blob) if is_comparable(each) else {}
+            before, after = (data.get(blob, b"") for blob in pair_of(each))
+            result.append((row, before, after))
+        return result
+
+    def plan(self, number: int) -> tuple[list[Write], dict[str, Entry | None], list[str]]:
+        """What to write so that the files are as at a checkpoint, with the person's saves since.
+
+        Also returns the entries of the baseline from then, and what is left alone, a sentence each.
+        """
+        point = self.point(number)
+        target, conflicts = self._with_saves(point.disk, point.saves, len(self._round.state.saves))
+        base, _ = self._with_saves(point.base, point.saves, len(self._round.state.saves))
+        writes: list[Write] = []
+        left = [f"{path} has your edits in the same lines" for path in conflicts]
+        for each in self._store.differences(self._round.state.now, target, renames=False):
+            if each.path in conflicts:
+                continue
+            try:
+                writes.append(self._undo.write_of(each.path, each.after, each.before))
+            except RefusedError as error:
+                left.append(str(error))
+        entries: dict[str, Entry | None] = {
+            each.path: each.after
+            for each in self._store.differences(self._round.state.base, base, renames=False)
+            if each.path not in conflicts
+        }
+        return sorted(writes, key=lambda write: write.data is not None), entries, left
+
+    def finish_restore(
+        self, writes: Sequence[Write], base: Mapping[str, Entry | None], at_work: Sequence[str] = ()
+    ) -> list[str]:
+        """The files of a checkpoint are written: its baseline holds again. Returns what is not as it should be."""
+        failed = self._undo.finish("Restore Checkpoint", writes, at_work)
+        entries = {path: entry for path, entry in base.items() if path not in failed}
+        before = self._store.entries(self._round.state.base, list(entries))
+        self._round.state.undone[-1].base = {path: (before.get(path), entry) for path, entry in entries.items()}
+        if entries:
+            self._round.state.base = self._store.with_entries(self._round.state.base, entries)
+        self._round.settle()
+        return failed
+
+    def _with_saves(self, snapshot: Snapshot, first: int, last: int) -> tuple[Snapshot, set[str]]:
+        """A snapshot with some of the person's saves, and the files in which they conflict with it."""
+        saves = self._round.state.saves[first:last]
+        entries: dict[str, Entry | None] = dict.fromkeys(each.path for each in saves)
+        entries |= self._store.entries(snapshot, list(entries))
+        conflicts: set[str] = set()
+        for each in saves:
+            try:
+                entries[each.path] = self._round.merged(entries[each.path], each.before, each.after)
+            except ConflictError:
+                conflicts.add(each.path)
+        return (self._store.with_entries(snapshot, entries) if entries else snapshot), conflicts

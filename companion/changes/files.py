@@ -1,0 +1,168 @@
+"""The files of a folder, written as a snapshot has them. Every function here uses the disk.
+
+A file is written only if it is still what was compared, and as a whole: a reader sees the old content or the new.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+
+from .entries import LINK, PROGRAM, Entry
+
+
+class RefusedError(OSError):
+    """A file is not written; the text says why, for the person."""
+
+
+def current(root: str, path: str) -> tuple[str, bytes] | None:
+    """The mode, as git's, and the content of a file or a link on the disk; None if there is none.
+
+    Raises:
+        RefusedError: it is something else, or can't be read.
+    """
+    full = os.path.join(root, path)
+    try:
+        _inside(root, path)
+        found = os.lstat(full)
+        if stat.S_ISLNK(found.st_mode):
+            return LINK, os.fsencode(os.readlink(full))
+        if stat.S_ISDIR(found.st_mode):
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            raise RefusedError(f"{path} is no file any more")  # noqa: TRY301 - it needs the same look
+        with open(full, "rb") as file:
+            return _mode(found.st_mode), file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except RefusedError:
+        raise
+    except OSError as error:
+        raise RefusedError(f"{path} can't be read: {error.strerror}") from error
+
+
+def blob_id(data: bytes) -> str:
+    """Git's id of some bytes."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def is_still(root: str, path: str, entry: Entry | None) -> bool:
+    """Whether a file on the disk is what a snapshot says of it. An entry without content counts by git's id of it."""
+    found = current(root, path)
+    if found is None or entry is None:
+        return found is None and entry is None
+    mode, data = found
+    if entry.why in {"excluded", "unreadable"}:
+        stated = os.lstat(os.path.join(root, path))
+        return entry.blob == f"{stated.st_size}-{stated.st_mtime_ns}"
+    return mode == entry.mode and blob_id(data) == entry.blob
+
+
+def write(root: str, path: str, mode: str, data: bytes, full_mode: int | None = None) -> None:
+    """Write a file or a link; `full_mode` has its permissions if they aren't the usual ones. Raises RefusedError."""
+    full = os.path.join(root, path)
+    try:
+        _inside(root, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        if mode == LINK:
+            _link(full, data)
+        else:
+            _file(full, path, mode, data, full_mode)
+    except RefusedError:
+        raise
+    except OSError as error:
+        raise RefusedError(f"{path} can't be written: {error.strerror or error}") from error
+
+
+def set_mode(root: str, path: str, mode: str) -> None:
+    """Make a file a program, or no longer. Raises RefusedError."""
+    full = os.path.join(root, path)
+    try:
+        _inside(root, path)
+        found = os.lstat(full).st_mode
+        readers = (found & 0o444) >> 2
+        os.chmod(full, (found | readers if mode == PROGRAM else found & ~0o111) & 0o7777)
+    except RefusedError:
+        raise
+    except OSError as error:
+        raise RefusedError(f"the mode of {path} can't be changed: {error.strerror}") from error
+
+
+def delete(root: str, path: str, keeps: frozenset[str] = frozenset()) -> None:
+    """Delete a file, and the folders that are empty then; `keeps` stay, with a slash each. Raises RefusedError."""
+    try:
+        _inside(root, path)
+        os.unlink(os.path.join(root, path))
+    except FileNotFoundError:
+        pass
+    except RefusedError:
+        raise
+    except OSError as error:
+        raise RefusedError(f"{path} can't be deleted: {error.strerror}") from error
+    folder = os.path.dirname(path)
+    with contextlib.suppress(OSError):
+        while folder and f"{folder}/" not in keeps:
+            os.rmdir(os.path.join(root, folder))
+            folder = os.path.dirname(folder)
+
+
+def _mode(found: int) -> str:
+    return PROGRAM if found & 0o100 else "100644"
+
+
+def _inside(root: str, path: str) -> None:
+    """Nothing is read or written through a link that leads out of the folder, or is `.git`."""
+    parts = path.split("/")
+    if os.path.isabs(path) or ".." in parts or ".git" in [part.lower() for part in parts]:
+        raise RefusedError(f"{path} is not below {root}")
+    at = root
+    for part in parts[:-1]:
+        at = os.path.join(at, part)
+        if os.path.islink(at):
+            raise RefusedError(f"{path} is behind a link")
+
+
+def _link(full: str, data: bytes) -> None:
+    temporary = f"{full}.{os.urandom(4).hex()}"
+    os.symlink(os.fsdecode(data), temporary)
+    try:
+        os.replace(temporary, full)
+    except OSError:
+        os.unlink(temporary)
+        raise
+
+
+def _file(full: str, path: str, mode: str, data: bytes, full_mode: int | None) -> None:
+    permissions = _permissions(full, path, mode, full_mode)
+    folder, name = os.path.split(full)
+    temporary = os.path.join(folder, f".{name[:50]}.{os.urandom(4).hex()}")
+    # A new file gets what the process's umask leaves of these.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o777 if mode == PROGRAM else 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if permissions is not None:
+            os.chmod(temporary, permissions)
+        os.replace(temporary, full)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _permissions(full: str, path: str, mode: str, full_mode: int | None) -> int | None:
+    """The permissions for a file that is about to be written; None for those of any new file."""
+    try:
+        found = os.lstat(full).st_mode
+    except OSError:
+        return full_mode
+    if not stat.S_ISREG(found):
+        return full_mode
+    if not found & 0o222 or not os.access(full, os.W_OK):
+        raise RefusedError(f"{path} is read-only")
+    found = stat.S_IMODE(found)
+    return found | (found & 0o444) >> 2 if mode == PROGRAM else found & ~0o111

@@ -1,0 +1,139 @@
+"""The `git` program, run on a private store and never with a project's own git directory or configuration.
+
+A project's `.git/config` can name programs (`core.fsmonitor`, filters, `core.hooksPath`), so none of it is read. All of
+this blocks, so it runs on the worker thread of a folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+
+LIMIT = 600.0
+"""Seconds that one run may take. A disk that hangs must not keep a process for ever."""
+_SETTINGS = (
+    "core.bare=false",
+    "core.autocrlf=false",
+    "core.safecrlf=false",
+    "core.quotePath=false",
+    f"core.hooksPath={os.devnull}",
+    "core.fsmonitor=false",
+    "core.logAllRefUpdates=false",
+    "core.preloadIndex=true",
+    "core.looseCompression=1",
+    "gc.auto=0",
+    "advice.addEmbeddedRepo=false",
+)
+_ON_UNIX = ("core.protectNTFS=false", "core.protectHFS=false")
+_ON_WINDOWS = ("core.longpaths=true",)
+_KEPT_VARIABLES = ("SYSTEMROOT", "WINDIR", "TEMP", "TMP", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+
+
+class GitError(OSError):
+    """Git did not do what it was asked for; the text is its own."""
+
+
+class GitMissingError(GitError):
+    """There is no `git` program."""
+
+
+def program(folders: Sequence[str] = (), search: str | None = None) -> str:
+    """The absolute path of `git`: the first one in PATH (`search`) that isn't below one of these folders.
+
+    Raises:
+        GitMissingError: there is none.
+    """
+    names = ("git.exe",) if sys.platform == "win32" else ("git",)
+    real = [os.path.normcase(os.path.realpath(folder)) for folder in folders]
+    for folder in (os.environ.get("PATH", "") if search is None else search).split(os.pathsep):
+        for name in names if os.path.isabs(folder) else ():
+            path = os.path.join(folder, name)
+            places = (os.path.normcase(os.path.abspath(path)), os.path.normcase(os.path.realpath(path)))
+            if any(is_below(place, each) for place in places for each in real):
+                continue
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                return path
+    raise GitMissingError("there is no git program, so what agents write can't be reviewed afterwards")
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is a folder or in it; both are real paths in the spelling of the file system."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+class Git:
+    """Runs git on a store with a folder as its work tree, one process at a time."""
+
+    def __init__(self, path: str, store: str, tree: str) -> None:
+        self._path = path
+        self._store = store
+        self._tree = tree
+        self._one = threading.Lock()
+        self._running: subprocess.Popen[bytes] | None = None
+        self._is_closed = False
+
+    def run(self, *arguments: str, given: bytes = b"", index: str = "index", answers: Sequence[int] = (0,)) -> bytes:
+        """What a command of git prints. `given` is its standard input, `index` the name of the index in the store.
+
+        Raises:
+            GitError: it failed, could not be started, took longer than `LIMIT`, or was ended by `close`.
+        """
+        settings = [*_SETTINGS, *(_ON_WINDOWS if sys.platform == "win32" else _ON_UNIX)]
+        command = [self._path, *(part for setting in settings for part in ("-c", setting)), *arguments]
+        with self._one:
+            if self._is_closed:
+                raise GitError("it was ended")
+            try:
+                process = self._running = subprocess.Popen(  # noqa: S603 - an absolute path, no shell
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    cwd=self._tree,
+                    env=self._environment(index),
+                    creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+                )
+            except OSError as error:
+                raise GitError(str(error)) from error
+            try:
+                printed, said = process.communicate(given, timeout=LIMIT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                raise GitError(f"git {arguments[0]} took longer than {LIMIT:.0f} seconds") from None
+            finally:
+                self._running = None
+        if process.returncode not in answers:
+            why = said.decode("utf-8", "replace").strip()[:500] or f"it ended with {process.returncode}"
+            raise GitError(f"git {arguments[0]}: {why}")
+        return printed
+
+    def close(self) -> None:
+        """End the process that runs; from any thread."""
+        self._is_closed = True
+        if process := self._running:
+            with contextlib.suppress(OSError):
+                process.kill()
+
+    def _environment(self, index: str) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        return kept | {
+            "PATH": os.path.dirname(self._path),
+            "HOME": self._store,
+            "XDG_CONFIG_HOME": self._store,
+            "LC_ALL": "C",
+            "GIT_DIR": self._store,
+            "GIT_WORK_TREE": self._tree,
+            "GIT_INDEX_FILE": os.path.join(self._store, index),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_LITERAL_PATHSPECS": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_TERMINAL_PROMPT": "0",
+        }

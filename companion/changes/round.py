@@ -1,0 +1,287 @@
+"""A round of one folder: what agents have written since a baseline and nobody has reviewed yet.
+
+The baseline follows the person: what they save is merged into it, and so is what they keep. What remains between the
+baseline and the disk is to be reviewed. Everything here blocks and runs on the folder's own worker thread, one call at
+a time. What a call needs to survive the editor is in the store's `round.json` before the call returns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from . import files, hunks, project, rules
+from .entries import REPOSITORY, Difference, Entry, Snapshot
+from .files import RefusedError
+from .hunks import Hunks
+from .project import Repository
+from .rows import Row, Rows, is_comparable, is_text
+from .state import Save, State, read_state
+from .store import DamagedError, Store
+
+FORMATTING = 2.0
+"""Seconds after a save in which a change of the same file belongs to the save: a formatter has made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look has found."""
+
+    changed: tuple[str, ...] = ()
+    """The paths that have changed since the look before and are not the person's saves."""
+    moved_by: str = ""
+    """What has moved `HEAD`, such as "checkout"; empty if nothing has."""
+
+
+class ConflictError(Exception):
+    """A save and what it is merged into have changed the same lines."""
+
+
+class Round:
+    """The round of one folder. `excludes` gives the files with ignore rules of the person's own."""
+
+    def __init__(self, store: Store, excludes: Callable[[], Sequence[str]]) -> None:
+        self.store = store
+        self.root = store.root
+        self.state = State(store.root)
+        self._excludes = excludes
+        self._rows = Rows(store)
+        self._settling: dict[str, float] = {}
+        """Files that the person has saved just now, and until when a change of them belongs to that."""
+
+    def open(self) -> bool:
+        """Go on with the round in the store. Returns False if there is none. Raises DamagedError."""
+        self.store.open()
+        try:
+            found = read_state(self.store.path, self.root)
+        except ValueError as error:
+            raise DamagedError(f"the round can't be read: {error}") from error
+        if found is None:
+            return False
+        if not self.store.has_tree(found.base.tree) or not self.store.has_tree(found.now.tree):
+            raise DamagedError("a part of the baseline is missing")
+        self.state = found
+        self.store.modes = found.modes
+        return True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a baseline."""
+        return self.state.began > 0
+
+    def save(self) -> None:
+        """Write the state down: what a command has done must survive the end of the editor."""
+        self.state.modes = self.store.modes
+        self.state.write(self.store.path)
+
+    def begin(self, *, may_be_large: bool = False) -> list[str]:
+        """Take what is on the disk as the baseline.
+
+        Returns the files that were written while it was made: what was changed in them before counts as unchanged.
+        Raises TooLargeError, GitError.
+        """
+        started = time.time_ns()
+        found = project.repository(self.root)
+        made = self._rules_now(found)
+        look = self.store.look(made, objects=found, may_be_large=may_be_large)
+        nested = sorted(path for path, entry in look.snapshot.beside.items() if entry.mode == REPOSITORY)
+        if nested:
+            made += rules.without(nested)
+            look = self.store.look(made)
+        during = [path for path in look.touched if _written_since(os.path.join(self.root, path), started)]
+        empty = self.store.empty_folders(made)
+        now = look.snapshot
+        self.state = State(self.root, time.time(), now, now, made, nested, empty, project.head(found))
+        self.save()
+        return during
+
+    def _rules_now(self, found: Repository | None) -> bytes:
+        top = project.top(self.root)
+        excludes = list(self._excludes())
+        at_top = found or (project.repository(top) if top else None)
+        if at_top:
+            excludes.append(os.path.join(at_top.common, "info", "exclude"))
+        above = rules.ignore_list(self.root, (), top, excludes)
+        made = self.store.rules(lambda names: rules.ignore_list(self.root, names, top, excludes), above)
+        self.store.drop_ignored(made)
+        return made
+
+    def look(self, at_work: Sequence[str], named: Mapping[str, str] | None = None) -> Seen:
+        """See what has changed since the last look. `named` has the agents that have named the files they write."""
+        before = self.state.now
+        found = self.store.look(self.state.rules)
+        self.state.now = found.snapshot
+        moved_by = self._moved()
+        if before == self.state.now:
+            return Seen((), moved_by)
+        changed: list[str] = []
+        for each in self.store.differences(before, self.state.now, renames=False):
+            agent = (named or {}).get(each.path)
+            if self._settling.get(each.path, 0) > time.monotonic() and not agent:
+                self._follow(each.path, each.before, each.after)
+                continue
+            changed.append(each.path)
+            known = self.state.agents.setdefault(each.path, [])
+            known += [name for name in ([agent] if agent else at_work) if name not in known]
+        self.save()
+        return Seen(tuple(changed), moved_by)
+
+    def _moved(self) -> str:
+        before, self.state.head = self.state.head, project.head(project.repository(self.root))
+        if before.stash != self.state.head.stash:
+            return "stash"
+        if before.commit == self.state.head.commit or self.state.head.moved_by == "commit":
+            return ""
+        return self.state.head.moved_by or "git"
+
+    def waiting(self) -> list[Difference]:
+        """What differs between the baseline and the last look."""
+        return self.store.differences(self.state.base, self.state.now)
+
+    @property
+    def waits_for_review(self) -> bool:
+        """Whether an agent has changed anything that is not reviewed."""
+        return any(self.state.agents.get(path) for each in self.waiting() for path in each.paths)
+
+    def rows(self) -> list[Row]:
+        """The files that wait, by path."""
+        return self._rows.of(self.waiting(), self.state)
+
+    def rows_of(self, found: Sequence[Difference]) -> list[Row]:
+        """The rows of other differences, such as those of a turn."""
+        return self._rows.of(found, self.state)
+
+    def contents(self, path: str) -> tuple[bytes, bytes, Hunks] | None:
+        """The baseline's and the last look's content of a file that waits, and its changes; None if nothing does."""
+        found = self.find(path)
+        return self._rows.contents(found) if found else None
+
+    def find(self, path: str) -> Difference | None:
+        """How a file differs from the baseline; None if it doesn't."""
+        return next((each for each in self.waiting() if path in each.paths), None)
+
+    def saved(self, path: str, at_work: Sequence[str], text: bytes | None = None) -> None:
+        """The person has saved a file; `text` is what they saved, if that is known."""
+        before = self.store.entry(self.state.now, path)
+        self._settling = {name: until for name, until in self._settling.items() if until > time.monotonic()}
+        self._settling.pop(path, None)
+        known = list(self.state.agents.get(path, []))
+        self.look(at_work)
+        after = self.store.entry(self.state.now, path)
+        if text is not None and after and after.has_content and files.blob_id(text) != after.blob:
+            after = Entry(after.mode, self.store.write(text))  # somebody has written it since
+        elif known:
+            self.state.agents[path] = known
+        else:
+            self.state.agents.pop(path, None)
+        self._follow(path, before, after)
+        self._settling[path] = time.monotonic() + FORMATTING
+        self.save()
+
+    def reviewed(self, path: str, content: bytes) -> bool:
+        """The person has accepted a proposal before it was written. Returns whether the disk has its content."""
+        before = self.store.entry(self.state.now, path)
+        self.look(())
+        after = self.store.entry(self.state.now, path)
+        if after is None or after.blob != files.blob_id(content):
+            return False
+        self._follow(path, before, after)
+        self.save()
+        return True
+
+    def belongs_to_the_person(self, paths: Iterable[str], before: Snapshot) -> None:
+        """What has changed in these files since a snapshot is the person's, such as a checkout."""
+        listed = list(paths)
+        old, new = self.store.entries(before, listed), self.store.entries(self.state.now, listed)
+        for path in listed:
+            self._follow(path, old.get(path), new.get(path))
+            self.state.agents.pop(path, None)
+        self.save()
+
+    def _follow(self, path: str, before: Entry | None, after: Entry | None) -> None:
+        """Merge what the person has changed in a file into the baseline."""
+        if before == after:
+            return
+        self.state.saves.append(Save(path, before, after))
+        ours = self.store.entry(self.state.base, path)
+        try:
+            merged = self.merged(ours, before, after)
+        except ConflictError:
+            self.state.mixed.add(path)
+        else:
+            self.state.base = self.store.with_entries(self.state.base, {path: merged})
+
+    def merged(self, ours: Entry | None, before: Entry | None, after: Entry | None) -> Entry | None:
+        """`ours` with the change from `before` to `after`. Raises ConflictError."""
+        if ours == before:
+            return after
+        if after in (before, ours):
+            return ours
+        if ours is None or before is None or after is None or not all(is_text(each) for each in (ours, before, after)):
+            raise ConflictError
+        data = self.store.read([ours.blob, before.blob, after.blob])
+        if len(data) < len({ours.blob, before.blob, after.blob}):
+            raise ConflictError
+        merged = self.store.merge(data[ours.blob], data[before.blob], data[after.blob])
+        if merged is None:
+            raise ConflictError
+        return Entry(ours.mode if before.mode == after.mode else after.mode, self.store.write(merged))
+
+    def settled(self, path: str) -> None:
+        """What is written in a file from now on is no part of the person's last save."""
+        self._settling.pop(path, None)
+
+    def keep_file(self, path: str, after: str = "") -> None:
+        """Take a file over into the baseline; `after` is that of its row, if the person has seen one."""
+        found = self.wanted(path, after)
+        self._keep({each: self.store.entry(self.state.now, each) for each in found.paths})
+
+    def keep_change(self, path: str, key: str, lines: tuple[int, int] | None = None) -> None:
+        """Take one change of a file over, or the part of it that some lines are."""
+        found = self.wanted(path)
+        if found.before is None or found.after is None or found.renamed_from or not is_comparable(found):
+            self.keep_file(path)
+            return
+        data = self.store.read([found.before.blob, found.after.blob])
+        content = hunks.kept(data[found.before.blob], data[found.after.blob], key, lines)
+        if content is None:
+            raise RefusedError(f"{path} has changed since")
+        is_all = content == data[found.after.blob]
+        mode = found.after.mode if is_all else found.before.mode
+        self._keep({path: Entry(mode, self.store.write(content))})
+
+    def keep_all(self) -> int:
+        """Take everything over. Returns the number of files."""
+        found = self.waiting()
+        self.state.base = self.state.now
+        self.settle()
+        return len(found)
+
+    def _keep(self, entries: Mapping[str, Entry | None]) -> None:
+        self.state.base = self.store.with_entries(self.state.base, entries)
+        self.settle()
+
+    def settle(self) -> None:
+        """Forget who changed files of which nothing waits any more."""
+        waiting = {path for each in self.waiting() for path in each.paths}
+        self.state.agents = {path: names for path, names in self.state.agents.items() if path in waiting}
+        self.state.mixed &= waiting
+        self.save()
+
+    def wanted(self, path: str, after: str = "") -> Difference:
+        """How a file differs from the baseline. Raises RefusedError if it doesn't, or no longer as its row said."""
+        found = self.find(path)
+        if found is None:
+            raise RefusedError(f"nothing of {path} waits for a review")
+        if after and (found.after is None or after != f"{found.after.mode} {found.after.blob}"):
+            raise RefusedError(f"{path} has changed since")
+        return found
+
+
+def _written_since(path: str, at: int) -> bool:
+    with contextlib.suppress(OSError):
+        return os.lstat(path).st_mtime_ns >= at
+    return False

@@ -1,0 +1,183 @@
+"""What a round remembers, and its form on the disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .entries import Entry, Snapshot
+from .project import Head
+from .store import EMPTY_TREE
+
+_FILE = "round.json"
+_VERSION = 1
+EMPTY = Snapshot(EMPTY_TREE, {})
+
+
+@dataclass(slots=True)
+class Operation:
+    """What a command has done on the disk and to the baseline: (entry before, entry after) for each path."""
+
+    what: str
+    disk: dict[str, tuple[Entry | None, Entry | None]]
+    agents: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    base: dict[str, tuple[Entry | None, Entry | None]] = field(
+        default_factory=dict[str, tuple[Entry | None, Entry | None]]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The folder and its baseline when a prompt was sent."""
+
+    number: int
+    at: float
+    """Unix time."""
+    agent: str
+    words: str
+    """The prompt's first words."""
+    disk: Snapshot
+    base: Snapshot
+    saves: int
+    """How many of the person's saves came before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """A file as it was before the person saved it, and after."""
+
+    path: str
+    before: Entry | None
+    after: Entry | None
+
+
+@dataclass(slots=True)
+class State:
+    """The state of a round. All paths are relative to the root, with slashes."""
+
+    root: str
+    began: float = 0.0
+    """Unix time; 0 if there is no baseline."""
+    base: Snapshot = EMPTY
+    now: Snapshot = EMPTY
+    """The last look."""
+    rules: bytes = b""
+    """The ignore rules when it began."""
+    nested: list[str] = field(default_factory=list[str])
+    """The nested repositories, which have rounds of their own."""
+    empty: list[str] = field(default_factory=list[str])
+    """The folders that were empty, with a slash at the end."""
+    head: Head = field(default_factory=Head)
+    agents: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """By path: who was at work when it changed. Nobody, if the list is empty."""
+    mixed: set[str] = field(default_factory=set[str])
+    """Files in which the person's edits and an agent's meet."""
+    saves: list[Save] = field(default_factory=list[Save])
+    checkpoints: list[Checkpoint] = field(default_factory=list[Checkpoint])
+    undone: list[Operation] = field(default_factory=list[Operation])
+    """What can be taken back, the latest last."""
+    modes: dict[str, int] = field(default_factory=dict[str, int])
+    """The permissions of files that have unusual ones."""
+
+    def write(self, store: str) -> None:
+        """Write it into the folder of a store, atomically."""
+        text = json.dumps(self._plain())
+        path = os.path.join(store, _FILE)
+        temporary = f"{path}.new"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+
+    def _plain(self) -> dict[str, Any]:
+        return {
+            "version": _VERSION,
+            "root": self.root,
+            "began": self.began,
+            "base": _snapshot_to(self.base),
+            "now": _snapshot_to(self.now),
+            "rules": self.rules.decode("latin-1"),
+            "nested": self.nested,
+            "empty": self.empty,
+            "head": asdict(self.head),
+            "agents": self.agents,
+            "mixed": sorted(self.mixed),
+            "saves": [[each.path, _entry_to(each.before), _entry_to(each.after)] for each in self.saves],
+            "checkpoints": [_checkpoint_to(each) for each in self.checkpoints],
+            "undone": [[each.what, _pairs_to(each.disk), each.agents, _pairs_to(each.base)] for each in self.undone],
+            "modes": self.modes,
+        }
+
+
+def read_state(store: str, root: str) -> State | None:
+    """The state in the folder of a store; None if there is none. Raises ValueError if it can't be read."""
+    try:
+        with open(os.path.join(store, _FILE), encoding="utf-8") as file:
+            plain: dict[str, Any] = json.load(file)
+        if plain["version"] != _VERSION:
+            return None
+        return _state_from(plain, root)
+    except FileNotFoundError:
+        return None
+    except (OSError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(str(error)) from error
+
+
+def _state_from(plain: Mapping[str, Any], root: str) -> State:
+    return State(
+        root,
+        float(plain["began"]),
+        _snapshot_from(plain["base"]),
+        _snapshot_from(plain["now"]),
+        plain["rules"].encode("latin-1"),
+        list(plain["nested"]),
+        list(plain["empty"]),
+        Head(**plain["head"]),
+        {path: list(names) for path, names in plain["agents"].items()},
+        set(plain["mixed"]),
+        [Save(path, _entry_from(before), _entry_from(after)) for path, before, after in plain["saves"]],
+        [_checkpoint_from(each) for each in plain["checkpoints"]],
+        [
+            Operation(what, _pairs_from(disk), dict(agents), _pairs_from(base))
+            for what, disk, agents, base in plain["undone"]
+        ],
+        {path: int(mode) for path, mode in plain["modes"].items()},
+    )
+
+
+def _checkpoint_to(point: Checkpoint) -> list[Any]:
+    disk, base = _snapshot_to(point.disk), _snapshot_to(point.base)
+    return [point.number, point.at, point.agent, point.words, disk, base, point.saves]
+
+
+def _checkpoint_from(value: Any) -> Checkpoint:
+    number, at, agent, words, disk, base, saves = value
+    return Checkpoint(number, at, agent, words, _snapshot_from(disk), _snapshot_from(base), saves)
+
+
+def _entry_to(entry: Entry | None) -> list[str] | None:
+    return [entry.mode, entry.blob, entry.why] if entry else None
+
+
+def _entry_from(value: Any) -> Entry | None:
+    return Entry(*value) if value else None
+
+
+def _snapshot_to(snapshot: Snapshot) -> list[Any]:
+    return [snapshot.tree, {path: _entry_to(entry) for path, entry in snapshot.beside.items()}]
+
+
+def _snapshot_from(value: Any) -> Snapshot:
+    tree, beside = value
+    return Snapshot(str(tree), {path: Entry(*entry) for path, entry in beside.items()})
+
+
+def _pairs_to(pairs: Mapping[str, tuple[Entry | None, Entry | None]]) -> dict[str, Any]:
+    return {path: [_entry_to(one), _entry_to(other)] for path, (one, other) in pairs.items()}
+
+
+def _pairs_from(value: Mapping[str, Any]) -> dict[str, tuple[Entry | None, Entry | None]]:
+    return {path: (_entry_from(one), _entry_from(other)) for path, (one, other) in value.items()}

@@ -1,0 +1,364 @@
+"""The private store of one folder: snapshots of it, as trees of a bare git repository.
+
+The store has an index, which is the last look at the folder, and whose times make the next look cheap. Files are listed
+by `git ls-files`, filtered here and added by `git update-index`: what the settings exclude is never read, and a file
+over 10 MB never copied. All of this blocks; it runs on the worker thread of the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Difference, Entry, Snapshot
+from .git import Git, GitError
+from .project import LinkedObjects, Repository
+
+MANY_FILES = 200_000
+MANY_BYTES = 5 * 1024**3
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -diff -merge\n"
+_USUAL = {0o644, 0o755, 0o664, 0o775, 0o666, 0o777}
+_RULES = "rules"
+_SCRATCH = "scratch.index"
+_RENAMES = 500
+"""Files that are compared to find renamed ones."""
+
+
+class TooLargeError(Exception):
+    """A folder has so much in it that the person is asked first."""
+
+    def __init__(self, files: int, size: int) -> None:
+        super().__init__(f"{files:,} files, {size / 1024**3:.1f} GB")
+
+
+class DamagedError(GitError):
+    """The store can't be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look found."""
+
+    snapshot: Snapshot
+    touched: tuple[str, ...]
+    """The paths that differ from the look before."""
+
+
+class Store:
+    """Snapshots of the folder `root` in the folder `path`. `excludes` says whether a relative path is never read."""
+
+    def __init__(self, path: str, root: str, git: Git, excludes: Callable[[str], bool]) -> None:
+        self.path = path
+        self.root = root
+        self._git = git
+        self.excludes = excludes
+        self._beside: dict[str, Entry] = {}
+        self._stats: dict[str, tuple[int, ...]] = {}
+        """The stat of each file beside, for which its entry was made."""
+        self._tree = ""
+        self._links = LinkedObjects(path)
+        self._failed: dict[str, tuple[int, ...]] = {}
+        self.modes: dict[str, int] = {}
+        """The permissions of files that have unusual ones; git knows only whether a file is a program."""
+
+    def open(self) -> None:
+        """Make the store if there is none. Raises DamagedError if there is one that can't be read."""
+        os.makedirs(self.path, mode=0o700, exist_ok=True)
+        os.chmod(self.path, 0o700)
+        if not os.path.isdir(os.path.join(self.path, "objects")):
+            self._git.run("init", "-q", "--template=")
+        os.makedirs(os.path.join(self.path, "info"), mode=0o700, exist_ok=True)
+        self._write_file(os.path.join("info", "attributes"), _ATTRIBUTES.encode())
+        for lock in ("index.lock", f"{_SCRATCH}.lock", "HEAD.lock"):  # left by a run that was killed
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(self.path, lock))
+        try:
+            self._tree = self._write_tree("index")
+        except GitError as error:
+            raise DamagedError(str(error)) from error
+        self._links.open()
+
+    def has_tree(self, tree: str) -> bool:
+        """Whether a tree and everything in it is there."""
+        if tree == EMPTY_TREE:
+            return True
+        try:
+            listed = self._git.run("rev-list", "--objects", "--missing=print", "--no-object-names", tree, "--")
+        except GitError:
+            return False
+        return b"?" not in listed
+
+    def rules(self, make: Callable[[Iterable[str]], bytes], above: bytes) -> bytes:
+        """The ignore rules as they are now, from the `.gitignore` files that hold; `above` are those of elsewhere."""
+        self._write_file(_RULES, above)
+        standard = ("--exclude-per-directory=.gitignore", "-X", os.path.join(self.path, _RULES))
+        found = _names(self._git.run("ls-files", "-z", "-c", "-o", *standard))
+        ignored = _names(self._git.run("ls-files", "-z", "-o", "-i", "--directory", *standard))
+        inside = [f"{name}.gitignore" for name in ignored if name.endswith("/")]
+        names = {name for name in (*found, *ignored) if name.rpartition("/")[2] == ".gitignore"}
+        names |= {name for name in inside if os.path.isfile(os.path.join(self.root, name))}
+        return make(names)
+
+    def drop_ignored(self, rules: bytes) -> None:
+        """Forget the files that the rules leave out by now."""
+        self._write_file(_RULES, rules)
+        if ignored := self._git.run("ls-files", "-z", "-c", "-i", "-X", os.path.join(self.path, _RULES)):
+            self._git.run("update-index", "-z", "--force-remove", "--stdin", given=ignored)
+
+    def empty_folders(self, rules: bytes) -> list[str]:
+        """The folders without a file in them, after a look. Each ends with a slash."""
+        self._write_file(_RULES, rules)
+        listed = self._git.run("ls-files", "-z", "-o", "--directory", "-X", os.path.join(self.path, _RULES))
+        return [name for name in _names(listed) if name.endswith("/")]
+
+    def look(self, rules: bytes, *, objects: Repository | None = None, may_be_large: bool = True) -> Look:
+        """Look at the folder, and copy what has changed since the last look into the store.
+
+        `objects` is the repository whose objects are used instead of copies. Raises TooLargeError, GitError.
+        """
+        self._write_file(_RULES, rules)
+        listed = self._git.run("ls-files", "-z", "-t", "-m", "-d", "-o", "-X", os.path.join(self.path, _RULES))
+        gone: set[str] = set()
+        seen: set[str] = set()
+        for line in listed.split(b"\0")[:-1]:
+            (gone if line[:1] == b"R" else seen).add(os.fsdecode(line[2:]))
+        nested = {name for name in seen if name.endswith("/")}
+        seen -= nested | gone
+        add, beside, stats = self._sorted(seen, gone, may_be_large=may_be_large)
+        if objects:
+            self._links.link(objects)
+        self._update(gone, add, beside)
+        if gone or add or not self._tree:
+            self._tree = self._write_tree("index")
+        beside |= {name.rstrip("/"): Entry(REPOSITORY, "", "repository") for name in nested}
+        changed = {path for path in {*beside, *self._beside} if beside.get(path) != self._beside.get(path)}
+        self._beside, self._stats = beside, stats
+        return Look(Snapshot(self._tree, dict(beside)), tuple(sorted({*gone, *add, *changed})))
+
+    def _sorted(
+        self, seen: set[str], gone: set[str], *, may_be_large: bool
+    ) -> tuple[list[str], dict[str, Entry], dict[str, tuple[int, ...]]]:
+        """The paths to add, and what is known of the others. Paths that are no files any more join the `gone` ones."""
+        add: list[str] = []
+        beside: dict[str, Entry] = {}
+        stats: dict[str, tuple[int, ...]] = {}
+        size = 0
+        for path in seen:
+            full = os.path.join(self.root, path)
+            try:
+                found = os.lstat(full)
+            except OSError:
+                gone.add(path)
+                continue
+            is_link = stat.S_ISLNK(found.st_mode)
+            if not is_link and not stat.S_ISREG(found.st_mode):
+                gone.add(path)
+                continue
+            size += found.st_size
+            key = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode)
+            if not is_link and stat.S_IMODE(found.st_mode) not in _USUAL:
+                self.modes[path] = stat.S_IMODE(found.st_mode)
+            mode = LINK if is_link else PROGRAM if found.st_mode & 0o100 else FILE
+            if self.excludes(path):
+                beside[path], stats[path] = Entry(mode, f"{found.st_size}-{found.st_mtime_ns}", "excluded"), key
+            elif not is_link and found.st_size > LARGE:
+                known = self._beside.get(path) if self._stats.get(path) == key else None
+                beside[path], stats[path] = known or _large(full, mode), key
+            elif (not is_link and not os.access(full, os.R_OK)) or self._failed.get(path) == key:
+                beside[path], stats[path] = Entry(mode, f"{found.st_size}-{found.st_mtime_ns}", "unreadable"), key
+            else:
+                add.append(path)
+        if not may_be_large and (len(seen) > MANY_FILES or size > MANY_BYTES):
+            raise TooLargeError(len(seen), size)
+        return sorted(add), beside, stats
+
+    @contextlib.contextmanager
+    def _writing(self) -> Generator[None]:
+        try:
+            yield
+        finally:
+            self._links.restore_times()
+
+    def _write_tree(self, index: str) -> str:
+        with self._writing():
+            return self._git.run("write-tree", "--missing-ok", index=index).decode().strip()
+
+    def _update(self, gone: set[str], add: list[str], beside: Mapping[str, Entry]) -> None:
+        # What is beside was perhaps in the index before.
+        if remove := [*gone, *beside]:
+            self._git.run("update-index", "-z", "--force-remove", "--stdin", given=_joined(remove))
+        if add:
+            with self._writing():
+                self._add(add)
+
+    def _add(self, paths: Sequence[str]) -> None:
+        """Add files to the index; one that can't be read is no reason to miss the others."""
+        try:
+            self._git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=_joined(paths))
+        except GitError:
+            if len(paths) > 1:
+                half = len(paths) // 2
+                self._add(paths[:half])
+                self._add(paths[half:])
+                return
+            if not os.path.isdir(os.path.join(self.path, "objects")) or not os.path.isdir(self.root):
+                raise
+            with contextlib.suppress(OSError):
+                found = os.lstat(os.path.join(self.root, paths[0]))
+                self._failed[paths[0]] = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode)
+
+    def differences(self, before: Snapshot, after: Snapshot, *, renames: bool = True) -> list[Difference]:
+        """How two snapshots differ, by path."""
+        found: list[Difference] = []
+        if before.tree != after.tree:
+            detect = (f"-l{_RENAMES}", "-M") if renames else ("--no-renames",)
+            raw = self._git.run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", *detect, before.tree, after.tree)
+            found = _parsed(raw)
+        if before.beside == after.beside:
+            return found
+        for path in sorted({*before.beside, *after.beside}):
+            old, new = before.beside.get(path), after.beside.get(path)
+            if old == new:
+                continue
+            # A file that has grown over the limit is gone from the one and new in the other.
+            other = next((each for each in found if each.path == path and not each.renamed_from), None)
+            if other:
+                found.remove(other)
+                old, new = old or other.before, new or other.after
+            found.append(Difference(path, old, new))
+        return sorted(found, key=lambda each: each.path)
+
+    def entry(self, snapshot: Snapshot, path: str) -> Entry | None:
+        """One file of a snapshot."""
+        return self.entries(snapshot, [path]).get(path)
+
+    def entries(self, snapshot: Snapshot, paths: Sequence[str]) -> dict[str, Entry]:
+        """Some files of a snapshot; those that it lacks are left out."""
+        found = {path: snapshot.beside[path] for path in paths if path in snapshot.beside}
+        if rest := [path for path in paths if path not in found]:
+            # The paths are literal, by the environment.
+            for start in range(0, len(rest), 200):
+                part = rest[start : start + 200]
+                for line in self._git.run("ls-tree", "-z", snapshot.tree, "--", *part).split(b"\0")[:-1]:
+                    about, _, name = line.partition(b"\t")
+                    mode, kind, blob = about.decode().split()
+                    if kind == "blob" and os.fsdecode(name) in part:
+                        found[os.fsdecode(name)] = Entry(mode, blob)
+        return found
+
+    def with_entries(self, snapshot: Snapshot, entries: Mapping[str, Entry | None]) -> Snapshot:
+        """A snapshot with some files replaced, or removed where there is None."""
+        beside = {path: entry for path, entry in snapshot.beside.items() if path not in entries}
+        lines: list[bytes] = []
+        for path, entry in entries.items():
+            if entry and entry.why:
+                beside[path] = entry
+            kept = entry if entry and not entry.why else None
+            about = f"{kept.mode} {kept.blob}" if kept else f"0 {'0' * 40}"
+            lines.append(about.encode() + b"\t" + os.fsencode(path) + b"\0")
+        # Removals first, so that a folder can take a file's place.
+        lines.sort(key=lambda line: not line.startswith(b"0 "))
+        self._git.run("read-tree", snapshot.tree, index=_SCRATCH)
+        self._git.run("update-index", "-z", "--index-info", given=b"".join(lines), index=_SCRATCH)
+        return Snapshot(self._write_tree(_SCRATCH), beside)
+
+    def read(self, blobs: Iterable[str]) -> dict[str, bytes]:
+        """The contents of some blobs; those that the store lacks are left out."""
+        wanted = list(dict.fromkeys(blob for blob in blobs if _is_id(blob)))
+        if not wanted:
+            return {}
+        printed = self._git.run("cat-file", "--batch", given="".join(f"{blob}\n" for blob in wanted).encode())
+        found: dict[str, bytes] = {}
+        at = 0
+        while at < len(printed):
+            end = printed.index(b"\n", at)
+            words = printed[at:end].decode().split()
+            at = end + 1
+            if len(words) == 3:
+                size = int(words[2])
+                found[words[0]] = printed[at : at + size]
+                at += size + 1
+        return found
+
+    def write(self, data: bytes) -> str:
+        """Copy bytes into the store; returns their id."""
+        with self._writing():
+            return self._git.run("hash-object", "-w", "--no-filters", "--stdin", given=data).decode().strip()
+
+    def write_file(self, path: str) -> str:
+        """Copy a file of any size into the store; returns its id."""
+        full = os.path.join(self.root, path)
+        with self._writing():
+            return self._git.run("hash-object", "-w", "--no-filters", "--", full).decode().strip()
+
+    def merge(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
+        """Three texts merged by `git merge-file`; None if they conflict."""
+        if ours == base:
+            return theirs
+        if base in (theirs, ours) or ours == theirs:
+            return ours
+        names = [os.path.join(self.path, f"merge.{name}") for name in ("ours", "base", "theirs")]
+        try:
+            for name, data in zip(names, (ours, base, theirs), strict=True):
+                self._write_file(name, data)
+            return self._git.run("merge-file", "-p", "--", *names)
+        except GitError:
+            return None  # the number of conflicts, or 255 for a binary file
+        finally:
+            for name in names:
+                with contextlib.suppress(OSError):
+                    os.unlink(name)
+
+    def _write_file(self, name: str, data: bytes) -> None:
+        path = os.path.join(self.path, name)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+
+
+def _large(path: str, mode: str) -> Entry:
+    """A file that isn't copied has git's id, so that it may be found in the person's repository."""
+    try:
+        size = os.path.getsize(path)
+        digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+        with open(path, "rb") as file:
+            while data := file.read(1024 * 1024):
+                digest.update(data)
+    except OSError:
+        return Entry(mode, "unreadable", "unreadable")
+    return Entry(mode, digest.hexdigest(), "large")
+
+
+def _is_id(blob: str) -> bool:
+    return len(blob) == 40 and all(character in "0123456789abcdef" for character in blob)
+
+
+def _names(printed: bytes) -> list[str]:
+    return [os.fsdecode(name) for name in printed.split(b"\0")[:-1]]
+
+
+def _joined(paths: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def _parsed(raw: bytes) -> list[Difference]:
+    parts = raw.split(b"\0")
+    found: list[Difference] = []
+    at = 0
+    while at < len(parts) and parts[at].startswith(b":"):
+        old_mode, new_mode, old, new, status = parts[at][1:].decode().split()
+        before = None if old_mode == "000000" else Entry(old_mode, old)
+        after = None if new_mode == "000000" else Entry(new_mode, new)
+        path = os.fsdecode(parts[at + 1])
+        if status[0] == "R":
+            found.append(Difference(os.fsdecode(parts[at + 2]), before, after, path))
+            at += 3
+        else:
+            found.append(Difference(path, before, after))
+            at += 2
+    return found

@@ -1,0 +1,161 @@
+"""Undoing what agents have written, on the disk, and taking that back.
+
+What to write is planned first, and written only where the disk still is what was compared. A file that is open in the
+editor is written there; the bytes on the disk are looked at afterwards in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from . import files, hunks
+from .entries import LINK, Difference, Entry
+from .files import RefusedError
+from .round import Round
+from .rows import is_comparable
+from .state import Operation, State
+
+OPERATIONS_KEPT = 200
+_WHY = {
+    "excluded": "{path} is excluded by the setting “context_exclude”, so there is no copy of it",
+    "unreadable": "{path} could not be read, so there is no copy of it",
+    "repository": "{path} is a repository of its own; remove it by hand",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A file is to be written, or deleted if `data` is None, provided that the disk still is what `expected` says."""
+
+    path: str
+    mode: str
+    data: bytes | None
+    expected: Entry | None
+    full_mode: int | None = None
+
+
+class Undo:
+    """Undo and redo in one round."""
+
+    def __init__(self, round_: Round) -> None:
+        self._round = round_
+        self._store = round_.store
+
+    @property
+    def _state(self) -> State:
+        return self._round.state
+
+    def plan(self, path: str, key: str = "", lines: tuple[int, int] | None = None) -> list[Write]:
+        """What to write to undo a file, or one change of it. Raises RefusedError."""
+        found = self._round.wanted(path)
+        comparable = found.before and found.after and not found.renamed_from and is_comparable(found)
+        if key and comparable and found.before and found.after:
+            data = self._store.read([found.before.blob, found.after.blob])
+            content = hunks.undone(data[found.before.blob], data[found.after.blob], key, lines)
+            if content is None:
+                raise RefusedError(f"{path} has changed since")
+            mode = found.before.mode if content == data[found.before.blob] else found.after.mode
+            return [Write(path, mode, content, found.after)]
+        return self._plan(found)
+
+    def plan_all(self) -> tuple[list[Write], list[str]]:
+        """What to write to undo everything, and a sentence on each file that can't be undone."""
+        writes: list[Write] = []
+        refused: list[str] = []
+        for each in self._round.waiting():
+            try:
+                writes += self._plan(each)
+            except RefusedError as error:
+                refused.append(str(error))
+        # What was created goes first: a folder may be in the place of a file.
+        return sorted(writes, key=lambda write: write.data is not None), refused
+
+    def _plan(self, found: Difference) -> list[Write]:
+        now = found.renamed_from or found.path
+        writes = [self.write_of(now, found.before, None if found.renamed_from else found.after)]
+        if found.renamed_from:
+            writes.append(self.write_of(found.path, None, found.after))
+        return writes
+
+    def write_of(self, path: str, target: Entry | None, expected: Entry | None) -> Write:
+        """What to write so that a file is as in an entry. Raises RefusedError if its content isn't there."""
+        for entry in (target, expected):
+            if entry and entry.why in {"excluded", "unreadable", "repository"}:
+                raise RefusedError(_WHY[entry.why].format(path=path))
+        if target is None:
+            return Write(path, "", None, expected)
+        data = self._store.read([target.blob]).get(target.blob)
+        if data is None:
+            raise RefusedError(f"what {path} was before is lost: it is over 10 MB and not in git")
+        return Write(path, target.mode, data, expected, self._store.modes.get(path))
+
+    def check(self, write: Write) -> None:
+        """Raise RefusedError unless the disk still is what was compared. Copies what the store doesn't have yet."""
+        if not files.is_still(self._round.root, write.path, write.expected):
+            raise RefusedError(f"{write.path} has changed since")
+        if write.expected and write.expected.why == "large":
+            self._store.write_file(write.path)
+
+    def write(self, write: Write) -> None:
+        """Write a file that is not open in the editor. Raises RefusedError."""
+        self.check(write)
+        if write.data is None:
+            files.delete(self._round.root, write.path, frozenset(self._state.empty))
+            return
+        found = files.current(self._round.root, write.path)
+        if found and found[1] == write.data and LINK not in {write.mode, found[0]}:
+            files.set_mode(self._round.root, write.path, write.mode)
+        else:
+            files.write(self._round.root, write.path, write.mode, write.data, write.full_mode)
+
+    def is_written(self, write: Write) -> bool:
+        """Whether the disk has the very bytes."""
+        found = files.current(self._round.root, write.path)
+        return found is None if write.data is None else found == (write.mode, write.data)
+
+    def force(self, write: Write) -> None:
+        """The editor has saved other bytes than it was given, by a format or a trim on save: write the bytes."""
+        if write.data is not None and not self.is_written(write):
+            files.write(self._round.root, write.path, write.mode, write.data, write.full_mode)
+
+    def finish(self, what: str, writes: Sequence[Write], at_work: Sequence[str] = ()) -> list[str]:
+        """Read what was written, and remember it so that it can be taken back. Returns what is not as it should be."""
+        before = self._store.entries(self._state.now, [write.path for write in writes])
+        failed = [write.path for write in writes if not self.is_written(write)]
+        self._look_at_own([write.path for write in writes], at_work)
+        after = self._store.entries(self._state.now, [write.path for write in writes])
+        done = {write.path: (before.get(write.path), after.get(write.path)) for write in writes}
+        agents = {path: self._state.agents[path] for path in done if path in self._state.agents}
+        self._state.undone = [*self._state.undone, Operation(what, done, agents)][-OPERATIONS_KEPT:]
+        self._round.save()
+        return failed
+
+    def _look_at_own(self, paths: Iterable[str], at_work: Sequence[str]) -> None:
+        """Look at what was written here, which is nobody's change."""
+        known = {path: list(self._state.agents.get(path, [])) for path in paths}
+        for path in known:
+            self._round.settled(path)
+        self._round.look(at_work)
+        agents = self._state.agents | known
+        self._state.agents = {path: names for path, names in agents.items() if names or path not in known}
+
+    def plan_redo(self) -> tuple[Operation, list[Write]]:
+        """The last operation that was not taken back, and what to write for that. Raises RefusedError."""
+        if not self._state.undone:
+            raise RefusedError("nothing was undone")
+        last = self._state.undone[-1]
+        writes = [self.write_of(path, before, after) for path, (before, after) in last.disk.items() if before != after]
+        return last, sorted(writes, key=lambda write: write.data is not None)
+
+    def finish_redo(self, operation: Operation, at_work: Sequence[str] = ()) -> None:
+        """The files of an operation are as they were before it: so is the baseline."""
+        known = {path: list(names) for path, names in self._state.agents.items()}
+        self._look_at_own(operation.disk, at_work)
+        self._state.agents |= {path: known.get(path) or operation.agents.get(path, []) for path in operation.disk}
+        if operation in self._state.undone:
+            self._state.undone.remove(operation)
+        if operation.base:
+            entries = {path: before for path, (before, _) in operation.base.items()}
+            self._state.base = self._store.with_entries(self._state.base, entries)
+        self._round.save()

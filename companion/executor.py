@@ -1,0 +1,90 @@
+"""The threads for calls that may block, such as one that looks at a file on a network that hangs.
+
+asyncio's own executor has a few threads for everybody and waits for each of them at the end: six files on a disk that
+hangs would stop all that needs a thread, and the end of the loop.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MOST = 512
+"""Threads. Each call that hangs takes one; further calls wait then."""
+IDLE = 30.0
+"""Seconds after which a thread that nobody needs ends."""
+END = 2.0
+"""Seconds that the end waits for the calls that have begun."""
+
+
+class Executor(ThreadPoolExecutor):
+    """The default executor of our loop: a call begins at once, and one that hangs holds up neither others nor the end.
+
+    asyncio takes nothing but a subclass of this base, of which no more than the interface is used.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(thread_name_prefix="qwen-companion-blocking")
+        self._changed = threading.Condition()
+        self._calls: deque[Callable[[], None]] = deque()
+        self._free = 0
+        """Threads that wait for a call."""
+        self._count = 0
+        self._is_over = False
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """See concurrent.futures.Executor."""
+        future: Future[T] = Future()
+
+        def call() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    result = fn(*args, **kwargs)
+                except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+                    future.set_exception(error)
+                else:
+                    future.set_result(result)
+
+        with self._changed:
+            if self._is_over:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._calls.append(call)
+            if self._free >= len(self._calls) or self._count >= MOST:
+                self._changed.notify()
+            else:
+                self._count += 1
+                threading.Thread(target=self._work, name=self._thread_name_prefix, daemon=True).start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the threads; waits for what has begun, but no longer than END seconds for what hangs."""
+        end = time.monotonic() + END
+        with self._changed:
+            self._is_over = True
+            if cancel_futures:
+                self._calls.clear()
+            self._changed.notify_all()
+            while wait and self._count and (left := end - time.monotonic()) > 0:
+                self._changed.wait(left)
+
+    def _work(self) -> None:
+        while call := self._next():
+            call()
+            del call  # its result may be large
+        with self._changed:
+            self._count -= 1
+            self._changed.notify_all()
+
+    def _next(self) -> Callable[[], None] | None:
+        with self._changed:
+            self._free += 1
+            self._changed.wait_for(lambda: self._calls or self._is_over, IDLE)
+            self._free -= 1
+            return self._calls.popleft() if self._calls else None

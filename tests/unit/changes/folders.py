@@ -1,0 +1,128 @@
+"""A folder with a round, driven on the test's own thread."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from companion.changes.checkpoints import Checkpoints
+from companion.changes.git import Git, program
+from companion.changes.round import Round
+from companion.changes.store import Store
+from companion.changes.undo import Undo, Write
+
+AGENT = "Qwen Code"
+GIT = shutil.which("git") or "git"
+
+
+class Folder:
+    """A folder, its store and its round. `excludes` says which relative paths are never read."""
+
+    def __init__(self, base: Path, name: str = "project", excludes: Callable[[str], bool] = lambda _: False) -> None:
+        self.path = base / name
+        self.path.mkdir(exist_ok=True)
+        self.store_path = base / f"{name}-store"
+        self.excludes = excludes
+        self.round = self.opened()
+
+    def opened(self) -> Round:
+        """A round on the same store, as another run of the editor opens it."""
+        git = Git(program([str(self.path)]), str(self.store_path), str(self.path))
+        self.store = Store(str(self.store_path), str(self.path), git, self.excludes)
+        opened = Round(self.store, list)
+        opened.open()
+        self.undoing = Undo(opened)
+        self.checkpoints = Checkpoints(opened, self.undoing)
+        return opened
+
+    def reopen(self) -> None:
+        """Go on in another run of the editor."""
+        self.round = self.opened()
+
+    def write(self, path: str, data: bytes | str) -> None:
+        """Write a file as an agent or a person does."""
+        full = self.path / path
+        full.parent.mkdir(parents=True, exist_ok=True)
+        if full.is_symlink():
+            full.unlink()
+        full.write_bytes(data.encode() if isinstance(data, str) else data)
+
+    def read(self, path: str) -> bytes:
+        """What is in a file."""
+        return (self.path / path).read_bytes()
+
+    def look(self, *agents: str) -> None:
+        """A look at the folder while agents are at work."""
+        self.round.look(agents or (AGENT,))
+
+    def listed(self) -> dict[str, str]:
+        """What waits: the kind of each file."""
+        return {row.path: row.kind for row in self.round.rows()}
+
+    def undo(self, path: str, key: str = "", lines: tuple[int, int] | None = None) -> list[str]:
+        """Undo a file or a change on the disk."""
+        return self.apply(self.undoing.plan(path, key, lines))
+
+    def undo_all(self) -> list[str]:
+        """Undo everything. Returns what could not be undone."""
+        writes, refused = self.undoing.plan_all()
+        return refused + self.apply(writes)
+
+    def redo(self) -> None:
+        """Take the last undo back."""
+        operation, writes = self.undoing.plan_redo()
+        for write in writes:
+            self.undoing.write(write)
+        self.undoing.finish_redo(operation)
+
+    def apply(self, writes: Sequence[Write]) -> list[str]:
+        """Write what was planned."""
+        for write in writes:
+            self.undoing.write(write)
+        return self.undoing.finish("Undo", writes)
+
+    def save(self, path: str, data: bytes | str) -> None:
+        """The person saves a file in the editor."""
+        self.write(path, data)
+        self.round.saved(path, [AGENT])
+
+    def keys(self, path: str) -> list[str]:
+        """The changes of a file."""
+        contents = self.round.contents(path)
+        return [each.key for each in contents[2].found] if contents else []
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in a person's own repository."""
+    settings = ("-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
+    home = {**os.environ, "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    done = subprocess.run([GIT, *settings, *arguments], cwd=folder, env=home, capture_output=True, check=True)
+    return done.stdout.decode("utf-8", "replace")
+
+
+def committed(folder: Path) -> None:
+    """Make a folder a repository with everything in it committed."""
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "begin", "--allow-empty")
+
+
+def tree(folder: Path, leaves_out: Sequence[str] = (".git",)) -> Mapping[str, tuple[int, bytes]]:
+    """Everything in a folder: the mode and the content of each file and link, and the folders."""
+    found: dict[str, tuple[int, bytes]] = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if any(part in leaves_out for part in name.split("/")):
+            continue
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            found[name] = 0, os.fsencode(os.readlink(path))
+        elif stat.S_ISDIR(mode):
+            found[name] = 1, b""
+        else:
+            found[name] = stat.S_IMODE(mode), path.read_bytes()
+    return found

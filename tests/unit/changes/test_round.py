@@ -1,0 +1,286 @@
+"""A round: what agents have written is listed, kept, undone and brought back; what the person saves is not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from companion.changes.files import RefusedError
+
+from .folders import AGENT, Folder, tree
+
+LINES = "".join(f"line {number}\n" for number in range(1, 31))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path)
+    made.write("a.py", LINES)
+    made.write("b.txt", b"one\r\ntwo\r\nthree")
+    made.write("sub/c.txt", "c\n")
+    (made.path / "empty").mkdir()
+    made.round.begin()
+    return made
+
+
+def test_what_an_agent_creates_changes_deletes_and_renames_is_listed(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\n", "line three\n").replace("line 20\n", ""))
+    folder.write("new/file.txt", "new\n")
+    (folder.path / "sub/c.txt").unlink()
+    (folder.path / "b.txt").rename(folder.path / "moved.txt")
+    folder.look()
+    rows = {row.path: row for row in folder.round.rows()}
+    assert {path: row.kind for path, row in rows.items()} == {
+        "a.py": "modified",
+        "moved.txt": "renamed",
+        "new/file.txt": "created",
+        "sub/c.txt": "deleted",
+    }
+    assert (rows["a.py"].inserted, rows["a.py"].deleted, rows["a.py"].changes) == (1, 2, 2)
+    assert all(row.agents == (AGENT,) for row in rows.values())
+    assert rows["moved.txt"].renamed_from == "b.txt"
+
+
+def test_undo_all_gives_the_baseline_byte_for_byte(folder: Folder):
+    before = tree(folder.path)
+    folder.write("a.py", LINES.upper())
+    folder.write("b.txt", b"one\r\n2\r\nthree\r\n")
+    folder.write("new/deep/file.txt", "new\n")
+    folder.write("empty/file.txt", "new\n")
+    (folder.path / "sub/c.txt").unlink()
+    folder.look()
+    assert folder.undo_all() == []
+    assert tree(folder.path) == before
+    assert folder.listed() == {}
+
+
+def test_an_undo_can_be_taken_back(folder: Folder):
+    folder.write("a.py", LINES.upper())
+    folder.write("new.bin", bytes(range(256)))
+    (folder.path / "sub/c.txt").unlink()
+    folder.look()
+    written = tree(folder.path)
+    folder.undo_all()
+    folder.redo()
+    assert {path: found for path, found in tree(folder.path).items() if found[0] != 1} == {
+        path: found for path, found in written.items() if found[0] != 1
+    }
+    assert set(folder.listed()) == {"a.py", "new.bin", "sub/c.txt"}
+    assert all(row.agents == (AGENT,) for row in folder.round.rows())
+
+
+def test_one_change_is_kept_and_another_one_undone(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\n", "line three\n").replace("line 20\n", "line twenty\n"))
+    folder.look()
+    first, second = folder.keys("a.py")
+    folder.round.keep_change("a.py", first)
+    assert folder.read("a.py").count(b"line three") == 1
+    assert len(folder.keys("a.py")) == 1
+    folder.undo("a.py", folder.keys("a.py")[0])
+    assert folder.read("a.py").decode() == LINES.replace("line 3\n", "line three\n")
+    assert folder.listed() == {}
+    assert second
+
+
+def test_selected_lines_of_a_change_are_undone(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\nline 4\nline 5\n", "x\ny\nz\n"))
+    folder.look()
+    folder.undo("a.py", folder.keys("a.py")[0], (3, 3))
+    assert folder.read("a.py").decode() == LINES.replace("line 3\nline 4\nline 5\n", "x\nline 4\nz\n")
+
+
+def test_a_file_that_is_changed_again_shows_only_what_is_new_since_it_was_kept(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\n", "line three\n"))
+    folder.look()
+    folder.round.keep_file("a.py")
+    assert folder.listed() == {}
+    folder.write("a.py", LINES.replace("line 3\n", "line three\n").replace("line 9\n", "line nine\n"))
+    folder.look()
+    (row,) = folder.round.rows()
+    assert (row.inserted, row.deleted) == (1, 1)
+
+
+def test_keep_all_empties_the_list(folder: Folder):
+    folder.write("a.py", "")
+    folder.write("x", "x")
+    folder.look()
+    folder.round.keep_all()
+    assert folder.listed() == {}
+    assert folder.read("a.py") == b""
+
+
+def test_what_the_person_saves_is_never_offered(folder: Folder):
+    folder.save("a.py", LINES.replace("line 7\n", "mine\n"))
+    folder.save("own.txt", "mine\n")
+    assert folder.listed() == {}
+
+
+def test_a_save_beside_an_agents_change_is_merged_into_the_baseline(folder: Folder):
+    agents = LINES.replace("line 3\n", "agent\n")
+    folder.write("a.py", agents)
+    folder.look()
+    folder.save("a.py", agents.replace("line 25\n", "mine\n"))
+    (row,) = folder.round.rows()
+    assert (row.inserted, row.deleted, row.note) == (1, 1, "")
+    folder.undo("a.py")
+    assert folder.read("a.py").decode() == LINES.replace("line 25\n", "mine\n")
+
+
+def test_a_save_inside_of_an_agents_change_leaves_it_waiting_and_says_so(folder: Folder):
+    agents = LINES.replace("line 3\n", "agent\n")
+    folder.write("a.py", agents)
+    folder.look()
+    folder.save("a.py", agents.replace("agent\n", "agent and me\n"))
+    (row,) = folder.round.rows()
+    assert row.note == "with your edits"
+
+
+def test_what_a_formatter_writes_directly_after_a_save_belongs_to_it(folder: Folder):
+    folder.save("a.py", LINES.replace("line 7\n", "mine\n"))
+    folder.write("a.py", LINES.replace("line 7\n", "mine, formatted\n"))
+    folder.look()
+    assert folder.listed() == {}
+
+
+def test_a_change_by_an_agent_that_has_named_the_file_is_its_own_even_after_a_save(folder: Folder):
+    folder.save("a.py", LINES.replace("line 7\n", "mine\n"))
+    folder.write("a.py", LINES.replace("line 7\n", "agent\n"))
+    folder.round.look([], {"a.py": "Gemini CLI"})
+    (row,) = folder.round.rows()
+    assert row.agents == ("Gemini CLI",)
+
+
+def test_a_proposal_that_was_accepted_is_reviewed_once_it_is_on_the_disk(folder: Folder):
+    content = LINES.replace("line 3\n", "accepted\n")
+    assert not folder.round.reviewed("a.py", content.encode())
+    folder.write("a.py", content)
+    assert folder.round.reviewed("a.py", content.encode())
+    assert folder.listed() == {}
+
+
+def test_a_change_while_nobody_is_at_work_names_no_agent(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\n", "outside\n"))
+    folder.round.look([])
+    (row,) = folder.round.rows()
+    assert row.agents == ()
+
+
+def test_a_round_goes_on_after_a_restart_of_the_editor(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
+    folder.look()
+    folder.reopen()
+    assert folder.round.is_open
+    assert folder.listed() == {"a.py": "modified"}
+    folder.write("b.txt", "agent\n")
+    folder.look()
+    folder.undo_all()
+    assert (folder.read("a.py").decode(), folder.read("b.txt")) == (LINES, b"one\r\ntwo\r\nthree")
+
+
+def test_nothing_is_undone_against_a_file_that_has_changed_since(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
+    folder.look()
+    writes = folder.undoing.plan("a.py")
+    folder.write("a.py", "something else\n")
+    with pytest.raises(RefusedError, match="has changed since"):
+        folder.undoing.write(writes[0])
+    assert folder.read("a.py") == b"something else\n"
+
+
+def test_links_modes_and_binary_files_are_rows_that_can_be_undone(folder: Folder):
+    folder.write("pixels.png", b"\x89PNG\0\1\2")
+    os.symlink("a.py", folder.path / "link")
+    folder.write("script.sh", "echo\n")
+    folder.round.begin()
+    before = tree(folder.path)
+    folder.write("pixels.png", b"\x89PNG\0\3")
+    (folder.path / "link").unlink()
+    os.symlink("b.txt", folder.path / "link")
+    (folder.path / "script.sh").chmod(0o755)
+    folder.look()
+    assert folder.listed() == {"link": "link", "pixels.png": "binary", "script.sh": "mode"}
+    assert folder.undo_all() == []
+    assert tree(folder.path) == before
+
+
+def test_a_deleted_file_comes_back_with_its_permissions(folder: Folder):
+    folder.write("secret.txt", "mine\n")
+    (folder.path / "secret.txt").chmod(0o600)
+    folder.write("tool", "#!/bin/sh\n")
+    (folder.path / "tool").chmod(0o750)
+    folder.round.begin()
+    (folder.path / "secret.txt").unlink()
+    (folder.path / "tool").unlink()
+    folder.look()
+    folder.undo_all()
+    assert (folder.path / "secret.txt").stat().st_mode & 0o777 == 0o600
+    assert (folder.path / "tool").stat().st_mode & 0o777 == 0o750
+
+
+def test_a_folder_in_the_place_of_a_file_is_undone(folder: Folder):
+    before = tree(folder.path)
+    (folder.path / "b.txt").unlink()
+    folder.write("b.txt/inside.txt", "x\n")
+    folder.look()
+    assert folder.undo_all() == []
+    assert tree(folder.path) == before
+
+
+def test_a_file_in_the_place_of_a_folder_is_undone(folder: Folder):
+    before = tree(folder.path)
+    (folder.path / "sub/c.txt").unlink()
+    (folder.path / "sub").rmdir()
+    folder.write("sub", "x\n")
+    folder.look()
+    assert folder.undo_all() == []
+    assert tree(folder.path) == before
+
+
+def test_a_folder_moved_behind_a_link_is_undone(folder: Folder):
+    before = tree(folder.path)
+    (folder.path / "sub").rename(folder.path / "elsewhere")
+    os.symlink("elsewhere", folder.path / "sub")
+    folder.look()
+    assert folder.undo_all() == []
+    assert tree(folder.path) == before
+
+
+def test_a_checkpoint_is_restored_with_the_persons_saves_since_then(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\n", "first\n"))
+    folder.look()
+    number = folder.checkpoints.add(AGENT, "second prompt")
+    second = LINES.replace("line 3\n", "first\n").replace("line 12\n", "second\n")
+    folder.write("a.py", second)
+    folder.write("extra.txt", "extra\n")
+    folder.look()
+    folder.save("a.py", second.replace("line 25\n", "mine\n"))
+    folder.round.keep_all()
+    writes, base, left = folder.checkpoints.plan(number)
+    assert left == []
+    for write in writes:
+        folder.undoing.write(write)
+    assert folder.checkpoints.finish_restore(writes, base) == []
+    assert folder.read("a.py").decode() == LINES.replace("line 3\n", "first\n").replace("line 25\n", "mine\n")
+    assert not (folder.path / "extra.txt").exists()
+    assert folder.listed() == {"a.py": "modified"}
+    folder.redo()
+    assert folder.read("a.py").decode() == second.replace("line 25\n", "mine\n")
+    assert folder.listed() == {}
+
+
+def test_the_changes_of_a_turn_are_those_between_two_checkpoints(folder: Folder):
+    first = folder.checkpoints.add(AGENT, "one")
+    folder.write("a.py", LINES.replace("line 3\n", "draft\n"))
+    folder.look()
+    folder.write("a.py", LINES.replace("line 3\n", "final\n"))
+    folder.look()
+    second = folder.checkpoints.add(AGENT, "two")
+    folder.write("b.txt", "later\n")
+    folder.look()
+    ((row, before, after),) = folder.checkpoints.changed_since(first, second)
+    assert (row.path, before.decode()) == ("a.py", LINES)
+    assert b"final" in after
+    ((row, _, _),) = folder.checkpoints.changed_since(second)
+    assert row.path == "b.txt"
