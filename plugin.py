@@ -9,6 +9,7 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
     del sys.modules[_name]
 
 from .companion.sublime_text import package  # noqa: E402
+from .companion.sublime_text.buffers import QwenCompanionEditCommand  # noqa: E402
 from .companion.sublime_text.chat.changes import QwenCompanionChatChangesCommand  # noqa: E402
 from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatAnswerCommand,
@@ -47,7 +48,6 @@ from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsComma
 from .companion.sublime_text.chat.sign_in import QwenCompanionChatSignInCommand  # noqa: E402
 from .companion.sublime_text.chat.tasks import QwenCompanionChatTasksCommand  # noqa: E402
 from .companion.sublime_text.chat.text_commands import (  # noqa: E402
-    QwenCompanionChatEditCommand,
     QwenCompanionChatFollowCommand,
     QwenCompanionChatHomeCommand,
     QwenCompanionChatRecallCommand,
@@ -65,7 +65,6 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionCloseDiffViewCommand,
     QwenCompanionDiffListCommand,
     QwenCompanionDiffWarningsCommand,
-    QwenCompanionEditDiffCommand,
     QwenCompanionGoToDiffCommand,
     QwenCompanionNextChangeCommand,
     QwenCompanionOpenListedDiffCommand,
@@ -113,7 +112,6 @@ __all__ = (
     "QwenCompanionChatCompleteCommand",
     "QwenCompanionChatContinueCommand",
     "QwenCompanionChatEarlierCommand",
-    "QwenCompanionChatEditCommand",
     "QwenCompanionChatEffortCommand",
     "QwenCompanionChatFolderCommand",
     "QwenCompanionChatFollowCommand",
@@ -149,7 +147,7 @@ __all__ = (
     "QwenCompanionDiffListCommand",
     "QwenCompanionDiffWarningsCommand",
     "QwenCompanionDocumentationCommand",
-    "QwenCompanionEditDiffCommand",
+    "QwenCompanionEditCommand",
     "QwenCompanionGoToDiffCommand",
     "QwenCompanionListener",
     "QwenCompanionNextChangeCommand",

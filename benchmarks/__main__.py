@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a figure is over its limit")
     parser.add_argument(SELF, dest="inside", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.inside:
         output, sys.stdout = sys.stdout, sys.stderr
         print(json.dumps(importlib.import_module(f"benchmarks.{options.names[0]}").figures()), file=output, flush=True)

@@ -379,7 +379,7 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="the long run")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(SELF, dest="inside", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if unknown := [name for name in options.names if name not in PARTS]:
         parser.error(f"there is no part {', '.join(unknown)}")
     if options.inside:

@@ -351,6 +351,7 @@ class Companion:
             for server in self._windows.values():
                 _guarded(server.touched)
                 _guarded(server.heal, wrote)
+                _guarded(server.watch)
             self._background(self.reviews.look())
             await asyncio.sleep(TICK)
 

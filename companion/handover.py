@@ -171,8 +171,10 @@ def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) ->
         for listener in listeners:
             with contextlib.suppress(OSError, ValueError):  # it is closed
                 selector.register(listener, selectors.EVENT_READ)
-        while not holder.done.wait(0 if listeners else _LOOK) and time.monotonic() < end:
-            for key, _ in selector.select(_LOOK) if listeners else ():
+        # On Windows, `select` fails without anything to look at.
+        is_open = bool(selector.get_map())
+        while not holder.done.wait(0 if is_open else _LOOK) and time.monotonic() < end:
+            for key, _ in selector.select(_LOOK) if is_open else ():
                 _refuse(key.fileobj)
     is_expired = not holder.done.is_set()
     if (left := holder.pop()) or is_expired:

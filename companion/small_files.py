@@ -13,6 +13,8 @@ import stat
 from pathlib import Path
 from typing import Any, cast
 
+from .platforms.files import is_mine
+
 SMALL = 64 * 1024
 """Bytes of a file that is one of ours, or of another editor. A real one has less than 1 KB, and its folders."""
 SETTINGS = 1024 * 1024
@@ -42,8 +44,7 @@ def _read(path: Path, limit: int, flags: int, *, is_ours: bool) -> str | None:
     with os.fdopen(descriptor, "rb") as file:
         try:
             found = os.fstat(descriptor)
-            is_foreign = is_ours and hasattr(os, "getuid") and found.st_uid != os.getuid()
-            if is_foreign or not stat.S_ISREG(found.st_mode) or found.st_size > limit:
+            if (is_ours and not is_mine(found)) or not stat.S_ISREG(found.st_mode) or found.st_size > limit:
                 return None
             data = file.read(limit + 1)
             return data.decode("utf-8-sig") if len(data) <= limit else None

@@ -6,6 +6,7 @@ only; the libraries take a second. A CLI that connects meanwhile waits in the ke
 
 from __future__ import annotations
 
+import errno
 import importlib
 import logging
 import sys
@@ -214,7 +215,9 @@ class CompanionThread:
 
         async def main() -> None:
             nonlocal companion
-            asyncio.get_running_loop().set_default_executor(Executor())
+            loop = asyncio.get_running_loop()
+            loop.set_default_executor(Executor())
+            loop.set_exception_handler(_of_loop)
             stop = asyncio.Event()
             companion = make(self._editor, self._settings, self._variables)
             companion.start(self._endpoints)
@@ -222,7 +225,7 @@ class CompanionThread:
             chats, self._chats = self._chats, {}
             companion.inherit_chats(chats)
             with self._lock:
-                self._running = asyncio.get_running_loop(), companion, stop
+                self._running = loop, companion, stop
                 waiting, self._waiting = self._waiting, {}
             for call in waiting.values():
                 _guarded(call, companion)
@@ -258,6 +261,15 @@ class CompanionThread:
                 break
         importlib.invalidate_caches()
         self._asleep = False
+
+
+def _of_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """On Windows, asyncio fails to shut down a connection that the client has reset, which is nobody's concern."""
+    error = context.get("exception")
+    if isinstance(error, ConnectionError) or getattr(error, "errno", None) == errno.ENOTCONN:
+        logger.debug("A connection did not end well: %s", error)
+    else:
+        loop.default_exception_handler(context)
 
 
 def _guarded(call: Call, companion: Companion) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import itertools
 import os
 import threading
@@ -156,7 +155,6 @@ class Application:
         """For tests: shut down, and forget the packages' modules."""
         self.shut_down()
         self.loader.forget_modules()
-        gc.collect()
 
     # -- windows -------------------------------------------------------------------------------
 

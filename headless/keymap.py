@@ -33,7 +33,8 @@ OPERATORS = {
 def normalized(key: str, mac: bool) -> str:
     """A key with its modifiers in one order: `shift+ctrl+a` → `ctrl+shift+a`."""
     parts = [_ALIASES.get(part, part) for part in re.split(r"\+(?!$)", key.lower())]
-    parts = ["super" if mac else "ctrl" if part == "primary" else part for part in parts]
+    primary = "super" if mac else "ctrl"
+    parts = [primary if part == "primary" else part for part in parts]
     held = [modifier for modifier in _MODIFIERS if modifier in parts[:-1]]
     return "+".join([*held, parts[-1]])
 

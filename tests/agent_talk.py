@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import psutil
 
 from companion.acp.client import AgentClient
-from companion.acp.environment import LoginEnvironment, without_editors
 from companion.acp.port import EditorServer
 from companion.agents import AgentCommand
 from companion.backends.sessions import Session
+from companion.clis.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Message, Notice, Permission, Tool, Turn

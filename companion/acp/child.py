@@ -10,7 +10,9 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from typing import IO, Any
+from typing import Any
+
+from ..platforms import programs
 
 if sys.platform == "win32":
     # Its pipes can be read by the loop, those of `subprocess` can't.
@@ -27,7 +29,7 @@ MOST_IN_PIPE = 1024 * 1024
 QUIET = 0.05
 """Seconds between two looks whether something is left in the pipe of a process that has ended."""
 QUIET_LOOKS = 2
-"""So many looks at which nothing is there are enough."""
+"""Looks in a row that must find nothing before the pipe counts as empty."""
 
 
 class Pipe(asyncio.Protocol):
@@ -42,12 +44,12 @@ class Pipe(asyncio.Protocol):
         self._transport: asyncio.ReadTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio.Protocol."""
+        """The pipe is open."""
         assert isinstance(transport, asyncio.ReadTransport)  # noqa: S101 - it is for reading
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
+        """Something was printed. Reading pauses while too much of it waits."""
         self._data += data
         self._count += len(data)
         if len(self._data) >= MAX_UNREAD and self._transport:
@@ -55,7 +57,7 @@ class Pipe(asyncio.Protocol):
         self._news.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the end is the end
-        """See asyncio.Protocol."""
+        """Nobody can print any more."""
         self._over.set()
         self._news.set()
 
@@ -107,7 +109,7 @@ class _Input(asyncio.BaseProtocol):
         self._broken = broken
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.BaseProtocol."""
+        """Its input is closed, after an error or at its end."""
         if exc:
             self._broken.set()
 
@@ -185,7 +187,9 @@ class Child:
         Whoever reads from it must have stopped.
         """
         # On Windows a pipe belongs to the loop that has read from it.
-        if sys.platform == "win32" or not await self._is_sent():
+        if sys.platform == "win32":
+            return None
+        if not await self._is_sent():
             return None
         self.output.close()
         self.errors.close()
@@ -231,20 +235,15 @@ async def start(
     Raises:
         OSError: it can't be run.
     """
-    process: Any = Popen(  # noqa: ASYNC220, S603 - the loop does the same; the person has allowed the agent
+    process: Any = programs.start(
         command,
-        shell=isinstance(command, str),
-        cwd=folder,
-        env=dict(environment),
+        environment,
+        folder=folder,
+        kind=Popen,
         stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if joins_errors else subprocess.PIPE,
         bufsize=0,
-        # A group of its own, so that keys for a terminal don't reach it.
-        start_new_session=sys.platform != "win32",
-        creationflags=subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
-        if sys.platform == "win32"
-        else 0,
     )
     return await _connected(Child(process))
 
@@ -273,7 +272,7 @@ async def _connected(child: Child) -> Child:
     return child
 
 
-def _ours(pipe: IO[bytes], mode: str) -> Any:
+def _ours(pipe: Any, mode: str) -> Any:
     """What a loop reads or writes, which closes it in the end. The process keeps its own, so that it can be left."""
     return pipe if sys.platform == "win32" else os.fdopen(os.dup(pipe.fileno()), mode, 0)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, cast
 
@@ -17,16 +16,17 @@ from ..agents import AgentCommand
 from ..backends.backend import Block
 from ..backends.sessions import Session
 from ..backends.wire import read
+from ..clis.environment import LoginEnvironment
 from ..conversation import events
 from ..conversation.events import Envelope
 from ..conversation.failures import MissingFeatureError, UnsendableError
 from ..conversation.history import Cursor, Replay
 from ..conversation.snapshot import Locality
+from ..platforms.files import real_folder
 from ..told import Told
 from . import decoder, process, schema
 from .authentication import AgentAuthentication
 from .cancellation import Cancellation
-from .environment import LoginEnvironment
 from .errors import METHOD_NOT_FOUND, EndedError, RequestError, VersionError
 from .finding import AgentFolder
 from .options import AgentOptions
@@ -56,6 +56,8 @@ CAPABILITIES: Mapping[str, Any] = {
     "terminal": True,
     "session": {"configOptions": {"boolean": {}}},
     "auth": {"terminal": True},
+    "plan": {},
+    "_meta": {"terminal_output": True, "terminal-auth": True},
 }
 
 
@@ -144,7 +146,7 @@ class AgentClient:
         Raises:
             AgentError: it can't be started, ends at once, doesn't answer, or speaks another version.
         """
-        self.folder = await asyncio.to_thread(os.path.realpath, folder)
+        self.folder = await asyncio.to_thread(real_folder, folder)
         environment = {**await self._environment.get(), **self._command.environment}
         name, command = self._command.name, self._command.command
         self._process = await process.start(name, command, self.folder, environment, self._command.install)
@@ -170,8 +172,9 @@ class AgentClient:
             environment,
             self._told,
             self._prompts,
-            self._publisher.publish,
+            self._publisher,
             self._stream.epoch,
+            lambda: self._cancellation.is_on,
         )
 
     async def describe(self, locality: Locality) -> str:
@@ -327,9 +330,9 @@ class AgentClient:
         if params.get("sessionId") != self._session.id or not isinstance(update, dict):
             logger.debug("%s tells of another session", self.name)
             return
-        found = cast("dict[str, Any]", update)
+        found = cast("Mapping[str, Any]", update)
         if self._services:
-            self._services.outputs.noted(found)
+            found = self._services.note(found)
         event = decoder.decode(found, self._output, self.options.settings)
         if not isinstance(event, events.Ignored):
             self._publisher.publish(event)
@@ -341,7 +344,7 @@ class AgentClient:
         """Answer a request of the agent."""
         if not self._services:
             raise RequestError(METHOD_NOT_FOUND, "there is no session")
-        return await self._services.answer(method, params, self._session.id, is_cancelling=self._cancellation.is_on)
+        return await self._services.answer(method, params, self._session.id)
 
     # Over a reload of the package
 

@@ -6,7 +6,7 @@ Seen in Qwen Code 0.24.4 (`chunks/acpAgent-*.js`) and Gemini CLI 0.61.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..backends.wire import as_object
 from .schema import AuthMethod, texts
@@ -57,3 +57,28 @@ def is_own_context(update: Mapping[str, Any]) -> bool:
 
 def _meta(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     return as_object(fields.get("_meta"))
+
+
+class TerminalNews(NamedTuple):
+    """What an agent says of a terminal of its own."""
+
+    terminal: str
+    text: str = ""
+    is_whole: bool = False
+    """Whether the text is all that was printed, rather than what has come since."""
+    has_ended: bool = False
+
+
+def terminal_news(update: Mapping[str, Any]) -> TerminalNews | None:
+    """What an update of a tool call says of a terminal that the agent runs: Zed's convention, which Codex follows."""
+    meta = _meta(update)
+    ended = as_object(meta.get("terminal_exit"))
+    for name in ("terminal_output", "terminal_output_delta"):
+        said = as_object(meta.get(name))
+        terminal, text = said.get("terminal_id"), said.get("data")
+        if isinstance(terminal, str) and isinstance(text, str):
+            return TerminalNews(terminal, text, has_ended=bool(ended))
+    for said in (ended, as_object(meta.get("terminal_info"))):
+        if isinstance(terminal := said.get("terminal_id"), str):
+            return TerminalNews(terminal, has_ended=bool(ended))
+    return None

@@ -2,7 +2,9 @@
 
 An unsaved text is what the agent reads. What it writes goes into an open file as one step of undo, else to the disk,
 with the line endings, the byte order mark and the encoding that the file has. A file outside the chat's folder is
-touched only after a question. A proposal that the person has edited is written as they have made it.
+touched only after a question. A proposal that the person has edited is written as they have made it, and the file is
+looked at when the tool call is over: some agents write by themselves, before or after they have the editor write
+(docs/protocols/acp.md#edits).
 """
 
 from __future__ import annotations
@@ -10,20 +12,24 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..review.disk import Encodings, encode_like, read_file, replace_file
+from ..platforms.files import Place, place
+from ..review.disk import DiskFile, Encodings, encode_like, read_bytes, read_file
 from ..review.source_text import BOM, SourceText
 from ..told import Told
 from . import extensions
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
 from .port import AgentFiles
 
-_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _ENDING = re.compile(r"\r\n|\r|\n")
+UNSAVED = (
+    "The user has unsaved changes in {path} that this text doesn't have, so it was not written. "
+    "Read the file through the editor, or ask the user to save it, and propose the change again."
+)
+"""What an agent is told whose text would overwrite unsaved text that it hasn't read."""
 MAX_REFUSALS = 3
 """After so many refusals of files outside, no more questions are asked in a chat."""
 
@@ -72,15 +78,21 @@ class Files:
         self._asking = asyncio.Lock()
         self._writing = asyncio.Lock()
         self._edited: dict[str, Edited] = {}
+        """By path: what is to stand in the file when the tool call is over."""
+        self._written: list[Edited] = []
+        """What stands there, until the turn is over."""
+        self._read: dict[str, str] = {}
+        """By path: the unsaved text that the agent was given last."""
 
     def leave(self) -> dict[str, Any]:
         """What the next instance needs to go on."""
         edited = [(each.path, each.proposed, each.content) for each in self._edited.values()]
-        return {"edited": edited, "answers": dict(self._answers), "refusals": self._refusals}
+        return {"edited": edited, "read": dict(self._read), "answers": dict(self._answers), "refusals": self._refusals}
 
     async def take_over(self, left: Mapping[str, Any]) -> None:
         """Go on with what `leave` has left."""
         self._answers, self._refusals = dict(left["answers"]), left["refusals"]
+        self._read = dict(left.get("read", {}))
         for edited in left["edited"]:
             await self.allowed(Edited(*edited))
 
@@ -94,9 +106,11 @@ class Files:
         if why := await asyncio.to_thread(self._told().refusal, [path, str(params.get("path"))], [self._folder]):
             raise RequestError(INTERNAL_ERROR, why)
         text = await self._editor.buffer(path)
-        if text is None:
+        if text is not None:
+            self._read[os.path.normcase(path)] = text
+        else:
             try:
-                found = await asyncio.to_thread(read_file, path, await self._editor.encodings(path))
+                found = await asyncio.to_thread(_from_disk, path, await self._editor.encodings(path))
             except OSError as error:
                 raise RequestError(INTERNAL_ERROR, _why(error, path)) from None
             if not found.exists:
@@ -118,40 +132,84 @@ class Files:
         path = await self._allowed(params, writes=True)
         async with self._writing:
             edited = self._edited.get(os.path.normcase(path))
-            is_edited = edited is not None and _is_same(edited.proposed, content)
-            if edited and is_edited:
+            if edited and _is_same(edited.proposed, content):
                 content = edited.content
+            await self._check_unsaved(path, content)
             await self._write(path, content, params)
-        if edited and is_edited:
-            del self._edited[os.path.normcase(path)]
-            self._on_replaced(edited)
+
+    async def texts(self, path: str) -> list[str]:
+        """The texts that a path of the agent's may mean: the file on the disk, then an unsaved text of it."""
+        if not _is_name(path) or not os.path.isabs(path):
+            return []
+        found: list[str] = []
+        real = await asyncio.to_thread(os.path.realpath, path)
+        try:
+            on_disk = await asyncio.to_thread(_from_disk, real, await self._editor.encodings(real))
+            if on_disk.exists and on_disk.is_text:
+                found.append(on_disk.source.source)
+        except OSError:
+            return []
+        if (unsaved := await self._editor.buffer(real)) is not None:
+            found.append(unsaved)
+        return found
 
     async def allowed(self, edited: Edited) -> None:
-        """The person has allowed a proposal as they have made it, which is written instead of the agent's text."""
+        """The person has allowed a proposal as they have made it, which is to stand in the file afterwards."""
         real = await asyncio.to_thread(os.path.realpath, edited.path)
         self._edited[os.path.normcase(real)] = edited
 
-    async def settle(self) -> list[Edited]:
-        """A turn is over. Write the edited proposals that the agent has written by itself, as it proposed them.
+    async def settle(self, paths: Collection[str]) -> list[Edited]:
+        """A tool call with these paths is over. See to it that the edited proposals stand in the files.
 
-        Returns those that could not be written, because the file is not what was proposed.
+        Where the agent has written what it proposed, the person's text is written now. Returns those that could not be
+        written, because the file is neither.
         """
-        left, self._edited = list(self._edited.values()), {}
+        if not self._edited:
+            return []
+        named = await asyncio.to_thread(lambda: {os.path.normcase(os.path.realpath(path)) for path in paths})
         lost: list[Edited] = []
-        for edited in left:
+        for key in named & self._edited.keys():
             async with self._writing:
-                try:
-                    path = await asyncio.to_thread(os.path.realpath, edited.path)
-                    found = await asyncio.to_thread(read_file, path, await self._editor.encodings(path))
-                    if not _is_same(found.source.source, edited.proposed):
-                        lost.append(edited)
-                        continue
-                    await self._write(path, edited.content, {})
-                except (OSError, RequestError):
-                    lost.append(edited)
-                else:
+                if (edited := self._edited.pop(key, None)) is None:
+                    continue
+                if await self._is_written(edited):
+                    self._written.append(edited)
                     self._on_replaced(edited)
+                else:
+                    lost.append(edited)
         return lost
+
+    async def settle_all(self) -> list[Edited]:
+        """A turn is over: as `settle` for all that is left, and an agent may have written again after its tool call."""
+        lost = await self.settle(list(self._edited))
+        written, self._written = self._written, []
+        for edited in written:
+            async with self._writing:
+                found = await self.texts(edited.path)
+                # What is neither text is what the agent has changed later in the turn.
+                if any(_is_same(text, edited.proposed) for text in found) and not await self._is_written(edited):
+                    lost.append(edited)
+        return lost
+
+    async def _is_written(self, edited: Edited) -> bool:
+        """Whether a file holds the person's text, which is written if it holds the agent's."""
+        found = await self.texts(edited.path)
+        if any(_is_same(text, edited.content) for text in found):
+            return True
+        if not any(_is_same(text, edited.proposed) for text in found):
+            return False
+        try:
+            await self._write(await asyncio.to_thread(os.path.realpath, edited.path), edited.content, {})
+        except (OSError, RequestError):
+            return False
+        return any(_is_same(text, edited.content) for text in await self.texts(edited.path))
+
+    async def _check_unsaved(self, path: str, content: str) -> None:
+        """Raise a RequestError if a write would take away unsaved text that the agent doesn't know."""
+        unsaved = await self._editor.buffer(path)
+        if unsaved is None or _is_same(unsaved, content) or self._read.get(os.path.normcase(path)) == unsaved:
+            return
+        raise RequestError(INTERNAL_ERROR, UNSAVED.format(path=path))
 
     async def _allowed(self, params: Mapping[str, Any], *, writes: bool) -> str:
         """The real path of a file that may be touched.
@@ -190,15 +248,26 @@ class Files:
             raise RequestError(INTERNAL_ERROR, _why(error, path)) from None
 
 
+def _from_disk(path: str, encodings: Encodings) -> DiskFile:
+    try:
+        with place(path) as at:
+            return read_file(path, encodings, at)
+    except (FileNotFoundError, NotADirectoryError):
+        return DiskFile()
+
+
 def _to_disk(path: str, text: SourceText, encodings: Encodings, mark: bool, windows: bool) -> None:
-    before = read_file(path, encodings)
+    """Write a text to a real path, in the folder that the path led to when the person was asked."""
+    with place(path, makes_folders=True) as at:
+        at.replace(_content(at, text, encodings, mark, windows))
+
+
+def _content(at: Place, text: SourceText, encodings: Encodings, mark: bool, windows: bool) -> bytes:
+    before = read_file(at.path, encodings, at)
     if before.exists and not before.is_text:
-        raise OSError(f"{path} is no text")
+        raise OSError(f"{at.path} is no text")
     if before.exists:
-        if not os.stat(path).st_mode & _WRITABLE or not os.access(path, os.W_OK):
-            raise OSError(f"{path} is read-only")
-        with open(path, "rb") as file:
-            data = file.read()
+        data, _ = read_bytes(at.path, at)
         content = before.source.restore(text.shown) if before.source.endings else _marked(text, before.source)
     else:
         data = b""
@@ -207,7 +276,7 @@ def _to_disk(path: str, text: SourceText, encodings: Encodings, mark: bool, wind
             content = content.replace("\n", "\r\n")
         if mark and not text.has_mark:
             content = BOM + content
-    replace_file(path, encode_like(content, data, encodings))
+    return encode_like(content, data, encodings)
 
 
 def _marked(text: SourceText, before: SourceText) -> str:

@@ -10,9 +10,7 @@ import contextlib
 import logging
 import os
 import re
-import shutil
 import signal
-import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
@@ -20,6 +18,8 @@ from typing import Any
 import psutil
 
 from ..daemon.process import records, tree
+from ..platforms import programs
+from ..platforms.processes import kill_group
 from . import child
 from .child import Child
 from .errors import EndedError, NoProgramError, StartFailedError
@@ -65,6 +65,7 @@ class AgentProcess:
             self.started = psutil.Process(process.pid).create_time()
         self._why = ""
         """Why it was ended by us."""
+        self._killing: asyncio.Task[None] | None = None
         self._listening = asyncio.create_task(self._listen())
         self._watching = asyncio.create_task(self._watch())
         self._has_answered = has_answered
@@ -111,7 +112,9 @@ class AgentProcess:
         """End it at once, because of what it does. `why` is for the person, in words that follow “has ended”."""
         logger.warning("%s is ended: %s", self.agent, why)
         self._why = why
-        self._process.kill()
+        if self._killing is None:
+            # With all that it has started: the process may be a batch file's interpreter, which is not the agent.
+            self._killing = asyncio.create_task(asyncio.to_thread(end_group, self.pid, self.started, 0))
 
     async def ended(self) -> EndedError | StartFailedError:
         """Wait for its end. Returns what to tell the person."""
@@ -127,6 +130,8 @@ class AgentProcess:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(CLOSE_LIMIT, limit)):
                 await self._process.wait()
+        if self._killing:
+            await self._killing
         await asyncio.to_thread(_end, self.pid, self.started, limit)
         await self._process.wait()
         await self._ignore()
@@ -216,12 +221,12 @@ async def start(
         NoProgramError: there is no such program.
         StartFailedError: it can't be run.
     """
-    program, has_folder = await asyncio.to_thread(_found, command[0], folder, environment)
-    if program is None:
+    found, has_folder = await asyncio.to_thread(_found, command, folder, environment)
+    if found is None:
         raise NoProgramError(agent, command[0], install)
     try:
         marked = {**environment, MARK: str(os.getpid())}
-        process = await child.start([program, *command[1:]], folder, marked, has_input=True)
+        process = await child.start(found, folder, marked, has_input=True)
     except OSError as error:
         why = f"there is no folder {folder}" if not has_folder else error.strerror or "it can't be run"
         raise StartFailedError(agent, why) from None
@@ -254,17 +259,12 @@ def end_left(left: Mapping[str, Any]) -> None:
 
 def has_program(program: str, environment: Mapping[str, str]) -> bool:
     """Whether a program is there. Looks at the disk."""
-    return _where(program, environment) is not None
+    return programs.find(program, environment) is not None
 
 
-def _where(program: str, environment: Mapping[str, str]) -> str | None:
-    found = shutil.which(os.path.expanduser(program), path=environment.get("PATH"))
-    return os.path.abspath(found) if found else None
-
-
-def _found(program: str, folder: str, environment: Mapping[str, str]) -> tuple[str | None, bool]:
-    """Where a program is, and whether there is a folder."""
-    return _where(program, environment), os.path.isdir(folder)
+def _found(command: Sequence[str], folder: str, environment: Mapping[str, str]) -> tuple[list[str] | None, bool]:
+    """What to start, and whether there is a folder."""
+    return programs.resolve(command, environment), os.path.isdir(folder)
 
 
 def end_leftovers() -> list[int]:
@@ -289,10 +289,8 @@ def end_group(pid: int, started: float | None, limit: float) -> None:
     if tree.is_anothers(pid, started):
         return
     tree.end(pid, started, limit)
-    if sys.platform != "win32":
-        # What its children have left behind is in its group.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
+    # What its children have left behind is in its group.
+    kill_group(pid)
 
 
 def _end(pid: int, started: float | None, limit: float) -> None:

@@ -12,7 +12,7 @@ from .errors import AUTHENTICATION_NEEDED, METHOD_NOT_FOUND, AnswerError, SignIn
 from .peer import Peer
 
 CALL_LIMIT = 30.0
-"""Seconds that an agent has for an answer. The answer to a prompt may take longer."""
+"""Seconds to wait for an answer; a prompt is waited for without a limit."""
 
 
 class Requests:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from ..backends.wire import as_object
-from ..conversation.events import Event
 from ..told import Told
-from . import decoder, extensions
+from . import decoder, extensions, proposals, tool_calls
+from .agent_terminals import AgentTerminals
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RequestError
 from .files import Edited, Files
 from .outputs import Outputs
 from .port import AgentFiles
 from .prompts import Prompts
+from .publisher import Publisher
 from .questions import Questions
 from .terminals import Terminals
+from .tool_calls import ToolCalls
 
 logger = logging.getLogger(__name__)
 
 TOLD = (
     "(From the editor: the user has edited your change of {path} before allowing it. The file now holds the user's "
     "version, not yours. Read it again before you change or describe it.)"
+)
+NOT_WRITTEN = (
+    "(From the editor: the user has edited your change of {path} before allowing it, but the file holds something "
+    "else. Read it again before you change or describe it.)"
 )
 
 
@@ -50,8 +57,9 @@ class Services:
         environment: what its commands get.
         told: what may be told of the window's files.
         prompts: those of its session.
-        publish: tells the chat of an event.
+        publisher: tells the chat of events.
         epoch: names the run of the agent.
+        is_cancelling: whether the person has cancelled the turn that runs.
     """
 
     def __init__(
@@ -63,35 +71,70 @@ class Services:
         environment: Mapping[str, str],
         told: Callable[[], Told],
         prompts: Prompts,
-        publish: Callable[[Event], object],
+        publisher: Publisher,
         epoch: str,
+        is_cancelling: Callable[[], bool],
     ) -> None:
         self._editor = editor
         self._window = window
         self._name = name
         self._prompts = prompts
-        self.questions = Questions(publish, epoch)
-        self.outputs = Outputs(self.output, publish)
+        self._publisher = publisher
+        self._is_cancelling = is_cancelling
+        self._calls = ToolCalls()
+        self._own_terminals = AgentTerminals()
+        self._settling: set[asyncio.Task[None]] = set()
+        self.questions = Questions(publisher.publish, epoch)
+        self.outputs = Outputs(self.output, publisher.publish)
         self._files = Files(editor, window, name, folder, self._replaced, told)
         self._terminals = Terminals(folder, environment, self.outputs.printed)
 
     def output(self, terminal: str) -> decoder.Printed | None:
         """What a terminal has printed; None if there is no such terminal."""
-        return self._terminals.printed(terminal)
+        return self._terminals.printed(terminal) or self._own_terminals.printed(terminal)
 
-    async def answer(self, method: str, params: Mapping[str, Any], session: str, *, is_cancelling: bool) -> Any:
-        """Answer a request. `session` is the open one, `is_cancelling` whether its turn was cancelled.
+    def note(self, update: Mapping[str, Any]) -> Mapping[str, Any]:
+        """An update, which may be of a tool call with terminals or files. Returns it as it is to be decoded."""
+        self.outputs.noted(update)
+        call: Mapping[str, Any] = {}
+        if update.get("sessionUpdate") in {"tool_call", "tool_call_update"}:
+            call = self._calls.note(update)
+            if update.get("status") in {"completed", "failed"} and not self._publisher.is_history:
+                task = asyncio.create_task(self._settle(tool_calls.paths(call)))
+                self._settling.add(task)
+                task.add_done_callback(self._settling.discard)
+        if self._own_terminals.note(update):
+            # What a terminal of its own has printed is shown where the tool call shows the terminal.
+            return {**update, "content": call.get("content")}
+        return update
+
+    async def _settle(self, paths: Collection[str]) -> None:
+        """A tool call is over, or asks again: its files have what the person has made of it."""
+        self._keep(await self._files.settle(paths))
+
+    def _keep(self, lost: Iterable[Edited]) -> None:
+        """Keep what the person has accepted and the agent hasn't written."""
+        for edited in lost:
+            name = os.path.basename(edited.path)
+            why = f"{self._name()} has not written {name} as it proposed. The text that you accepted is kept here."
+            self._editor.keep_text(self._window, name, edited.content, why)
+            self._prompts.note(NOT_WRITTEN.format(path=edited.path))
+
+    async def answer(self, method: str, params: Mapping[str, Any], session: str) -> Any:
+        """Answer a request. `session` is the open one.
 
         Raises:
             RequestError: it can't be fulfilled.
         """
         match method:
-            case "terminal/create" | "fs/write_text_file" if is_cancelling:
+            case "terminal/create" | "fs/write_text_file" if self._is_cancelling():
                 raise RequestError(INTERNAL_ERROR, "the person has cancelled this")
             case "session/request_permission":
-                call = decoder.with_terminals(as_object(params.get("toolCall")), self.output)
                 is_ours = params.get("sessionId") == session
-                return await self.questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_cancelling)
+                turn = self._prompts.running
+                call = await self._asked_about(as_object(params.get("toolCall")))
+                is_over = self._is_cancelling() or self._prompts.running != turn
+                return await self.questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
             case "fs/read_text_file":
                 return await self._files.read(params)
             case "fs/write_text_file":
@@ -106,6 +149,12 @@ class Services:
             case _:
                 logger.debug("%s asks for %s, which isn't known", self._name(), method)
                 raise RequestError(METHOD_NOT_FOUND, f"“{method[:100]}” is not known")
+
+    async def _asked_about(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The tool call of a permission request with all that is known of it, its diffs as whole files."""
+        call = self._calls.asked(call)
+        await self._settle(tool_calls.paths(call))
+        return decoder.with_terminals(await proposals.whole_files(call, self._files.texts), self.output)
 
     async def edited(self, path: str, proposed: str, content: str) -> None:
         """The person has edited a proposal before they allow it: `content` is written, and the agent is told."""
@@ -130,10 +179,9 @@ class Services:
         """A turn is over: its questions are cancelled, and what was not written as the person wants it is kept."""
         self.questions.cancel()
         self.outputs.show()
-        for lost in await self._files.settle():
-            name = os.path.basename(lost.path)
-            why = f"{self._name()} has not written {name} as it proposed. The text that you accepted is kept here."
-            self._editor.keep_text(self._window, name, lost.content, why)
+        if self._settling:
+            await asyncio.gather(*self._settling)
+        self._keep(await self._files.settle_all())
 
     async def close(self) -> None:
         """End what runs in the terminals, and forget them."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import itertools
 import os
-import shutil
 import signal
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import psutil
 
+from ..platforms import programs
 from . import child
 from .child import Child
 from .decoder import Printed
@@ -219,11 +220,13 @@ class Terminals:
     async def _run(
         command: str, arguments: list[str], folder: str, environment: Mapping[str, str], *, is_line: bool
     ) -> Child:
-        found = shutil.which(command, path=environment.get("PATH"))
+        # A path is one in the terminal's folder, and a name is one on the PATH.
+        named = os.path.join(folder, command) if os.path.dirname(command) else command
+        found = await asyncio.to_thread(programs.resolve, [named, *arguments], environment)
         # Some agents give a line for a shell where the protocol has a program and its arguments.
-        is_line = found is None and is_line and not arguments
-        line = command if is_line else [found or command, *arguments]
-        return await child.start(line, folder, environment, joins_errors=True)
+        if found is None and (arguments or not is_line):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command)
+        return await child.start(found or command, folder, environment, joins_errors=True)
 
 
 def _list(value: object) -> list[object]:

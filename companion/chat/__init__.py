@@ -4,4 +4,15 @@ It may import `daemon`, `conversation`, `review` and the shared modules, and nev
 the commands call; `chat` is one of them, and `daemons` is what those of a window share. `connector` reaches the daemon
 or an agent, `connection` reads a session and tries again, `outbox` sends prompts, `permissions` turns questions about
 files into reviews, `renderer` brings the view up to date, and `transcript` makes the text of a conversation.
+
+A chat is named by the id of its view, which the editor never gives twice and which a reload leaves as it is. What the
+chats of a window share are its private daemons, one for each folder. A closed tab is forgotten: its prompt and its
+session are in a setting of the window. A chat that is moved to another window ends in the first one.
+
+One connection, one retry: it reaches the back end, creates or loads the session, reads its events, and decides after a
+failure whether and when to try again; errors that only a person can solve end the retries. A prompt is never lost and
+never sent twice: the outbox keeps it until the conversation shows it, and looks for it at the agent if the answer to a
+request is lost. A permission is a review, and its outcome is the vote; only the person accepts it. A chat whose agent
+works is connected at once after a reload, even in a hidden tab; any other hidden chat when its tab is shown. The next
+render waits until the last one is on the screen, so a busy editor gets fewer, each with everything that is new.
 """

@@ -11,10 +11,10 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from ..acp.client import AgentClient
-from ..acp.environment import LoginEnvironment
 from ..acp.port import EditorServer
 from ..agents import AgentCommand
 from ..backends.backend import needed
+from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
 from ..conversation.plain import plain
@@ -319,7 +319,7 @@ class Chat:
         return permission in self._answered
 
     async def edited(self, path: str, proposed: str, content: str) -> None:
-        """See Approvals."""
+        """Tell the agent that the person has edited what it has proposed for a file."""
         client, _ = self.connection.connected
         await needed(client.edits, client, "take an edited proposal").edited(path, proposed, content)
 

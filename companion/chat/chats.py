@@ -13,10 +13,10 @@ import logging
 from collections.abc import Callable, Container, Coroutine, Mapping
 from typing import Any, Protocol
 
-from ..acp.environment import LoginEnvironment
 from ..acp.port import EditorServer, OfferedServer
 from ..acp.process import end_left, has_program
 from ..agents import AgentCommand
+from ..clis.environment import LoginEnvironment
 from ..conversation.failures import NotConnectedError
 from ..daemon.process import launch
 from ..ids import ChatId, WindowId
@@ -297,7 +297,9 @@ class Chats:
     def _shared(self, window: WindowId) -> Daemons:
         if window not in self._daemons:
             self._daemons[window] = Daemons(
-                lambda message: self._editor.say(message, window), lambda: self._folders_of_daemons(window)
+                lambda message: self._editor.say(message, window),
+                lambda: self._folders_of_daemons(window),
+                self._environment,
             )
         return self._daemons[window]
 
@@ -330,9 +332,9 @@ class _Server:
         self._is_wanted = is_wanted
 
     def admit(self, agent: str) -> OfferedServer | None:
-        """See EditorServer."""
+        """Offer the window's server to an agent, if the setting allows; with a token of its own."""
         return self._access.admit(self._window, agent) if self._is_wanted() else None
 
     def dismiss(self, token: str) -> None:
-        """See EditorServer."""
+        """The agent has ended: its token is worth nothing any more."""
         self._access.dismiss_agent(self._window, token)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from ..clis.environment import LoginEnvironment
 from ..daemon.process import launch
 from ..daemon.process.private import PrivateDaemon, from_plain
 
@@ -13,7 +14,9 @@ from ..daemon.process.private import PrivateDaemon, from_plain
 class Daemons:
     """The daemons of one window: one private daemon for each folder that a chat works in."""
 
-    def __init__(self, say: Callable[[str], object], in_use: Callable[[], Collection[str]]) -> None:
+    def __init__(
+        self, say: Callable[[str], object], in_use: Callable[[], Collection[str]], environment: LoginEnvironment
+    ) -> None:
         """`say` tells the person what a private daemon does; `in_use` gives the folders whose chats need a daemon."""
         self.own_clients: set[str] = set()
         """The client ids that daemons have given to the chats so far: a new one at each attach."""
@@ -21,12 +24,13 @@ class Daemons:
         """The addresses of which the person has said that they are on this computer."""
         self.in_use = in_use
         self._say = say
+        self._environment = environment
         self._private: dict[str, PrivateDaemon] = {}
 
     def private(self, folder: str) -> PrivateDaemon:
         """The private daemon of a folder, which need not run."""
         if folder not in self._private:
-            self._private[folder] = PrivateDaemon(self._say)
+            self._private[folder] = PrivateDaemon(self._say, self._environment)
         return self._private[folder]
 
     @property

@@ -31,7 +31,7 @@ ARRIVAL_STEP = 0.1
 MAX_PICTURE = 8 * 1024 * 1024
 """Bytes."""
 LOOK_UP_LIMIT = 10.0
-"""Seconds to ask the daemon for all of them."""
+"""Seconds to look up all files that a prompt mentions."""
 
 _PICTURES = {
     ".png": "image/png",

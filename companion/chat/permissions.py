@@ -212,16 +212,16 @@ class _Owner:
 
     @property
     def window(self) -> int:
-        """See review.Owner."""
+        """The window that the chat is in."""
         return self._window
 
     @property
     def cli(self) -> str:
-        """See review.Owner."""
+        """The name of the agent, for messages."""
         return self._approval.agent
 
     def notify(self, notification: Notification) -> None:
-        """See review.Owner."""
+        """The outcome of the diff, which is the vote."""
         content = notification.params.content if isinstance(notification, DiffAccepted) else None
         self._approval.answered(self, content)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..acp.environment import LoginEnvironment
 from ..backends.backend import Backend, SignIn, SigningIn, Way, needed
+from ..clis.environment import LoginEnvironment
 from ..ids import ChatId
 from .registry import REACH_LIMIT, Registry
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from ..platforms import files
 from ..small_files import read_own
 from .families import CliFamily, DiscoveryFolder, DiscoveryName
 
@@ -32,41 +33,25 @@ def prepare_folder(folder: DiscoveryFolder) -> Path:
 
     Raises FolderRefusedError if a part of the path is a link, isn't a folder, or belongs to another user.
     """
-    _make(folder.base)
+    files.make_private_folders(str(folder.base))
     path = folder.base
     for part in folder.parts:
         path = path / part
         with contextlib.suppress(FileExistsError):
-            path.mkdir(mode=0o700)
+            files.make_private_folder(str(path))
         found = path.lstat()
         if stat.S_ISLNK(found.st_mode):
             raise FolderRefusedError(f"{path} is a symbolic link")
         if not stat.S_ISDIR(found.st_mode):
             raise FolderRefusedError(f"{path} is not a folder")
-        if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        if not files.is_mine(found):
             raise FolderRefusedError(f"{path} belongs to another user")
     return path
 
 
-def _make(folder: Path) -> None:
-    """Create a folder and its parents, accessible to this user only."""
-    if not folder.exists():
-        _make(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
-
-
 def write_file(path: Path, text: str) -> None:
-    """Write a file that only this user can read. It is replaced atomically: a reader sees the old text or the new."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+    """Write a file that only this user can read. A reader sees the old text or the new."""
+    files.write_private(str(path), text.encode())
 
 
 Stamp = tuple[int, int, int] | None

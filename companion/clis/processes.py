@@ -5,7 +5,7 @@ Every function here asks the system; call none of them on an event loop.
 
 from __future__ import annotations
 
-import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import psutil
 
+from ..platforms.processes import user_id
 from .families import FAMILIES, CliFamily
 
 T = TypeVar("T")
@@ -129,9 +130,9 @@ def _name(path: str) -> str:
 
 
 def _is_mine(process: psutil.Process) -> bool:
-    if hasattr(os, "getuid"):
-        return process.uids().real == os.getuid()
-    return process.username() == psutil.Process().username()
+    if sys.platform == "win32":
+        return process.username() == psutil.Process().username()
+    return process.uids().real == user_id()
 
 
 def _chain(pid: int, parents: dict[int, int | None]) -> Iterator[int]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Literal
 
+from ..platforms import programs
 from .families import TERMINAL_VARIABLES, Launch
 
 Shell = Literal["sh", "fish", "powershell"]
@@ -20,6 +22,10 @@ Lines = tuple[int, int]
 NOT_FOUND = 127
 """A shell's exit status if the command is missing."""
 
+_WINDOWS_WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
+"""There a backslash is part of a path, and quotes keep spaces."""
+_CODE = re.compile(r"([&|<>^()%!])")
+"""Characters that `cmd.exe` reads as code."""
 _POSIX = {"sh", "bash", "dash", "ksh", "zsh", "fish"}
 """Shells that understand `login_command`. The CLIs also know them when they look for the editor's process."""
 _POWERSHELL_QUOTES = re.compile("(['\u2018\u2019\u201a\u201b])")
@@ -72,8 +78,10 @@ def words_of(command: Command) -> list[str]:
     """The words of a command; a good guess if it is a line for the shell."""
     if not isinstance(command, str):
         return list(command)
+    if sys.platform == "win32":
+        return [word.replace('"', "") for word in _WINDOWS_WORD.findall(command)]
     try:
-        return shlex.split(command, posix=os.name != "nt")
+        return shlex.split(command)
     except ValueError:
         return command.split()
 
@@ -107,16 +115,36 @@ def plain_command(shell: str, words: Sequence[str]) -> list[str]:
 
 
 def plain_windows_command(words: Sequence[str]) -> list[str]:
-    """`plain_command` for Windows."""
-    return ["cmd.exe", "/c", "call", *words]
+    """`plain_command` for Windows, where start-up files don't matter. Raises LookupError with a sentence."""
+    found = programs.resolve(words, os.environ)
+    if found is None:
+        raise LookupError(f"{words[0]} was not found.")
+    return _called(found) if programs.is_batch_file(found[0]) else found
 
 
 def windows_command(launch: Launch, command: Command, *, resume: bool = False, is_decided: bool = False) -> list[str]:
-    """`login_command` for Windows, where start-up files don't matter. `call` also runs `.cmd` files."""
-    words = [word.strip('"') for word in words_of(command)] or [launch.key]
-    steps = [f"set {name}={value}&&" for name, value in TERMINAL_VARIABLES.items()]
-    setting = [word for step in steps for word in step.split(" ")]
-    return ["cmd.exe", "/c", *setting, "call", *words, *options(launch, words, resume=resume, is_decided=is_decided)]
+    """`login_command` for Windows, where start-up files don't matter. Raises LookupError with a sentence."""
+    words = words_of(command) or [launch.key]
+    found = programs.resolve(words, os.environ)
+    if found is None:
+        raise LookupError(not_found(launch, words[0]))
+    found += options(launch, words, resume=resume, is_decided=is_decided)
+    steps = [word for name, value in TERMINAL_VARIABLES.items() for word in ("set", f"{name}={value}&&")]
+    if programs.is_batch_file(found[0]):
+        interpreter, switch, *call = _called(found)
+        return [interpreter, switch, *steps, *call]
+    # Terminus quotes the words with spaces, and in quotes these characters mean nothing.
+    escaped = [word if " " in word else _CODE.sub(r"^\1", word) for word in found]
+    return [programs.interpreter(os.environ), "/c", *steps, *escaped]
+
+
+def _called(words: Sequence[str]) -> list[str]:
+    """The command that runs a batch file. Raises LookupError if that would not be safe."""
+    try:
+        programs.refuse_unsafe(words)
+    except programs.BatchFileError as error:
+        raise LookupError(str(error)) from None
+    return [programs.interpreter(os.environ), "/c", "call", *words]
 
 
 def not_found(launch: Launch, program: str) -> str:

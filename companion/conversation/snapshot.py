@@ -44,7 +44,7 @@ class Notice:
 
     text: str
     is_aside: bool = False
-    """See Message."""
+    """Whether it came in the middle of a message, which continues before it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Which versions of the libraries fit. Written by scripts/lock: do not edit.
 
-The least is the version that is tested; the next major one may be another interface.
+The lower bound of each is the version that is tested, the upper one the next major version, whose interface may differ.
 """
 
 from __future__ import annotations

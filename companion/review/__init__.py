@@ -3,4 +3,15 @@
 It may import `clis` and the shared modules. It never touches the editor; `port` says what it needs from one. Start
 with `reviews`, which holds the open reviews; `review` is one of them. `compare`, `words` and `changes` find what
 differs, `marks` says where to draw it, `source_text` and `disk` preserve a file's bytes.
+
+One outcome: the first of accept, reject, the CLI's `closeDiff` and the end of its session counts, decided on the
+companion thread; the views close when it says so. Bytes: a view knows only line feeds and no byte order mark, so
+`source_text` remembers what the proposal had. An unedited proposal goes back as the string that came; in an edited
+one, untouched lines keep their endings. Only regular files of up to 64 MB are read, and each review looks at its file
+by itself, so that one that hangs disturbs no other.
+
+Lines are compared on a thread of the executor: anchored on lines that occur once on both sides, between the anchors by
+a longest common subsequence in big integers, with an effort limited in proportion to the lines
+(docs/decisions/0004-own-comparison.md). Groups of lines are placed as git's indent heuristic does. The garbage
+collector is paused meanwhile (docs/decisions/0005-garbage-collector.md).
 """

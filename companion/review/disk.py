@@ -5,15 +5,15 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
-import shutil
 import stat
-import tempfile
 from dataclasses import dataclass, field
 
+from ..platforms.files import Place
 from .source_text import SourceText
 
 READ_LIMIT = 64 * 1024 * 1024
 """Bytes. A larger file is not read."""
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _TOO_LARGE = "is larger than 64 MB"
 _SEPARATORS = os.sep + (os.altsep or "")
 
@@ -65,23 +65,42 @@ def refusal(path: str) -> str | None:
     return _refusal(found)
 
 
-def read_file(path: str, encodings: Encodings | None = None) -> DiskFile:
-    """Read a file, which need not exist. Raises OSError if it can't be read, UnreadableError if it must not be."""
+def read_file(path: str, encodings: Encodings | None = None, at: Place | None = None) -> DiskFile:
+    """Read a file, which need not exist.
+
+    Args:
+        path: where it is.
+        encodings: how it is decoded.
+        at: its place, if the folder was looked at and must be that one.
+
+    Raises:
+        OSError: it can't be read; UnreadableError if it must not be.
+    """
     try:
-        # A FIFO would make `open` wait for a writer, so it is not opened at all, or without waiting.
-        if why := refusal(path):
-            raise UnreadableError(f"{path} {why}")
-        with open(path, "rb", opener=_open_at_once) as file:
-            found = os.fstat(file.fileno())
-            if why := _refusal(found):
-                raise UnreadableError(f"{path} {why}")
-            data = file.read(READ_LIMIT + 1)
+        data, found = read_bytes(path, at)
     except (FileNotFoundError, NotADirectoryError):
         return DiskFile()
-    if len(data) > READ_LIMIT:
-        raise UnreadableError(f"{path} {_TOO_LARGE}")
     text, is_text = _decoded(data, encodings or Encodings())
     return DiskFile(SourceText(text), exists=True, is_text=is_text, stamp=_stamp(found))
+
+
+def read_bytes(path: str, at: Place | None = None) -> tuple[bytes, os.stat_result]:
+    """The content of a regular file of at most 64 MB, and what the system says of it. Raises OSError."""
+    # A FIFO would make `open` wait for a writer, so it is not opened at all, or without waiting.
+    if at is None and (why := refusal(path)):
+        raise UnreadableError(f"{path} {why}")
+    descriptor = at.open() if at else os.open(path, os.O_RDONLY | _AT_ONCE)
+    try:
+        found = os.fstat(descriptor)
+        if why := _refusal(found):
+            raise UnreadableError(f"{path} {why}")
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(READ_LIMIT + 1)
+    finally:
+        os.close(descriptor)
+    if len(data) > READ_LIMIT:
+        raise UnreadableError(f"{path} {_TOO_LARGE}")
+    return data, found
 
 
 def holds(path: str, text: str, encodings: Encodings) -> bool:
@@ -125,31 +144,6 @@ def encode_like(text: str, before: bytes, encodings: Encodings | None = None) ->
                 before.decode(codec)
                 return text.encode(codec)
     return text.encode(codec_of(encodings.fallback) or "cp1252")
-
-
-def replace_file(path: str, content: bytes) -> None:
-    """Write a file atomically: a reader sees the old content or the new. Its permissions stay. Raises OSError."""
-    folder, name = os.path.split(path)
-    os.makedirs(folder, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{name[:50]}.", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        try:
-            shutil.copymode(path, temporary)
-        except FileNotFoundError:
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _refusal(found: os.stat_result) -> str | None:

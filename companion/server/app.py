@@ -60,7 +60,7 @@ class App:
         self._hosts = frozenset(f"{name}:{endpoint.port}" for name in HOSTS)
         self._bodies = Bodies()
         self._requests = InFlight()
-        """Streams aside."""
+        """The requests that are being answered, without the streams."""
         self.manager = StreamableHTTPSessionManager(
             tools.server(), json_response=True, max_request_body_size=MAX_BODY, session_idle_timeout=None
         )
@@ -296,7 +296,12 @@ class App:
             await send(message)
             if message["type"] == "http.response.start" and message["status"] == 200:
                 started = True
-                self._sessions.stream_opened(session, stream)
+                if self._sessions.is_left:
+                    # On a connection that could not be handed over. The CLI asks again, and the next instance answers.
+                    stream.limit = FINAL_CHUNK_LIMIT
+                    stream.closing.set()
+                else:
+                    self._sessions.stream_opened(session, stream)
                 session.opening.release()
 
         async def listen() -> Message:

@@ -26,6 +26,7 @@ from uvicorn.server import ServerState
 
 from ..handover import OpenConnection
 from . import quick
+from .acceptor import Acceptor
 
 logger = logging.getLogger(__name__)
 
@@ -35,10 +36,6 @@ KEEP_ALIVE = 300
 """Seconds that a connection may be idle after an answer. uvicorn's usual 5 are too few for a client that was suspended,
 or that waits for a busy machine: it writes to its connection at the moment when we close it, and the request is lost.
 MAX_IDLE bounds their number."""
-SETTLED = 5
-"""Turns of the loop after which an accepted connection is made."""
-BACKLOG = 128
-"""How many connections the kernel queues."""
 END = 0.2
 """Seconds that a request has to end when its connection has been cut off."""
 
@@ -301,7 +298,9 @@ class HttpServer:
         """The connections, the oldest first."""
         self._lost = asyncio.Event()
         """Set whenever a connection is closed."""
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
+        self._connecting: set[asyncio.Task[None]] = set()
+        """Connections that were accepted and are being made."""
 
     @property
     def connections(self) -> list[Connection]:
@@ -310,34 +309,44 @@ class HttpServer:
 
     async def open(self, listener: socket.socket, inherited: Sequence[OpenConnection] = ()) -> None:
         """Accept connections, and go on with those of the previous instance. The listener stays the caller's."""
-        loop = asyncio.get_running_loop()
-        # When no file descriptor is free, asyncio logs an error as many times as the backlog says, every second.
-        self._server = await loop.create_server(self._protocol, sock=listener.dup(), backlog=1)
-        listener.listen(BACKLOG)
+        acceptor = Acceptor(listener, self._accepted)
+        acceptor.start()
+        self._acceptor = acceptor
         for one, received in inherited:
-            with contextlib.suppress(OSError):  # the client has closed it meanwhile
-                _, protocol = await loop.connect_accepted_socket(self._protocol, one)
-                if received:
-                    protocol.data_received(received)
+            await self._connect(one, received)
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether whoever connects now is accepted."""
+        return self._acceptor is not None and self._acceptor.is_accepting
 
     async def stop_accepting(self) -> None:
         """Leave new connections to the kernel's queue, or to the next instance."""
-        if self._server is None:
+        if self._acceptor is None:
             return
-        server, self._server = self._server, None
-        loop = asyncio.get_running_loop()
-        for listener in server.sockets:
-            with contextlib.suppress(NotImplementedError):  # on Windows
-                loop.remove_reader(listener)
-        # A connection that has just been accepted is made a few turns later, and lost if the server is closed by then.
-        for _ in range(SETTLED):
-            await asyncio.sleep(0)
-        server.close()
+        acceptor, self._acceptor = self._acceptor, None
+        await acceptor.stop()
+        if self._connecting:
+            await asyncio.wait(self._connecting)
 
     def abandon(self) -> None:
         """Stop at once, after an error."""
-        if self._server:
-            self._server.close()
+        if self._acceptor:
+            self._acceptor.abandon()
+
+    def _accepted(self, connection: socket.socket) -> None:
+        task = asyncio.get_running_loop().create_task(self._connect(connection))
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
+
+    async def _connect(self, connection: socket.socket, received: bytes = b"") -> None:
+        try:
+            _, protocol = await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
+        except OSError:  # the client has closed it meanwhile
+            connection.close()
+            return
+        if received:
+            protocol.data_received(received)
 
     def release_idle(self) -> list[OpenConnection]:
         """Give up the connections that wait for a request. On Windows the next instance couldn't use them."""

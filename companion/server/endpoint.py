@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,32 +18,11 @@ from typing import Any, ClassVar
 from ..clis.discovery import DiscoveryFiles, Lives
 from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName
 from ..handover import Inheritance, OpenConnection
+from .listener import is_at, listen, listens
 from .port import ServedWindow
 
 PATIENCE = 1.0
 """Seconds that the removal of the discovery files waits for a write that has begun."""
-
-
-def listen(port: int = 0) -> socket.socket:
-    """A listening socket on the loopback interface; port 0 lets the system choose.
-
-    The protocol is named because asyncio turns Nagle's algorithm off only then; otherwise every answer waits 40 ms.
-    """
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        if sys.platform == "win32":
-            # No other process may listen on our port. On other systems that is the default.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
-        else:
-            # Closed connections in TIME_WAIT must not keep us from our old port.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-        listener.listen(128)
-        listener.setblocking(False)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
 
 
 @dataclass
@@ -115,6 +93,16 @@ class Endpoint:
         except OSError:
             listener = listen()
         return cls(window.id, listener, window.folders)
+
+    def listen_again(self) -> None:
+        """Listen on the same port with another socket, unless the one that there is still does. Raises OSError."""
+        if listens(self.listener, self.port):
+            return
+        if is_at(self.listener, self.port):
+            self.listener.close()
+        else:  # whatever has closed it: its number may be another file's by now
+            self.listener.detach()
+        self.listener = listen(self.port)
 
     def leave(self) -> Inheritance:
         """Withdraw the discovery files, and return the same as `inheritance`."""

@@ -93,6 +93,7 @@ class WindowServer:
         self._disk_work: dict[str, Callable[[], list[str]]] = {}
         """What is to be done with the discovery files, by the name of the method."""
         self._is_on_disk = False
+        self._is_opening = False
         self._is_closing = False
 
     async def serve(self, *, check: bool = False) -> None:
@@ -264,6 +265,25 @@ class WindowServer:
     def heal(self, lives: Lives) -> None:
         """Write the discovery files that are missing or changed, soon."""
         self._on_disk("heal", lambda: self.endpoint.heal(lives))
+
+    def watch(self) -> None:
+        """Open the port again if it accepts no more, whatever the reason."""
+        is_served = self.started.done() and not self.started.exception() and not self._is_closing
+        if is_served and not self._is_opening and not self._server.is_accepting:
+            self._is_opening = True
+            self._background(self._open_again())
+
+    async def _open_again(self) -> None:
+        try:
+            await self._server.stop_accepting()
+            self.endpoint.listen_again()
+            await self._server.open(self.endpoint.listener)
+        except OSError as error:  # the next look tries again
+            logger.warning("The port %d can't be opened again: %s", self.endpoint.port, error)
+        else:
+            logger.info("The port %d accepts again", self.endpoint.port)
+        finally:
+            self._is_opening = False
 
     def touch(self) -> None:
         """Make the discovery files the newest, soon, because the window got the focus."""

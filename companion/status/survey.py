@@ -15,6 +15,7 @@ from ..clis.discovery import is_pid
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
 from ..clis.settings import approval_mode, setting, settings_folder
+from ..platforms.files import is_mine
 from ..server.endpoint import Endpoint
 from ..small_files import read_own, read_settings
 from .facts import Cli, DiscoveryFile, Folder, Rival
@@ -136,7 +137,7 @@ def refusal(folder: DiscoveryFolder) -> str:
             return f"{it} is a symbolic link"
         if not stat.S_ISDIR(found.st_mode):
             return f"{it} is not a folder"
-        if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        if not is_mine(found):
             return f"{it} belongs to another user"
     return "" if os.access(path, os.W_OK | os.X_OK) else "it can't be written to"
 

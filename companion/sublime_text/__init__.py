@@ -4,4 +4,7 @@ Only this room and plugin.py import `sublime`. It may import everything else, at
 library alone. Start with `adapter`, the one object that is made when the package is loaded; `package` holds it, and
 `bridge` takes calls from the companion thread to the UI thread. Each subfolder has the views, commands and listeners of
 one room: `diff`, `chat`, `terminal`, `status`, `libraries`.
+
+A project's settings apply at once: each call looks whether they have changed, so a project that becomes stricter holds
+for the next context. All text of others goes into minihtml through `minihtml.safe`; a test finds every place.
 """

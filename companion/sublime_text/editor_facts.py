@@ -9,6 +9,7 @@ from typing import Any
 
 import sublime
 
+from ..platforms.files import replace_file
 from .assumptions import ASSUMPTIONS
 
 FILE = "editor.json"
@@ -52,11 +53,7 @@ def cache_folder() -> str:
 
 def write(name: str, text: str) -> None:
     """Write a file of the cache, or raise OSError. A reader never sees half of it."""
-    os.makedirs(cache_folder(), exist_ok=True)
-    path = os.path.join(cache_folder(), name)
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(path + ".new", path)
+    replace_file(os.path.join(cache_folder(), name), text.encode())
 
 
 def _build() -> str:

@@ -18,6 +18,8 @@ _CLOSES = {"close", "close_file"}
 _NOT_SAVED = "A diff is not saved as a file. Accept it to have the file written."
 _SAVED_BY_HAND = {"async": True}
 """The arguments of `save` in the editor's own keys, menu and palette."""
+_TERMINUS_BUILD = "output.Terminus Build Results"
+"""While this panel exists, the keymap of Terminus, which is loaded after ours, gives Shift+Escape to `show_panel`."""
 
 
 class QwenCompanionListener(sublime_plugin.EventListener):
@@ -88,7 +90,11 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> tuple[str, Args] | None:
         """In a proposal, the person's own save accepts it. A save by a package, such as an autosave, does nothing."""
         view = window.active_view()
-        return _instead(view, command_name, args) if view else None
+        if view is None:
+            return None
+        if command_name == "show_panel" and _takes_shift_escape(window, view, args):
+            return "qwen_companion_reject_diff", {"by_key": True}
+        return _instead(view, command_name, args)
 
     def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
         """The same for a command that arrives as a text command."""
@@ -115,6 +121,15 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_exit(self) -> None:
         """The editor quits."""
         package.leave()
+
+
+def _takes_shift_escape(window: sublime.Window, view: sublime.View, args: Args) -> bool:
+    """Whether Terminus shows a panel for a Shift+Escape in a diff (docs/protocols/sublime.md#keys)."""
+    adapter = package.adapter()
+    if view.settings().get(DIFF_SETTING) is None or adapter is None or adapter.focus.last(window) != view:
+        return False
+    panel = "output.exec" if window.active_panel() == _TERMINUS_BUILD else _TERMINUS_BUILD
+    return args == {"panel": panel} and window.find_output_panel(_TERMINUS_BUILD.removeprefix("output.")) is not None
 
 
 def _instead(view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:

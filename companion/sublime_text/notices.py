@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import sublime
 
+from .buffers import edit, write_all
+
 KEPT = 500
 """Messages in the log."""
 PANEL = "QwenCompanion"
@@ -47,7 +49,7 @@ class Notices:
         (window or sublime.active_window()).status_message(f"QwenCompanion: {text}")
         for shown in sublime.windows():
             if panel := shown.find_output_panel(PANEL):
-                _append(panel, f"{notice}\n")
+                edit(panel, [(panel.size(), panel.size(), f"{notice}\n")])
         if needs_action:
             same = (notice.text, notice.window)
             self._open = [*(one for one in self._open if (one.text, one.window) != same), notice]
@@ -77,8 +79,7 @@ class Notices:
     def show_log(self, window: sublime.Window) -> None:
         """Open the log in a panel."""
         panel = window.find_output_panel(PANEL) or window.create_output_panel(PANEL)
-        panel.set_read_only(False)
-        panel.run_command("qwen_companion_edit_diff", {"edits": [[0, panel.size(), self.text()]]})
+        write_all(panel, self.text())
         panel.set_read_only(True)
         window.run_command("show_panel", {"panel": f"output.{PANEL}"})
         panel.show(panel.size())
@@ -95,9 +96,3 @@ class Notices:
 
 NOTICES = Notices()
 """The one of this instance of the package."""
-
-
-def _append(panel: sublime.View, text: str) -> None:
-    panel.set_read_only(False)
-    panel.run_command("qwen_companion_edit_diff", {"edits": [[panel.size(), panel.size(), text]]})
-    panel.set_read_only(True)

@@ -6,13 +6,14 @@ The texts say that something waits, never what: they are on the screen while nob
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
 
 import sublime
+
+from ..platforms import programs
 
 LIMIT = 15.0
 """Seconds for the program."""
@@ -58,17 +59,8 @@ def notify(text: str) -> threading.Thread:
 
 
 def _run(words: list[str], variables: Mapping[str, str]) -> None:
-    program = shutil.which(words[0])
+    program = programs.find(words[0], os.environ)
     if program is None:
         return
     with suppress(OSError, subprocess.SubprocessError):
-        subprocess.run(  # noqa: S603 - a program of the system, with texts that are no code
-            [program, *words[1:]],
-            env={**os.environ, **variables},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=LIMIT,
-            check=False,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
+        programs.run([program, *words[1:]], {**os.environ, **variables}, LIMIT)

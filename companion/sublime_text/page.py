@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sublime
 
+from .buffers import write_all
+
 
 class Page:
     """A scratch, read-only tab. A window has one for each `setting`, which marks its view."""
@@ -28,8 +30,7 @@ class Page:
             return
         position = view.viewport_position()
         rows = [view.rowcol(region.b)[0] for region in view.sel()] or [0]
-        view.set_read_only(False)
-        view.run_command("qwen_companion_edit_diff", {"edits": [[0, view.size(), text]]})
+        write_all(view, text)
         view.set_read_only(True)
         view.clear_undo_stack()
         view.sel().clear()

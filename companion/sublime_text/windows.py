@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from functools import lru_cache
 
 import sublime
@@ -61,18 +62,26 @@ def is_in_panel(view: sublime.View) -> bool:
 
 def views_of_file(path: str) -> list[sublime.View]:
     """The views that have a file open, by this path or by another one that leads to it."""
-    real = real_path(path)
+    real = _resolved(path)
     return [
         view
         for window in sublime.windows()
         for view in window.views()
-        if (name := view.file_name()) and real_path(name) == real
+        if (name := view.file_name()) and _resolved(name) == real
     ]
 
 
-@lru_cache(maxsize=4_096)
 def real_path(path: str) -> str:
-    """The path without symbolic links, and in the spelling of the file system. Remembered: this is asked often."""
+    """The path without links, in the spelling of the file system, as it was at most a second ago: asked at each key."""
+    return _remembered(path, int(time.monotonic()))
+
+
+@lru_cache(maxsize=256)
+def _remembered(path: str, second: int) -> str:  # noqa: ARG001 - the next second it is another key
+    return _resolved(path)
+
+
+def _resolved(path: str) -> str:
     return os.path.normcase(os.path.realpath(path))
 
 

@@ -9,7 +9,7 @@ from headless.api.types import Kind
 
 
 class HoverZone(enum.IntEnum):
-    """See the API reference, `sublime.HoverZone`."""
+    """What the mouse rests on, for `on_hover`."""
 
     TEXT = 1
     GUTTER = 2
@@ -17,7 +17,7 @@ class HoverZone(enum.IntEnum):
 
 
 class NewFileFlags(enum.IntFlag):
-    """See the API reference, `sublime.NewFileFlags`."""
+    """How and where a file or a new tab opens."""
 
     NONE = 0
     ENCODED_POSITION = 1
@@ -31,7 +31,7 @@ class NewFileFlags(enum.IntFlag):
 
 
 class FindFlags(enum.IntFlag):
-    """See the API reference, `sublime.FindFlags`."""
+    """How a pattern is looked for."""
 
     NONE = 0
     LITERAL = 1
@@ -42,7 +42,7 @@ class FindFlags(enum.IntFlag):
 
 
 class QuickPanelFlags(enum.IntFlag):
-    """See the API reference, `sublime.QuickPanelFlags`."""
+    """How a quick panel shows its items and when it closes."""
 
     NONE = 0
     MONOSPACE_FONT = 1
@@ -51,7 +51,7 @@ class QuickPanelFlags(enum.IntFlag):
 
 
 class PopupFlags(enum.IntFlag):
-    """See the API reference, `sublime.PopupFlags`."""
+    """How a popup is shown and what hides it."""
 
     NONE = 0
     COOPERATE_WITH_AUTO_COMPLETE = 2
@@ -62,7 +62,7 @@ class PopupFlags(enum.IntFlag):
 
 
 class RegionFlags(enum.IntFlag):
-    """See the API reference, `sublime.RegionFlags`."""
+    """How regions are drawn, and whether they are kept and undone."""
 
     NONE = 0
     DRAW_EMPTY = 1
@@ -79,7 +79,7 @@ class RegionFlags(enum.IntFlag):
 
 
 class QueryOperator(enum.IntEnum):
-    """See the API reference, `sublime.QueryOperator`."""
+    """How a key binding's context compares a value with its operand."""
 
     EQUAL = 0
     NOT_EQUAL = 1
@@ -90,7 +90,7 @@ class QueryOperator(enum.IntEnum):
 
 
 class PointClassification(enum.IntFlag):
-    """See the API reference, `sublime.PointClassification`."""
+    """What a point of a text is, such as the start of a word."""
 
     NONE = 0
     WORD_START = 1
@@ -105,7 +105,7 @@ class PointClassification(enum.IntFlag):
 
 
 class AutoCompleteFlags(enum.IntFlag):
-    """See the API reference, `sublime.AutoCompleteFlags`."""
+    """Which completions are shown beside those of a listener."""
 
     NONE = 0
     INHIBIT_WORD_COMPLETIONS = 8
@@ -115,14 +115,14 @@ class AutoCompleteFlags(enum.IntFlag):
 
 
 class CompletionItemFlags(enum.IntFlag):
-    """See the API reference, `sublime.CompletionItemFlags`."""
+    """What happens to a completion after it was put into the text."""
 
     NONE = 0
     KEEP_PREFIX = 1
 
 
 class DialogResult(enum.IntEnum):
-    """See the API reference, `sublime.DialogResult`."""
+    """What a person has answered in a dialog of yes, no and cancel."""
 
     CANCEL = 0
     YES = 1
@@ -130,7 +130,7 @@ class DialogResult(enum.IntEnum):
 
 
 class UIElement(enum.IntEnum):
-    """See the API reference, `sublime.UIElement`."""
+    """The part of the user interface that a view is, if it is no tab."""
 
     SIDE_BAR = 1
     MINIMAP = 2
@@ -141,7 +141,7 @@ class UIElement(enum.IntEnum):
 
 
 class PhantomLayout(enum.IntEnum):
-    """See the API reference, `sublime.PhantomLayout`."""
+    """Where a phantom is drawn: in its line, below it, or below its text."""
 
     INLINE = 0
     BELOW = 1
@@ -149,7 +149,7 @@ class PhantomLayout(enum.IntEnum):
 
 
 class KindId(enum.IntEnum):
-    """See the API reference, `sublime.KindId`."""
+    """What a completion, a symbol or an item stands for; it chooses the colour of its letter."""
 
     AMBIGUOUS = 0
     KEYWORD = 1
@@ -173,7 +173,7 @@ class KindId(enum.IntEnum):
 
 
 class SymbolSource(enum.IntEnum):
-    """See the API reference, `sublime.SymbolSource`."""
+    """Where symbols are looked for."""
 
     ANY = 0
     INDEX = 1
@@ -181,7 +181,7 @@ class SymbolSource(enum.IntEnum):
 
 
 class SymbolType(enum.IntEnum):
-    """See the API reference, `sublime.SymbolType`."""
+    """Whether a symbol is a definition or a reference."""
 
     ANY = 0
     DEFINITION = 1
@@ -189,7 +189,7 @@ class SymbolType(enum.IntEnum):
 
 
 class CompletionFormat(enum.IntEnum):
-    """See the API reference, `sublime.CompletionFormat`."""
+    """Whether a completion is a text, a snippet or a command."""
 
     TEXT = 0
     SNIPPET = 1

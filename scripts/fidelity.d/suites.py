@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--packages", type=Path, default=ROOT.parent / "shared" / "fidelity" / "packages")
     parser.add_argument("--failed", action="store_true", help="name the tests that failed")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these packages")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     unknown = set(options.names) - {suite.name for suite in SUITES}
     if unknown:
         parser.error(f"no suite is named {', '.join(sorted(unknown))}")

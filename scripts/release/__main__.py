@@ -117,7 +117,8 @@ def replace(folder: Path, new: Path) -> None:
 
 def main() -> None:
     """Build a release."""
-    options = parser().parse_args()
+    # Python 3.11 would not take the optional folder behind an option otherwise.
+    options = parser().parse_intermixed_args()
     folder: Path = options.folder.absolute()
     scratch = None
     try:

@@ -18,6 +18,7 @@ from companion.chat import daemons as shared
 from companion.chat import prompt
 from companion.chat.connection import Connection
 from companion.chat.connector import Connector
+from companion.clis.environment import LoginEnvironment
 from companion.conversation.events import Envelope
 from companion.conversation.snapshot import Message, Permission, Turn
 from companion.daemon.address import Address
@@ -107,7 +108,7 @@ class Talk:
 
     def __init__(self, client: Client, folder: str) -> None:
         self.client = client
-        connector = Connector(self._settings, shared.Daemons(print, set), no_agent)
+        connector = Connector(self._settings, shared.Daemons(print, set, LoginEnvironment()), no_agent)
         connector.folder = folder
         self.connection = Connection(connector, Told)
         self.conversation = self.connection.conversation

@@ -1,4 +1,4 @@
-"""A scripted model on loopback, with the OpenAI API and the Gemini API.
+"""A scripted model on loopback, with the APIs of OpenAI (both), Anthropic and Gemini.
 
 A test registers a script: rounds of tool calls, then a closing sentence or an answer in pieces. The prompt has the
 script's tag, so the model's answer never depends on the wording of the prompt, and texts with any bytes reach the CLI
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from . import gemini_api
+from . import anthropic_api, gemini_api, responses_api
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 TAG = re.compile(r"\(task #(\d+)\)")
@@ -28,7 +28,8 @@ class Call:
     """One tool call that the model makes."""
 
     tool: str
-    arguments: dict[str, Any]
+    arguments: dict[str, Any] | str
+    """The arguments; a text for a custom tool of the Responses API."""
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,51 @@ class _Answers(BaseHTTPRequestHandler):
         except OSError:  # the CLI has cancelled
             pass
 
+    def _answer_completions(self, model: Model, body: dict[str, Any]) -> None:
+        text, calls = model.answer(body)
+        name = f"chatcmpl-{len(model.requests)}"
+        head = {"id": name, "created": int(time.time()), "model": body.get("model", "scripted")}
+        if speaking := model.speaking(body):
+            self._speak(speaking, _streamed(head, _spoken(speaking), "stop"))
+            return
+        tool_calls = [
+            {
+                "index": index,
+                "id": f"call-{name}-{index}",
+                "type": "function",
+                "function": {"name": call.tool, "arguments": json.dumps(call.arguments)},
+            }
+            for index, call in enumerate(calls)
+        ]
+        finish = "tool_calls" if calls else "stop"
+        message: dict[str, Any] = {"role": "assistant", "content": text}
+        if tool_calls:
+            message["tool_calls"] = tool_calls
+        if not body.get("stream"):
+            choice = {"index": 0, "message": message, "finish_reason": finish}
+            self._send(
+                "application/json",
+                json.dumps({**head, "object": "chat.completion", "usage": USAGE, "choices": [choice]}).encode(),
+            )
+            return
+        self._send("text/event-stream", b"".join(_streamed(head, [message], finish)))
+
+    def _answer_elsewhere(self, model: Model, body: dict[str, Any]) -> None:
+        """Answer a request of the Messages API or of the Responses API."""
+        is_anthropic = anthropic_api.is_for(self.path)
+        translated = (anthropic_api if is_anthropic else responses_api).conversation(body)
+        text, calls = model.answer(translated)
+        script = model.speaking(translated)
+        pieces, thoughts = (script.pieces, script.thoughts) if script else ([text], [])
+        if is_anthropic:
+            kind, events = anthropic_api.answer(self.path, body, pieces, thoughts, calls)
+        else:
+            kind, events = responses_api.answer(body, pieces, thoughts, calls)
+        if len(events) == 1:
+            self._send(kind, events[0])
+        else:
+            self._speak(script or Script(0, ()), events)
+
     def _send(self, kind: str, body: bytes, status: int = 200) -> None:
         try:
             self.send_response(status)
@@ -227,6 +273,9 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
     class Handler(_Answers):
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name is the base class's)
             pass
+
+        def do_HEAD(self) -> None:
+            self._send("application/json", b"")
 
         def do_GET(self) -> None:
             self._send(
@@ -245,32 +294,9 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
                 else:
                     self._send(*gemini_api.answer(self.path, text, calls))
                 return
-            text, calls = model.answer(body)
-            name = f"chatcmpl-{len(model.requests)}"
-            head = {"id": name, "created": int(time.time()), "model": body.get("model", "scripted")}
-            if speaking := model.speaking(body):
-                self._speak(speaking, _streamed(head, _spoken(speaking), "stop"))
+            if anthropic_api.is_for(self.path) or responses_api.is_for(self.path):
+                self._answer_elsewhere(model, body)
                 return
-            tool_calls = [
-                {
-                    "index": index,
-                    "id": f"call-{name}-{index}",
-                    "type": "function",
-                    "function": {"name": call.tool, "arguments": json.dumps(call.arguments)},
-                }
-                for index, call in enumerate(calls)
-            ]
-            finish = "tool_calls" if calls else "stop"
-            message: dict[str, Any] = {"role": "assistant", "content": text}
-            if tool_calls:
-                message["tool_calls"] = tool_calls
-            if not body.get("stream"):
-                choice = {"index": 0, "message": message, "finish_reason": finish}
-                self._send(
-                    "application/json",
-                    json.dumps({**head, "object": "chat.completion", "usage": USAGE, "choices": [choice]}).encode(),
-                )
-                return
-            self._send("text/event-stream", b"".join(_streamed(head, [message], finish)))
+            self._answer_completions(model, body)
 
     return Handler

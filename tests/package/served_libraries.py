@@ -17,6 +17,7 @@ from unittest.mock import create_autospec
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from companion.clis.environment import LoginEnvironment
 from companion.libraries import lazy
 
 lazy.put_off()  # as `companion.thread` does before it imports the rest
@@ -69,7 +70,7 @@ async def chat() -> None:
         daemon.capabilities("/w")
         daemon.routes["POST /session"] = 200, {"sessionId": "s", "clientId": "c"}
         settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
-        connector = Connector(lambda: settings, Daemons(print, set), no_agent)
+        connector = Connector(lambda: settings, Daemons(print, set, LoginEnvironment()), no_agent)
         connector.folder = "/w"
         connection = Connection(connector, Told)
         connection.begin("")

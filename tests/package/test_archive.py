@@ -143,6 +143,22 @@ def test_the_message_at_the_installation_names_commands_that_exist(root: Path) -
         assert needed in text
 
 
+def test_the_first_screen_answers_what_a_newcomer_asks(root: Path) -> None:
+    """What is needed, the mode first, what the CLIs print and what it means, keys of a Mac, the way back."""
+    for page in ("README.md", "messages/install.txt"):
+        text = " ".join((root / page).read_text(encoding="utf-8").split())
+        needed = ("Terminus", "Node.js 22", "npm install -g @qwen-code/qwen-code", "nothing, whatever it says")
+        needed += (
+            "IDE integration is not supported in your current environment",
+            "Automatic installation is not supported",
+        )
+        assert [words for words in needed if words not in text] == []
+        assert text.lower().index("approval mode") < text.index("Open a folder")
+        assert re.search(r"`?F7`? and `?F8`? may need `?fn", text)
+    assert "Remove Repository" in (root / "messages/install.txt").read_text(encoding="utf-8")
+    assert "Remove Repository" in (root / "docs/install.md").read_text(encoding="utf-8")
+
+
 def test_the_settings_menu_leads_to_the_readme_the_changelog_and_the_documentation(root: Path, package: Path) -> None:
     text = (root / "Main.sublime-menu").read_text(encoding="utf-8")
     opened = set(re.findall(r'"\$\{packages\}/QwenCompanion/([^"]+)"', text))

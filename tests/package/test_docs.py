@@ -103,3 +103,7 @@ def test_the_glossary_has_at_most_forty_words_in_one_table(root: Path):
 def test_the_changelog_says_what_is_in_a_release_in_forty_lines(root: Path):
     for release in (root / "CHANGELOG.md").read_text().split("\n## ")[1:]:
         assert len([line for line in release.splitlines() if line]) <= 40
+
+
+def test_the_architecture_is_read_in_ten_minutes(root: Path):
+    assert len((root / "docs/architecture.md").read_text().split()) <= 1800

@@ -46,4 +46,11 @@ def test_the_commands_of_the_suggested_keys_are_in_the_palette(root: Path, keyma
     assert {command for _, command in suggested} <= commands
     wanted = {"send_selection", "go_to_diff", "show_terminal", "chat", "chat_new"}
     assert {f"qwen_companion_{name}" for name in wanted} <= {command for _, command in suggested}
-    assert {keys[0] for keys, _ in suggested} == {"primary+alt+a"}
+    assert {tuple(keys[:2]) for keys, _ in suggested} == {("primary+k", "q")}
+
+
+def test_no_key_is_a_letter_of_a_keyboard(keymap: str) -> None:
+    """On Windows Ctrl+Alt is AltGr, which types letters and signs on most keyboards."""
+    keys = [key for binding in jsonc.loads(keymap) for key in binding["keys"]]
+    keys += [key for keys, _ in suggestions(keymap) for key in keys]
+    assert [key for key in keys if {"alt"} & set(key.split("+")) and {"ctrl", "primary"} & set(key.split("+"))] == []

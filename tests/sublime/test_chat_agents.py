@@ -205,6 +205,20 @@ class TestFiles(CompanionCase):
         self.assertEqual(text_of(self.view), "one\ntwo\nthree\n")
         self.assertFalse(self.ask(lambda files: files.replace(str(self.folder / "none"), "")))
 
+    def test_what_an_agent_writes_keeps_its_tabs_and_its_blanks(self) -> Steps:
+        """Byte for byte, whatever the person's settings make of what they type and save themselves."""
+        own = {
+            "translate_tabs_to_spaces": True,
+            "trim_trailing_white_space_on_save": "all",
+            "ensure_newline_at_eof_on_save": True,
+        }
+        self.view.settings().update(own)
+        for text in ("all:\n\tmake it  \n", "all:\n\tmake it  \n\t\n\tend"):
+            self.assertTrue(self.ask(lambda files, text=text: files.replace(str(self.file), text)))
+            self.assertEqual((self.file.read_text(), text_of(self.view)), (text, text))
+        self.assertEqual({name: self.view.settings().get(name) for name in own}, own)
+        yield 0
+
     def test_a_file_that_can_not_be_saved_is_as_it_was(self) -> Steps:
         """The agent is told, and the person saves nothing later that they don't know of."""
         before = text_of(self.view)

@@ -148,7 +148,7 @@ class TestClipboard(ChatCase):
             program.chmod(0o755)
             sublime.set_clipboard("")
             with (
-                patch.object(clipboard.shutil, "which", lambda name: str(program) if name == "wl-paste" else None),
+                patch.object(clipboard.programs, "find", lambda name, _: str(program) if name == "wl-paste" else None),
                 patch.object(clipboard.sublime, "platform", lambda: "linux"),
             ):
                 self.put_caret(-1)
@@ -162,7 +162,7 @@ class TestClipboard(ChatCase):
     def test_without_a_program_it_is_said_that_there_is_none(self) -> Steps:
         clipboard = loaded("sublime_text.chat.clipboard")
         sublime.set_clipboard("no picture")
-        with patch.object(clipboard.shutil, "which", lambda _: None):
+        with patch.object(clipboard.programs, "find", lambda _, __: None):
             self.window.run_command("qwen_companion_chat_paste_picture")
             yield {"condition": lambda: any("no picture" in said for said in self.screen.messages), "timeout": 20_000}
         self.assertEqual(self.chat.pictures, [])
@@ -255,6 +255,6 @@ class TestPrograms(ChatCase):
             program.write_text("#!/bin/sh\nexit 3\n", "utf-8")
             program.chmod(0o755)
             for found in (None, str(program), str(Path(folder, "none"))):
-                with patch.object(notify.shutil, "which", lambda _, found=found: found):
+                with patch.object(notify.programs, "find", lambda _, __, found=found: found):
                     thread = notify.notify("Hello")
                     yield lambda thread=thread: not thread.is_alive()

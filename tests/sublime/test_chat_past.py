@@ -87,7 +87,11 @@ class TestRewinding(ChatCase):
     def test_the_slash_commands_do_the_same(self) -> Steps:
         self.chats.answers["history.targets"] = []
         self.show(self.message("Yes"), state="done", last="done")
-        for text, told in (("/rewind", "earlier"), ("/rollback", "earlier"), ("/branch", "fork")):
+        for text, told in (
+            ("/rewind", "history.targets"),
+            ("/rollback", "history.targets"),
+            ("/branch", "history.fork"),
+        ):
             self.chats.calls.clear()
             self.type(text)
             self.window.run_command("qwen_companion_chat_send")

@@ -160,7 +160,7 @@ class TestTranscript(ChatCase):
         self.type("mine")
         opened = len(self.chats.of("open"))
         # As a package may do: by an edit of its own, wherever the carets are.
-        self.view.run_command("qwen_companion_edit_diff", {"edits": [[0, 4, "Quark"]]})
+        self.view.run_command("qwen_companion_edit", {"edits": [[0, 4, "Quark"]]})
         yield lambda: len(self.chats.of("open")) > opened
         self.assertEqual(self.chats.of("open")[-1], (self.chat.id, self.window.id(), str(self.folder), "session-1", ""))
         self.assertEqual(self.prompt, "mine")

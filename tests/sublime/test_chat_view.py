@@ -206,6 +206,15 @@ class TestCode(ChatCase):
         self.assertEqual(self.code.substr(sublime.Region(0, self.code.size())), before)
         yield 1
 
+    def test_inserted_tabs_stay_tabs(self) -> Steps:
+        self.show(self.message("```make\nall:\n\techo\n```\nok"), replaces_all=True)
+        self.code.settings().set("translate_tabs_to_spaces", True)
+        self.code.sel().clear()
+        self.code.sel().add(0)
+        self.screen.click(self.view, f"insert:{self.chat.render.codes[0].key}")
+        self.assertEqual(self.code.substr(sublime.Region(0, 10)), "all:\n\techo")
+        yield 1
+
     def test_without_a_file_it_says_so(self) -> Steps:
         self.code.close()
         yield lambda: not self.code.is_valid()

@@ -5,6 +5,7 @@ Each is tried with the answer yes, with the answer no, and while nobody knows.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 from unittest.mock import patch
@@ -233,7 +234,7 @@ class TestEcho(ChangesCase):
 
     def is_followed(self) -> Steps:
         """The right side sends the left one further than its end. Then the left one is scrolled up: self.followed."""
-        self.set_limit("sublime_text.diff.scroll", "ECHO", 3600.0)
+        self.set_limit("sublime_text.diff.scroll", "ECHO", math.inf)
         yield from self.open_changes()
         views = self.original, self.proposal
         self.window.focus_view(self.proposal)

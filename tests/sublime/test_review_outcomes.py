@@ -269,3 +269,44 @@ class TestContextOnly(CompanionCase):
         self.assertEqual(tools.result(), [])
         yield lambda: cli.active
         self.assertEqual(cli.active["path"], str(self.file))
+
+
+class TestShiftEscape(CompanionCase):
+    """The keymap of Terminus is loaded after ours, and has Shift+Escape while its build panel exists."""
+
+    BUILD = "Terminus Build Results"
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.window.create_output_panel(self.BUILD)
+        self.addCleanup(self.window.destroy_output_panel, self.BUILD)
+        self.set_limit("sublime_text.diff.attention", "SETTLED", 0.0)
+
+    def pressed(self, panel: str) -> None:
+        """What the binding of Terminus runs."""
+        self.window.run_command("show_panel", {"panel": panel})
+
+    def test_it_rejects_the_diff_that_has_the_focus(self) -> Steps:
+        yield from self.open_diff("x = 1\n")
+        self.window.focus_view(self.proposal)
+        yield lambda: self.focused() == self.proposal
+        self.pressed(f"output.{self.BUILD}")
+        yield lambda: not self.proposal.is_valid()
+        self.assertEqual([kind for kind, _ in self.cli.outcomes], ["ide/diffRejected"])
+        self.assertNotEqual(self.window.active_panel(), f"output.{self.BUILD}")
+
+    def test_it_shows_the_panel_where_no_diff_has_the_focus(self) -> Steps:
+        yield from self.open_diff("x = 1\n")
+        self.window.focus_view(self.view)
+        yield lambda: self.focused() == self.view
+        self.pressed(f"output.{self.BUILD}")
+        yield lambda: self.window.active_panel() == f"output.{self.BUILD}"
+        self.assertTrue(self.proposal.is_valid())
+
+    def test_a_panel_of_the_person_is_shown(self) -> Steps:
+        yield from self.open_diff("x = 1\n")
+        self.window.focus_view(self.proposal)
+        yield lambda: self.focused() == self.proposal
+        self.pressed("output.exec")
+        yield 50
+        self.assertTrue(self.proposal.is_valid())

@@ -9,7 +9,6 @@ import importlib
 import json
 import os
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 from unittest import TestCase
@@ -90,7 +89,9 @@ class TerminalCase(CompanionCase):
         yield from super().setUp()
         self.terminus = Terminus(self)
         if ON_WINDOWS:  # the package itself looks for the program there
-            patcher = patch.object(shutil, "which", lambda name: None if name.startswith("no-such") else name)
+            programs = loaded("platforms.programs")
+            found = lambda words, _: None if words[0].startswith("no-such") else list(words)  # noqa: E731
+            patcher = patch.object(programs, "resolve", found)
             patcher.start()
             self.addCleanup(patcher.stop)
 

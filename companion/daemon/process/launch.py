@@ -8,7 +8,6 @@ import logging
 import os
 import re
 import secrets
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,8 +17,10 @@ from dataclasses import dataclass
 
 import psutil
 
-from ...clis.families import FAMILIES
-from ...clis.shell import usual_shell
+from ...clis.environment import without_editors
+from ...clis.shell import usual_shell, words_of
+from ...platforms import programs
+from ...platforms.files import real_folder
 from ..address import TOKEN_VARIABLE, Address, Token
 from ..errors import (
     NodeTooOldError,
@@ -71,22 +72,25 @@ class Daemon:
 def find(command: str | Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """The command that runs Qwen Code: from the setting, a program with its arguments, a path, or a line for a shell.
 
+    On Windows a line is a program with its arguments, too: there is no shell that could be given a folder safely.
+
     Raises:
         NoQwenError: there is no such program.
     """
-    program = command if isinstance(command, str) else command[0] if command else "qwen"
-    found = shutil.which(os.path.expanduser(program), path=environment.get("PATH"))
+    words = [command] if isinstance(command, str) else list(command) or ["qwen"]
+    found = programs.resolve(words, environment)
     if found is None and isinstance(command, str) and len(command.split()) > 1:
-        return _in_shell(command, environment)
+        if sys.platform != "win32":
+            return _in_shell(command, environment)
+        words = words_of(command)
+        found = programs.resolve(words, environment)
     if found is None:
-        raise NoQwenError(program)
-    return [os.path.abspath(found), *([] if isinstance(command, str) else command[1:])]
+        raise NoQwenError(words[0])
+    return found
 
 
 def _in_shell(line: str, environment: Mapping[str, str]) -> list[str]:
     """What runs a line of the person's shell; the arguments that follow go to the last program in it."""
-    if sys.platform == "win32":
-        return ["cmd.exe", "/c", *line.split()]
     shell = usual_shell(environment)
     is_fish = os.path.basename(shell) == "fish"
     return [shell, "-l", "-c", f"{line} $argv"] if is_fish else [shell, "-l", "-c", f'{line} "$@"', shell]
@@ -107,13 +111,14 @@ async def start(
     Raises:
         NoQwenError, NodeTooOldError, StartFailedError, NotListeningError: it doesn't.
     """
-    folder = _real(folder)
+    folder = real_folder(folder)
     token = Token(secrets.token_hex(32))
+    mine = without_editors(environment) | {TOKEN_VARIABLE: token.reveal()}
     # A pipe would break when the plugin is reloaded, and the daemon with it.
     output, path = tempfile.mkstemp(prefix="qwen-serve-", suffix=".log")
     try:
         with os.fdopen(output, "wb") as printed:
-            process = _spawn(command, folder, _environment(environment, token), printed.fileno())
+            process = _spawn(command, folder, mine, printed.fileno())
         try:
             # Before it listens, for it outlives an editor that is killed meanwhile.
             with contextlib.suppress(psutil.Error):
@@ -137,7 +142,7 @@ def is_running(daemon: Daemon) -> bool:
 
 def serves(daemon: Daemon, folder: str) -> bool:
     """Whether a daemon was started for a folder, however its path is spelled."""
-    return daemon.folder == _real(folder)
+    return daemon.folder == real_folder(folder)
 
 
 async def stop(daemon: Daemon, *, limit: float = STOP_LIMIT) -> None:
@@ -166,33 +171,16 @@ def end_leftovers() -> list[int]:
     return ended
 
 
-def _real(folder: str) -> str:
-    return os.path.realpath(folder)
-
-
-def _environment(environment: Mapping[str, str], token: Token) -> dict[str, str]:
-    of_editors: set[str] = set()
-    for family in FAMILIES:
-        of_editors |= family.variables([], 0, "", 0).keys()
-    kept = {name: value for name, value in environment.items() if name not in of_editors}
-    return kept | {TOKEN_VARIABLE: token.reveal()}
-
-
 def _spawn(command: Sequence[str], folder: str, environment: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
     line = [*command, "serve", "--hostname", "127.0.0.1", "--port", "0", "--workspace", folder, "--no-web"]
     try:
-        process = subprocess.Popen(  # noqa: S603 - it is the person's own program
+        process = programs.start(
             [*line, "--require-auth"],
-            cwd=folder,
-            env=dict(environment),
+            environment,
+            folder=folder,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            # Keys that are meant for a terminal don't reach it.
-            start_new_session=True,
-            creationflags=subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
-            if sys.platform == "win32"
-            else 0,
         )
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         if not os.path.isdir(folder):
@@ -239,7 +227,7 @@ async def _old_node(command: Sequence[str], environment: Mapping[str, str], word
     if not _NODE_WORDS.search(words):
         return None
     is_node = os.path.basename(command[0]).partition(".")[0] == "node"
-    node = command[0] if is_node else shutil.which("node", path=environment.get("PATH"))
+    node = command[0] if is_node else programs.find("node", environment)
     if node is None:
         return None
     version = (await _printed([node, "--version"], environment)).strip().removeprefix("v")
@@ -256,20 +244,10 @@ async def _old_qwen(command: Sequence[str], environment: Mapping[str, str], limi
 async def _printed(command: Sequence[str], environment: Mapping[str, str], limit: float = VERSION_LIMIT) -> str:
     """What a program prints; empty if it can't be run or takes too long."""
     try:
-        asked = await asyncio.to_thread(
-            subprocess.run,
-            command,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=limit,
-            check=False,
-            creationflags=subprocess.CREATE_NO_WINDOW if sys.platform == "win32" else 0,
-        )
-    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        asked = await asyncio.to_thread(programs.run, command, environment, limit)
+    except (OSError, subprocess.SubprocessError):
         return ""
-    return asked.stdout
+    return asked.stdout.decode("utf-8", "replace")
 
 
 def _end(pid: int, started: float | None, limit: float) -> None:

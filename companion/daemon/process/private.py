@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
 
+from ...clis.environment import LoginEnvironment
 from ..address import Address, Token
 from ..errors import DaemonEndedError
 from . import launch
@@ -25,7 +25,7 @@ class PrivateDaemon:
     Several chats may want it at the same time.
     """
 
-    def __init__(self, say: Callable[[str], object]) -> None:
+    def __init__(self, say: Callable[[str], object], environment: LoginEnvironment) -> None:
         self.daemon: launch.Daemon | None = None
         self.may_restart = True
         """Whether one that has ended is started again: by itself only once, then the person is asked."""
@@ -34,6 +34,7 @@ class PrivateDaemon:
         self._command: str | Sequence[str] | None = None
         """What has started it; None if another instance of the package has."""
         self._say = say
+        self._environment = environment
         self._lock = asyncio.Lock()
 
     async def address(self, folder: str, command: str | Sequence[str], connecting: Callable[[str], object]) -> Address:
@@ -69,9 +70,10 @@ class PrivateDaemon:
             connecting(RESTARTING)
         else:
             connecting(STARTING)
-        environment = dict(os.environ)
+        environment = await self._environment.get()
         self._command = command
-        self.daemon = await launch.start(launch.find(command, environment), folder, environment)
+        found = await asyncio.to_thread(launch.find, command, environment)
+        self.daemon = await launch.start(found, folder, environment)
         return self.daemon.address
 
     def is_at(self, address: Address) -> bool:

@@ -17,6 +17,7 @@ import psutil
 
 from ...clis.discovery import is_pid, prepare_folder, write_file
 from ...clis.families import DiscoveryFolder, temporary_folder
+from ...platforms.processes import user_id
 from ...small_files import read_own
 
 logger = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ def orphans(kind: Kind = "daemon") -> list[tuple[int, float]]:
 
 
 def _folder() -> DiscoveryFolder:
-    user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
+    user = "" if user_id() is None else f"-{user_id()}"
     return DiscoveryFolder(temporary_folder(), (f"qwen-companion{user}",))
 
 

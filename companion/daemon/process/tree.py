@@ -45,22 +45,40 @@ def is_anothers(pid: int, started: float | None) -> bool:
 def end(pid: int, started: float | None, limit: float) -> None:
     """End a process and its descendants. It has `limit` seconds to end by itself; 0 kills it at once."""
     process = find(pid, started)
-    if process is None:
-        return
-    children: list[psutil.Process] = []
-    with contextlib.suppress(psutil.Error):
-        children = process.children(recursive=True)
+    children = _descendants(process) if process else _orphans(pid, started)
     # On Windows a process can't be asked to end.
-    if limit and sys.platform != "win32":
+    if process and limit and sys.platform != "win32":
         with contextlib.suppress(psutil.Error):
             process.terminate()
         _await([process], limit)
         _await(children, CHILDREN_LIMIT)
-    tree = [process, *children]
+    tree = [*([process] if process else []), *children]
     for left in tree:
         with contextlib.suppress(psutil.Error):
             left.kill()
     _await(tree, KILLED_LIMIT)
+
+
+def _descendants(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def _orphans(pid: int, started: float | None) -> list[psutil.Process]:
+    """What a process that has ended has left behind, on Windows, where that keeps the number of its parent.
+
+    Elsewhere it is in the group of that process.
+    """
+    if sys.platform != "win32" or started is None or is_anothers(pid, started):
+        return []
+    left: list[psutil.Process] = []
+    for each in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if each.ppid() == pid and each.create_time() >= started - 1:
+                left += [each, *_descendants(each)]
+    return left
 
 
 def _await(processes: Sequence[psutil.Process], limit: float) -> None:

@@ -73,7 +73,11 @@ def _in_terminal(adapter: Adapter, chat: ChatView, way: Way) -> None:
     """Run the agent's own login. Without Terminus it is over when the person says so, since only they can see that."""
     if terminals.is_installed():
         title = f"Sign in to {chat.agent}"
-        name = terminals.run_once(chat.window, title, chat.folder, way.environment, list(way.command))
+        try:
+            name = terminals.run_once(chat.window, title, chat.folder, way.environment, list(way.command))
+        except LookupError as missing:
+            say(chat.window, str(missing))
+            return
         say(chat.window, "Sign in there. The chat connects again when that has ended.")
         _Login(adapter, chat, name).look()
     else:

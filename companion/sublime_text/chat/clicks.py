@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import sublime
 
+from ..buffers import edit
 from ..panels import say
 from ..windows import Focus
 from . import html
@@ -141,8 +142,7 @@ class Clicks:
             say(chat.window, "There is no file to insert it into: go to one first.")
             return
         regions = sorted(view.sel(), key=lambda region: region.begin(), reverse=True)
-        edits = [[region.begin(), region.end(), text] for region in regions]
-        view.run_command("qwen_companion_chat_edit", {"edits": edits})
+        edit(view, [(region.begin(), region.end(), text) for region in regions])
         chat.window.focus_view(view)
 
     def _vote(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -15,6 +14,8 @@ from pathlib import Path
 import sublime
 
 from ...chat.prompt import path_of
+from ...platforms import programs
+from ...platforms.files import make_private_folders
 
 LIMIT = 10.0
 """Seconds for the program."""
@@ -76,26 +77,18 @@ def take_picture(done: Callable[[str | None], object]) -> threading.Thread:
 
 def write_picture(folder: Path, system: str) -> str | None:
     """Write the clipboard's picture into a folder. Returns its path, None if there is none. It blocks."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folders(str(folder))
     for old in folder.iterdir():
         if time.time() - old.stat().st_mtime > KEPT:
             old.unlink()
     descriptor, path = tempfile.mkstemp(".png", time.strftime("clipboard-%H%M%S-"), folder)
     os.close(descriptor)
     for words in commands(system, path):
-        program = shutil.which(words[0])
+        program = programs.find(words[0], os.environ)
         if program is None:
             continue
         with suppress(subprocess.SubprocessError):
-            done = subprocess.run(  # noqa: S603 - a program of the system, with a path of our own
-                [program, *words[1:]],
-                env={**os.environ, "QWEN_COMPANION_PICTURE": path},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=LIMIT,
-                check=False,
-                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            )
+            done = programs.run([program, *words[1:]], {**os.environ, "QWEN_COMPANION_PICTURE": path}, LIMIT)
             if done.returncode == 0 and done.stdout and system == "linux":
                 Path(path).write_bytes(done.stdout)
         if os.path.getsize(path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sublime
 
+from .. import buffers
 from ..windows import views_of_file
 
 
@@ -26,11 +27,8 @@ def replace(path: str, text: str) -> bool:
         return False
     before = view.substr(sublime.Region(0, view.size()))
     if before != text:
-        is_read_only = view.is_read_only()
-        view.set_read_only(False)
-        view.run_command("qwen_companion_chat_edit", {"edits": [_edit(before, text)]})
-        view.set_read_only(is_read_only)
-    view.run_command("save", {"quiet": True})
+        buffers.edit(view, [_edit(before, text)])
+    buffers.save(view)
     if view.is_dirty():
         if before != text:
             # The person would save it later without knowing what it is.
@@ -49,7 +47,7 @@ def may_touch(agent: str, path: str, *, writes: bool) -> bool:
     return sublime.ok_cancel_dialog(question, "Allow", "Qwen Companion")
 
 
-def _edit(before: str, after: str) -> list[int | str]:
+def _edit(before: str, after: str) -> buffers.Edit:
     """The smallest edit that makes one text of the other, so that carets and folds stay where they are."""
     start, most = 0, min(len(before), len(after))
     while start < most and before[start] == after[start]:
@@ -57,4 +55,4 @@ def _edit(before: str, after: str) -> list[int | str]:
     end = 0
     while end < most - start and before[-1 - end] == after[-1 - end]:
         end += 1
-    return [start, len(before) - end, after[start : len(after) - end]]
+    return start, len(before) - end, after[start : len(after) - end]

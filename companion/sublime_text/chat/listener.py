@@ -10,7 +10,7 @@ import sublime_plugin
 
 from ...chat.mentions import mention, open_mention
 from ...chat.slash import offered
-from .. import package
+from .. import buffers, package
 from ..minihtml import safe
 from ..panels import say
 from ..windows import CHAT_SETTING, is_chat, is_code
@@ -191,10 +191,10 @@ def _of_carets_lines(chat: ChatView, command: str) -> tuple[str, Args] | None:
     spans = [sublime.Region(*line) for line in sorted(lines, reverse=True)]
     if not is_copy:
         doubled = [[each.a, each.a, view.substr(each).removesuffix("\n") + "\n"] for each in spans]
-        return "qwen_companion_chat_edit", {"edits": doubled}
+        return "qwen_companion_edit", {"edits": doubled}
     sublime.set_clipboard("".join(view.substr(each) for each in reversed(spans)))
     edits = [[each.a, each.b, ""] for each in spans] if command == "cut" else []
-    return "qwen_companion_chat_edit", {"edits": edits}
+    return "qwen_companion_edit", {"edits": edits}
 
 
 def _deletion(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, Args] | None:
@@ -212,10 +212,10 @@ def _deletion(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, 
     for caret in carets:
         line = max(start, view.line(caret).begin())
         if command == "run_macro_file":
-            return "qwen_companion_chat_edit", {"edits": [[line, caret, ""]]}
+            return "qwen_companion_edit", {"edits": [[line, caret, ""]]}
         before = view.substr(sublime.Region(start, caret))
         if not before.strip():
-            return "qwen_companion_chat_edit", {"edits": [[start, caret, ""]]}
+            return "qwen_companion_edit", {"edits": [[start, caret, ""]]}
     return None
 
 
@@ -310,9 +310,7 @@ class QwenCompanionChatCompleteCommand(sublime_plugin.TextCommand):
         before = self.view.substr(sublime.Region(chat.text.length, caret))
         found = open_mention(before) if text.startswith("@") else (0, "")
         start = chat.text.length + (found[0] if found else len(before))
-        # `replace` of an empty region selects what it inserts, so the next key would delete it.
-        self.view.erase(edit, sublime.Region(start, caret))
-        self.view.insert(edit, start, text)
+        buffers.edit(self.view, [(start, caret, text)])
         self.view.sel().clear()
         self.view.sel().add(start + len(text))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
+from ..buffers import write_all
 from ..panels import PanelItem, choose, say
 from .commands import _ChatCommand
 
@@ -191,7 +192,7 @@ class _Actions:
         view.set_scratch(True)
         if syntax := sublime.find_syntax_for_file(f"x.{form}"):
             view.assign_syntax(syntax)
-        view.run_command("qwen_companion_edit_diff", {"edits": [[0, 0, text]]})
+        write_all(view, text)
         view.sel().clear()
         view.sel().add(0)
 

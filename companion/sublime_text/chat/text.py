@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import sublime
 import sublime_plugin
 
 from ...chat.transcript.render import MARK
+from .. import buffers
 
 if TYPE_CHECKING:
     from ...chat.transcript.render import Render
@@ -34,7 +36,7 @@ class Undo:
         self._states: list[tuple[str, int]] = [(text, len(text))]
         """The texts with where their carets were."""
         self._at = 0
-        self._typed = 0.0
+        self._typed = -inf
 
     def record(self, text: str, caret: int, now: float) -> None:
         """The person has changed the prompt. `now` is in seconds."""
@@ -43,7 +45,7 @@ class Undo:
             return
         grown = text.removeprefix(before) if text.startswith(before) else ""
         continues = len(grown) == 1 and not grown.isspace() and now - self._typed < WORD and self._at > 0
-        self._typed = now if len(grown) == 1 else 0.0
+        self._typed = now if len(grown) == 1 else -inf
         if continues:
             self._states[self._at :] = [(text, caret)]
         else:
@@ -56,7 +58,7 @@ class Undo:
         at = self._at + by
         if not 0 <= at < len(self._states):
             return None
-        self._at, self._typed = at, 0.0
+        self._at, self._typed = at, -inf
         return self._states[at]
 
 
@@ -137,8 +139,7 @@ class ChatText:
         """Edit the view in one step, also while it is read-only."""
         self.is_editing = True
         try:
-            self.view.set_read_only(False)
-            self.view.run_command("qwen_companion_chat_edit", {"edits": [list(edit) for edit in edits]})
+            buffers.edit(self.view, edits)
         finally:
             self.is_editing = False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sublime
 import sublime_plugin
@@ -11,22 +11,6 @@ from .. import package
 
 if TYPE_CHECKING:
     from .view import ChatView
-
-
-class QwenCompanionChatEditCommand(sublime_plugin.TextCommand):
-    """Replace parts of a view by texts, as one edit."""
-
-    def run(self, edit: sublime.Edit, edits: list[list[Any]]) -> None:
-        """`edits` are start, end and text; the points of each are those after the edits before it."""
-        for start, end, text in edits:
-            if start == end:
-                self.view.insert(edit, start, text)
-            else:
-                self.view.replace(edit, sublime.Region(start, end), text)
-
-    def is_visible(self) -> bool:
-        """Not in a menu."""
-        return False
 
 
 class _ChatTextCommand(sublime_plugin.TextCommand):
@@ -72,8 +56,7 @@ class QwenCompanionChatRecallCommand(_ChatTextCommand):
     def run(self, edit: sublime.Edit, by: int) -> None:
         """`by` is -1 for the one before, 1 for the one after."""
         if (chat := self.chat()) and (text := chat.step(by)) is not None:
-            self.view.replace(edit, sublime.Region(chat.text.length, self.view.size()), text)
-            chat.text.to_prompt()
+            chat.text.write(text)
 
     def is_enabled(self, by: int = 0) -> bool:
         """Whether there is a chat."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sublime
 import sublime_plugin
@@ -14,27 +14,6 @@ from .listing import state_of
 if TYPE_CHECKING:
     from .diffs import Diffs
     from .view import DiffView
-
-
-class QwenCompanionEditDiffCommand(sublime_plugin.TextCommand):
-    """Replace parts of a view with texts, exactly as given."""
-
-    def run(self, edit: sublime.Edit, edits: list[list[Any]]) -> None:
-        """Make edits, [start, end, text] each, given from the top. Their points are those before any of them."""
-        settings = self.view.settings()
-        translates_tabs = any("\t" in text for _, _, text in edits) and settings.get("translate_tabs_to_spaces")
-        if translates_tabs:
-            settings.set("translate_tabs_to_spaces", False)
-        for start, end, text in reversed(edits):
-            # `replace` would select what it inserts at a caret.
-            self.view.erase(edit, sublime.Region(start, end)) if start < end else None
-            self.view.insert(edit, start, text)
-        if translates_tabs:
-            settings.set("translate_tabs_to_spaces", True)
-
-    def is_visible(self) -> bool:
-        """It is not shown in menus."""
-        return False
 
 
 class _DiffCommand(sublime_plugin.TextCommand):

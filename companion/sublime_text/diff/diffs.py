@@ -117,8 +117,9 @@ class Diffs:
         diff.is_kept = True
         self.lists.answered(diff)
         self.lists.changed(diff.window)
-        if diff in (same := self._by_file.get(real_path(review.file_path), [])):
-            same.remove(diff)
+        for same in self._by_file.values():
+            if diff in same:
+                same.remove(diff)
         window = diff.window
         focus = self._focus.last(window) if window.is_valid() else None
         was_in_diff = focus in diff.views

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import sublime
 
+from ..buffers import edit
 from .leftovers import remember
 from .steps import in_steps
 
@@ -21,8 +22,7 @@ def fill(view: sublime.View, text: str, then: Callable[[bool], None], *, detects
     def insert(start: int) -> None:
         nonlocal seen, is_untouched
         is_untouched = is_untouched and view.change_count() == seen
-        edit = [view.size(), view.size(), text[start : start + CHUNK]]
-        view.run_command("qwen_companion_edit_diff", {"edits": [edit]})
+        edit(view, [(view.size(), view.size(), text[start : start + CHUNK])])
         seen = view.change_count()
 
     def finish() -> None:

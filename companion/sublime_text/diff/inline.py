@@ -61,7 +61,7 @@ class InlineDiff:
     def show(self, marks: Marks | None, *, has_links: bool) -> None:
         """Show what differs from the reference document, after an edit once more.
 
-        With `has_links`, a line of ours with a link is where lines only went.
+        With `has_links`, a place where lines were only removed has a line of ours with a link.
         """
         self._look = None
         self._view.settings().set(SETTING, True)

@@ -6,6 +6,7 @@ from collections import deque
 
 import sublime
 
+from ..buffers import write_all
 from ..minihtml import safe
 from ..windows import GroupContents
 
@@ -25,7 +26,7 @@ def open_kept(
     view.set_name(f"{name} (your edits)")
     if syntax := syntax or sublime.find_syntax_for_file(name, text[:1000]):
         view.assign_syntax(syntax)
-    view.run_command("qwen_companion_edit_diff", {"edits": [[0, 0, text]]})
+    write_all(view, text)
     view.sel().clear()
     view.sel().add(0)
     if not takes_focus:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
 
+from ..buffers import write_all
 from ..style import COLOURS
 
 if TYPE_CHECKING:
@@ -120,8 +121,7 @@ class DiffList:
         text = "\n".join([_title(len(waiting), len(self._rows)), *_lines(self._rows)])
         if view.substr(sublime.Region(0, view.size())) != text:
             row = view.rowcol(view.sel()[0].b)[0] if len(view.sel()) else 0
-            view.set_read_only(False)
-            view.run_command("qwen_companion_edit_diff", {"edits": [[0, view.size(), text]]})
+            write_all(view, text)
             view.set_read_only(True)
             view.sel().clear()
             view.sel().add(view.text_point(max(1, row), 0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 import sublime
@@ -85,7 +86,7 @@ class ScrollTogether:
 
     def _is_echo(self, side: int) -> bool:
         """Whether a side has only got, late, where it was sent."""
-        return self._focused() != side and time.monotonic() - self._late.pop(side, 0.0) < ECHO
+        return self._focused() != side and time.monotonic() - self._late.pop(side, -inf) < ECHO
 
     def _focused(self) -> int:
         window = self._views[0].window()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import sublime
 
 from ...review.changes import in_one
+from .. import buffers
 from ..windows import (
     DIFF_SETTING,
     FocusBefore,
@@ -186,8 +187,7 @@ class DiffView:
         """Make edits of the proposal as one undo step. The carets may go where the edits can be undone."""
         text = self.text() if len(edits) > MANY_EDITS else None
         made = edits if text is None else [in_one(edits, text)]
-        args = {"edits": [[edit.start, edit.end, edit.text] for edit in made]}
-        self.proposal.run_command("qwen_companion_edit_diff", args)
+        buffers.edit(self.proposal, [(edit.start, edit.end, edit.text) for edit in reversed(made)])
         if moves_carets:
             carets = carets_after(made, self.proposal.size())
             if made is not edits:  # as many carets would be as slow as the edits
@@ -304,7 +304,7 @@ class DiffView:
                 self._draw()
 
         view.set_read_only(False)
-        view.run_command("qwen_companion_edit_diff", {"edits": [[0, view.size(), ""]]})
+        buffers.write_all(view, "")
         fill(view, self.review.original, filled, detects_indentation=self._like is None)
 
     def _filled(self, is_untouched: bool) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ import sublime
 from ...clis import shell
 from ...clis.families import FAMILIES, CliFamily
 from ...clis.settings import names_approval_mode
+from ...platforms import programs
 from ..windows import is_terminal
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ def open_terminal(
 def run_once(window: sublime.Window, title: str, folder: str, variables: Mapping[str, str], command: list[str]) -> str:
     """Run a command in a tab with a new terminal of Terminus, with the person's login environment.
 
-    Returns a name for `has_begun_once` and `is_running_once`.
+    Returns a name for `has_begun_once` and `is_running_once`. Raises LookupError with a sentence if the program is
+    missing.
     """
     if sys.platform == "win32":
         line = shell.plain_windows_command(command)
@@ -153,7 +154,7 @@ def _arguments(title: str, folder: str, variables: Mapping[str, str], command: l
     return {
         "cmd": [_unexpanded(word) for word in command],
         "cwd": _unexpanded(folder),
-        "env": dict(variables),
+        "env": {**variables, **programs.WITHOUT_CURRENT_FOLDER},
         "title": title,
         "focus": True,
         # Otherwise a tab that the editor restores at its start would start the command again, with an old port.
@@ -220,10 +221,6 @@ def command_of(family: CliFamily, setting: shell.Command, *, resume: bool) -> li
     if sys.platform != "win32":
         login = shell.usual_shell(os.environ)
         return shell.login_command(login, family.launch, setting, resume=resume, is_decided=is_decided)
-    # Windows shells have no start-up files that change the PATH, so this finds what the shell would.
-    program = (shell.words_of(setting) or [family.launch.key])[0].strip('"')
-    if shutil.which(program) is None:
-        raise LookupError(shell.not_found(family.launch, program))
     return shell.windows_command(family.launch, setting, resume=resume, is_decided=is_decided)
 
 

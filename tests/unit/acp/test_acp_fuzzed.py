@@ -84,7 +84,7 @@ NO_ANSWERS = PRINTED.filter(lambda line: b'"result"' not in line and b'"error"' 
 LINES = st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line and line.strip()), max_size=10)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(LINES, st.integers(1, 25), st.data())
 def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], limit: int, data: st.DataObject):
     whole = b"".join(line + b"\n" for line in lines)
@@ -96,7 +96,7 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], limit: int,
     assert found.rest == b""
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(st.lists(PRINTED, max_size=12))
 def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
     async def test():
@@ -132,7 +132,7 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
     asyncio.run(test())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(JSON | st.fixed_dictionaries({}, optional=FIELDS), UPDATES)
 def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
     for model in (schema.Agent, schema.Opened, schema.OptionsUpdate, schema.Sessions, schema.Ended):
@@ -143,7 +143,7 @@ def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
     decoder.decode(update, lambda _: decoder.Printed("out", is_cut=True, is_running=False), settings)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(st.lists(UPDATES, max_size=5), st.text(max_size=5))
 def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
     """Huge numbers, lone surrogates, unknown kinds. What follows is shown as well."""
@@ -163,7 +163,7 @@ def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
         assert 0 <= number < 2**53
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(NO_ANSWERS, max_size=12), st.booleans(), st.sampled_from(["answers", "twice", "dies", "half"]))
 def test_a_process_that_prints_anything_leaves_the_conversation_on_the_screen(
     tmp_path: Path, printed: list[bytes], in_turn: bool, how: str

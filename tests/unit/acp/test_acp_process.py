@@ -12,10 +12,12 @@ import psutil
 import pytest
 
 from companion.acp import child as child_module
-from companion.acp import environment as environment_module
 from companion.acp import process as process_module
-from companion.acp.environment import LoginEnvironment
+from companion.clis import environment as environment_module
+from companion.clis.environment import LoginEnvironment
 from tests.agent_talk import is_alive, run, said, scripted, talking
+
+from ..fake_daemon import until
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no login shells")
@@ -90,6 +92,77 @@ def session_prompt(params):
             pids = [int(pid) for pid in said(await talk.done(await talk.ask("x"))).split()]
             assert all(map(is_alive, pids))
         assert not any(map(is_alive, pids))
+
+    run(test())
+
+
+class FakeProcess:
+    """A process of a table, as psutil shows it."""
+
+    def __init__(self, pid: int, parent: int = 0, made: float = 100.0) -> None:
+        self.pid, self.parent, self.made = pid, parent, made
+        self.is_killed = False
+        self.table: dict[int, FakeProcess] = {}
+
+    def create_time(self) -> float:
+        return self.made
+
+    def status(self) -> str:
+        return psutil.STATUS_RUNNING
+
+    def is_running(self) -> bool:
+        return not self.is_killed
+
+    def ppid(self) -> int:
+        return self.parent
+
+    def children(self, *, recursive: bool) -> list[FakeProcess]:
+        assert recursive
+        below = [each for each in self.table.values() if each.parent == self.pid]
+        return [each for child in below for each in (child, *child.children(recursive=True))]
+
+    def kill(self) -> None:
+        self.is_killed = True
+
+
+@pytest.mark.parametrize("has_ended", [False, True], ids=["runs", "has ended"])
+def test_on_windows_what_a_batch_file_has_started_ends_with_it(monkeypatch: pytest.MonkeyPatch, has_ended: bool):
+    """There, the process is `cmd.exe`, and what it has started keeps its number when it has ended."""
+    processes = [FakeProcess(2, 1), FakeProcess(3, 2), FakeProcess(4)]
+    processes.append(FakeProcess(5, 1, made=50.0) if has_ended else FakeProcess(1))
+    table = {each.pid: each for each in processes}
+    for each in processes:
+        each.table = table
+
+    def find(pid: int) -> FakeProcess:
+        if pid not in table:
+            raise psutil.NoSuchProcess(pid)
+        return table[pid]
+
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(psutil, "Process", find)
+    monkeypatch.setattr(psutil, "process_iter", lambda: list(table.values()))
+    process_module.end_group(1, 100.0, 0)
+    assert {each.pid for each in processes if each.is_killed} == ({2, 3} if has_ended else {1, 2, 3})
+
+
+def test_an_agent_that_is_ended_for_what_it_does_takes_its_children_along(project: Path, tmp_path: Path):
+    script = """
+import subprocess, sys
+def session_prompt(params):
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    open("child", "w").write(str(child.pid))
+    sys.stdout.close()
+    os.close(1)
+    import time; time.sleep(60)
+"""
+
+    async def test():
+        async with talking(scripted("import os\n" + script, tmp_path), str(project)) as talk:
+            await talk.ask("Go")
+            file = project / "child"
+            await until(lambda: file.exists() and file.read_text())
+            await until(lambda: not is_alive(int(file.read_text())))
 
     run(test())
 

@@ -212,7 +212,7 @@ def test_codes_and_characters_that_come_in_pieces_are_read(printed: list[bytes],
         assert printing.text == shown
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.lists(st.binary(max_size=6) | st.sampled_from([b"\r", b"\n", b"\x1b[1m", b"\xc3\xa9"]), max_size=20))
 def test_a_text_is_the_same_however_it_is_cut(pieces: list[bytes]):
     whole, cut = Printing(10_000), Printing(10_000)

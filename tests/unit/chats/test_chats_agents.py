@@ -15,10 +15,10 @@ import psutil
 import pytest
 
 from companion.acp.client import AgentClient
-from companion.acp.environment import LoginEnvironment, without_editors
 from companion.agents import AgentCommand
 from companion.chat.prompt import Draft
 from companion.chat.transcript.render import Render
+from companion.clis.environment import LoginEnvironment, without_editors
 from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
 from tests.agent_talk import LIMIT, scripted, until

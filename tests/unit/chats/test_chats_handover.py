@@ -18,11 +18,11 @@ from unittest.mock import patch
 import psutil
 import pytest
 
-from companion.acp.environment import LoginEnvironment
 from companion.acp.process import end_group
 from companion.agents import AgentCommand
 from companion.chat.chats import Chats
 from companion.chat.prompt import Draft
+from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
 from companion.conversation.plain import plain, restored
 from tests.agent_talk import scripted, until

@@ -11,6 +11,7 @@ from companion.chat.connection import Connection
 from companion.chat.connector import Connector
 from companion.chat.daemons import Daemons
 from companion.chat.renderer import snapshots
+from companion.clis.environment import LoginEnvironment
 from companion.conversation.snapshot import ConnectionStatus, ContextWindow, Message, Snapshot
 from companion.settings import DaemonSettings
 from companion.told import Told
@@ -33,7 +34,7 @@ class Person:
     def __init__(self, daemon: FakeDaemon) -> None:
         self.daemon = daemon
         settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
-        connector = Connector(lambda: settings, Daemons(print, set), no_agent)
+        connector = Connector(lambda: settings, Daemons(print, set, LoginEnvironment()), no_agent)
         connector.folder = "/w"
         self.connection = Connection(connector, Told)
         self.conversation = self.connection.conversation

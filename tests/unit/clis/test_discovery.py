@@ -138,7 +138,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path,
     path = folder / "1.lock"
     write_file(path, "old")
 
-    def fail(source: object, target: object) -> None:
+    def fail(source: object, target: object, **_: object) -> None:
         raise OSError("no space left")
 
     monkeypatch.setattr(os, "replace", fail)

@@ -21,6 +21,7 @@ from companion.clis.shell import (
     environment_commands,
     login_command,
     mention,
+    plain_windows_command,
     quoted,
     usual_shell,
     windows_command,
@@ -68,7 +69,7 @@ def test_sh_gives_back_every_odd_text(program: str):
 
 
 @posix
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=settings().max_examples * 3 // 5, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(TEXTS, min_size=1, max_size=20))
 def test_sh_gives_back_any_text(texts: list[str]):
     assert echoed("sh", texts) == texts
@@ -197,12 +198,10 @@ class TestLoginCommand:
 )
 def test_a_mode_that_the_person_has_set_stays(command: Command):
     assert "default" not in login_command("/bin/sh", QWEN, command)[-1]
-    assert "default" not in windows_command(QWEN, command)
 
 
 def test_a_mode_of_the_persons_settings_stays():
     assert "--approval-mode" not in login_command("/bin/sh", QWEN, ["qwen"], is_decided=True)[-1]
-    assert windows_command(QWEN, ["qwen"], resume=True, is_decided=True)[-2:] == ["qwen", "--continue"]
 
 
 def test_gemini_cli_asks_by_itself():
@@ -218,11 +217,46 @@ def test_fish_is_quoted_as_fish():
     assert r"'a\\b\'c'" in login_command("/usr/bin/fish", QWEN, ["qwen", "a\\b'c"])[-1]
 
 
-def test_on_windows_a_cmd_file_is_called_by_the_command_interpreter():
-    assert windows_command(QWEN, ["C:/Program Files/q.cmd"], resume=True) == [
-        "cmd.exe", "/c", "set", "TERM_PROGRAM=sublime&&",
-        "call", "C:/Program Files/q.cmd", "--approval-mode", "default", "--continue",
-    ]  # fmt: skip
+@posix
+class TestOnWindows:
+    """A folder of this system stands for one of Windows."""
+
+    @pytest.fixture(autouse=True)
+    def windows(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(sys, "platform", "win32")
+        monkeypatch.setenv("PATH", str(tmp_path))
+        monkeypatch.setenv("SYSTEMROOT", r"C:\Windows")
+        for name in ("qwen.exe", "q & a.cmd", "R&D.exe", "100%.cmd"):
+            (tmp_path / name).touch(mode=0o755)
+
+    def test_a_program_is_started_by_its_path(self, tmp_path: Path):
+        assert windows_command(QWEN, ["qwen"], resume=True) == [
+            r"C:\Windows\System32\cmd.exe", "/c", "set", "TERM_PROGRAM=sublime&&",
+            f"{tmp_path}/qwen.exe", "--approval-mode", "default", "--continue",
+        ]  # fmt: skip
+        assert windows_command(QWEN, "R&D", is_decided=True)[-1] == f"{tmp_path}/R^&D.exe"
+        assert plain_windows_command(["qwen", "a&b"]) == [f"{tmp_path}/qwen.exe", "a&b"]
+
+    def test_a_batch_file_is_called_by_the_systems_interpreter(self, tmp_path: Path):
+        path = f"{tmp_path}/q & a.cmd"
+        assert windows_command(QWEN, [path], is_decided=True)[4:] == ["call", path]
+        assert plain_windows_command([path, "in"]) == [r"C:\Windows\System32\cmd.exe", "/c", "call", path, "in"]
+        with pytest.raises(LookupError, match="batch file"):
+            plain_windows_command([path, "a&b"])
+        with pytest.raises(LookupError, match="batch file"):
+            windows_command(QWEN, "100%")
+
+    def test_a_missing_program_is_told(self):
+        with pytest.raises(LookupError, match="npm install -g"):
+            windows_command(QWEN, "missing")
+        with pytest.raises(LookupError, match="missing was not found"):
+            plain_windows_command(["missing"])
+
+    @pytest.mark.parametrize(
+        "command", ["qwen --approval-mode plan", "qwen --approval-mode=plan", "qwen -y", '"qwen"  --yolo ']
+    )
+    def test_a_mode_that_the_person_has_set_stays(self, command: Command):
+        assert "default" not in windows_command(QWEN, command)
 
 
 @posix

@@ -64,9 +64,7 @@ def test_the_program_is_found(tmp_path: Path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such shells")
-def test_a_line_for_a_shell_gets_the_arguments_at_its_end(
-    qwen: Qwen, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_line_for_a_shell_gets_the_arguments_at_its_end(qwen: Qwen, project: Path, tmp_path: Path):
     assert launch.find("a b", {"SHELL": "/bin/fish"}) == ["/bin/fish", "-l", "-c", "a b $argv"]
     line = f"export MARK='a b' && exec {' '.join(qwen(LISTENS))}"
     command = launch.find(line, {"PATH": os.environ["PATH"], "SHELL": "/bin/sh"})
@@ -79,8 +77,18 @@ def test_a_line_for_a_shell_gets_the_arguments_at_its_end(
         assert not launch.serves(daemon, str(tmp_path))
     finally:
         launch.stop_now(daemon)
-    monkeypatch.setattr(launch.sys, "platform", "win32")
-    assert launch._in_shell("call me", {}) == ["cmd.exe", "/c", "call", "me"]
+
+
+def test_on_windows_a_line_is_a_program_that_may_be_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """`cmd.exe` would have been given the folder of the project too."""
+    node = tmp_path / "Program Files" / "node.exe"
+    node.parent.mkdir()
+    node.touch(mode=0o755)
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert launch.find(f'"{node}" cli.js "a b"', {}) == [str(node), "cli.js", "a b"]
+    assert launch.find(f'"%ROOT%{os.sep}node.exe" cli.js', {"ROOT": str(node.parent)}) == [str(node), "cli.js"]
+    with pytest.raises(errors.NoQwenError):
+        launch.find("call qwen", {"PATH": str(tmp_path)})
 
 
 def test_a_daemon_is_started_found_again_and_ended_with_its_children(qwen: Qwen, project: Path):
@@ -194,7 +202,7 @@ def test_without_a_node_to_ask_the_last_words_must_do(
     empty = ENVIRONMENT | {"PATH": str(tmp_path)}
     with pytest.raises(errors.StartFailedError, match="SyntaxError"):
         run(launch.start(qwen("print('SyntaxError: x')"), str(project), empty))
-    monkeypatch.setattr(launch.shutil, "which", lambda name, path=None: str(tmp_path / "gone"))
+    monkeypatch.setattr(launch.programs, "find", lambda name, environment: str(tmp_path / "gone"))
     with pytest.raises(errors.StartFailedError, match="SyntaxError"):
         run(launch.start(qwen("print('SyntaxError: x')"), str(project), ENVIRONMENT))
 

@@ -57,7 +57,7 @@ def test_real_hunks_are_where_git_puts_them_and_as_short(tmp_path: Path):
 CODE = ["", "}", "    }", "    if x:", "\tif y:", "        return 1", "def f():", "  # text", "    ", "{", "class A:"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings().max_examples * 3 // 2)
 @given(
     st.lists(st.sampled_from(CODE), max_size=14),
     st.lists(st.sampled_from(CODE), min_size=1, max_size=6),
@@ -75,7 +75,7 @@ def test_a_block_that_came_or_went_is_where_git_puts_it(before: list[str], block
         assert found == theirs
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings().max_examples * 3 // 2)
 @given(
     st.lists(st.tuples(st.sampled_from(CODE), st.integers(1, 4) | st.integers(1, 130)), max_size=4),
     st.lists(st.sampled_from(CODE), min_size=1, max_size=3),

@@ -126,7 +126,7 @@ def test_a_window_whose_healing_fails_is_no_reason_to_forget_another(
     path = lock_folder / f"{ports[2]}.lock"
     path.unlink()
     until(path.exists)
-    assert "a mistake" in stormy.text
+    until(lambda: "a mistake" in stormy.text)
 
 
 def test_a_busy_editor_is_asked_once(running: Running, editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch):

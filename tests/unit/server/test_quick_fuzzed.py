@@ -161,7 +161,7 @@ def requests(draw: st.DrawFn) -> bytes:
     return data[:at] + draw(NOISE) + data[at:]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(
     st.lists(requests(), min_size=1, max_size=3),
     st.lists(st.integers(0, 400), max_size=3),

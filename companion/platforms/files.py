@@ -1,0 +1,294 @@
+"""Replaces a file's content, in a folder that was looked at and is held by its descriptor.
+
+A path is resolved when it is used. From then on no link is followed: a `Place` holds the folder itself, so what was
+checked is what is read and written, even if the path leads elsewhere by then. Windows has no descriptors of folders;
+there the path is resolved again just before each use. Nothing process-wide is changed. Every function blocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator
+from typing import BinaryIO, TypeVar
+
+from .processes import user_id
+
+T = TypeVar("T")
+
+BUSY_LIMIT = 1.0
+"""Seconds in which a file that another program has open, as antivirus programs do, is tried again."""
+BUSY_LOOK = 0.05
+"""Seconds between two tries."""
+_BUSY = {5, 32, 33}
+"""ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION and ERROR_LOCK_VIOLATION of Windows."""
+_NO_NEW_NAME = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV}
+"""What a folder that can't be written to says, and a file that is the target of a mount."""
+_STEP = getattr(os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY)) | getattr(os, "O_DIRECTORY", 0)
+"""A folder is only passed through; reading it may be forbidden."""
+_AS_IT_IS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IT_IS
+_HAS_DESCRIPTORS = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
+_HAS_ATTRIBUTES = hasattr(os, "listxattr")
+
+
+class _NotReplacedError(Exception):
+    """A new file would not be the same as the old one to others: it has another owner, links or attributes."""
+
+
+class Place:
+    """A name in a folder. The folder stays the same one, whatever its path leads to later."""
+
+    def __init__(self, path: str, folder: int | None) -> None:
+        self.path = path
+        self._folder = folder
+        self._name = os.path.basename(path)
+
+    def open(self, flags: int = os.O_RDONLY) -> int:
+        """A descriptor of the file, as `os.open`; a link is refused and a pipe is not waited for. Raises OSError."""
+        return os.open(self._at(self._name), flags | _AS_IT_IS, dir_fd=self._folder)
+
+    def replace(self, content: bytes, *, is_private: bool = False) -> None:
+        """Write the file: a reader sees the old content or the new.
+
+        The mode, the owner, hard links and attributes stay. Where that needs the old file itself, or the folder takes
+        no new one, it is written in place; its old content is kept in the temporary folder until the new one was read
+        back. A private file is readable by this user only, and a link in its place is replaced.
+
+        Raises:
+            OSError: it could not be written, and is what it was. If even that failed, the message says where its old
+                content is.
+        """
+        found = self._found()
+        if found and not is_private:
+            self._refuse(found)
+        try:
+            self._swap(content, None if is_private else found, 0o600 if is_private else 0o666)
+        except (OSError, _NotReplacedError) as error:
+            if found is None or not _may_be_written(error, found, is_private=is_private):
+                raise
+            self._write_in_place(content)
+
+    def _at(self, name: str) -> str:
+        if self._folder is not None:
+            return name
+        folder = os.path.dirname(self.path)
+        if os.path.normcase(os.path.realpath(folder)) != os.path.normcase(folder):
+            raise OSError(errno.ELOOP, "its folder leads elsewhere now", self.path)
+        return os.path.join(folder, name)
+
+    def _found(self) -> os.stat_result | None:
+        try:
+            return os.stat(self._at(self._name), dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def _refuse(self, found: os.stat_result) -> None:
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "is not a regular file", self.path)
+        may_write = os.access(self._at(self._name), os.W_OK, dir_fd=self._folder)
+        if not found.st_mode & _WRITABLE or not may_write:
+            raise OSError(errno.EACCES, "is read-only", self.path)
+
+    def _swap(self, content: bytes, like: os.stat_result | None, mode: int) -> None:
+        temporary = self._at(f".{secrets.token_hex(8)}.tmp")
+        if like and like.st_nlink > 1:
+            raise _NotReplacedError
+        # The system applies the umask.
+        descriptor = os.open(temporary, _NEW, 0o600 if like else mode, dir_fd=self._folder)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(content)
+                if like and sys.platform != "win32":
+                    self._liken(file.fileno(), like)
+            _patiently(
+                lambda: os.replace(temporary, self._at(self._name), src_dir_fd=self._folder, dst_dir_fd=self._folder)
+            )
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=self._folder)
+            raise
+
+    def _liken(self, descriptor: int, like: os.stat_result) -> None:
+        if sys.platform == "win32":
+            return
+        new = os.fstat(descriptor)
+        if (new.st_uid, new.st_gid) != (like.st_uid, like.st_gid):
+            try:
+                os.fchown(descriptor, like.st_uid, like.st_gid)
+            except OSError:
+                raise _NotReplacedError from None
+        if _HAS_ATTRIBUTES and sys.platform == "linux":
+            old = self.open()
+            try:
+                if set(os.listxattr(old)) - set(os.listxattr(descriptor)):
+                    raise _NotReplacedError
+            finally:
+                os.close(old)
+        os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
+
+    def _write_in_place(self, content: bytes) -> None:
+        with open(_patiently(lambda: self.open(os.O_RDWR)), "r+b") as file:
+            before = file.read()
+            kept = _kept(before, self._name)
+            try:
+                _overwrite(file, content)
+            except BaseException as error:
+                try:
+                    _overwrite(file, before)
+                except OSError:
+                    why = f"it could not be written ({error}); its old content is in {kept}"
+                    raise OSError(errno.EIO, why, self.path) from None
+                os.unlink(kept)
+                raise
+            os.unlink(kept)
+
+
+@contextlib.contextmanager
+def place(path: str, *, makes_folders: bool = False) -> Generator[Place]:
+    """Hold the folder of a path that has no links, as `os.path.realpath` gives it.
+
+    Args:
+        path: an absolute path.
+        makes_folders: whether missing folders are made.
+
+    Raises:
+        OSError: there is no such folder, or a part of the path is a link by now.
+    """
+    if not _HAS_DESCRIPTORS:
+        if makes_folders:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        yield Place(path, None)
+        return
+    folder = os.open("/", _STEP)
+    try:
+        for name in os.path.dirname(path).split("/"):
+            if name:
+                inner = _entered(folder, name, makes_folders=makes_folders)
+                os.close(folder)
+                folder = inner
+        yield Place(path, folder)
+    finally:
+        os.close(folder)
+
+
+def replace_file(path: str, content: bytes) -> None:
+    """Write the file that a path leads to now, and make its folders if they are missing. See `Place.replace`."""
+    with place(os.path.realpath(path), makes_folders=True) as at:
+        at.replace(content)
+
+
+def write_private(path: str, content: bytes) -> None:
+    """Write a file that only this user can read, in a folder that is there. See `Place.replace`."""
+    folder, name = os.path.split(path)
+    with place(os.path.join(os.path.realpath(folder), name)) as at:
+        at.replace(content, is_private=True)
+
+
+def make_private_folder(path: str) -> None:
+    """Make a folder that only this user can enter. Raises FileExistsError if something is there.
+
+    On Windows it gets the rights of its parent: with a mode, an elevated process would lock the same person out of it
+    when they are not elevated (python/cpython#157876).
+    """
+    os.mkdir(path, 0o777 if sys.platform == "win32" else 0o700)
+
+
+def make_private_folders(path: str) -> None:
+    """Make a folder and those above it that are missing, as `make_private_folder` does. One that is there stays."""
+    if not os.path.isdir(path):
+        make_private_folders(os.path.dirname(path))
+        with contextlib.suppress(FileExistsError):
+            make_private_folder(path)
+
+
+def is_mine(found: os.stat_result) -> bool:
+    """Whether a file belongs to this user. Windows has no such numbers; there the folder's rights decide."""
+    user = user_id()
+    return user is None or found.st_uid == user
+
+
+def is_elevated() -> bool:
+    """Whether this is an administrator's process on Windows, whose files belong to all administrators."""
+    if sys.platform != "win32":
+        return False
+    import ctypes  # noqa: PLC0415 - nobody else needs it
+
+    with contextlib.suppress(AttributeError, OSError):
+        return bool(ctypes.windll.shell32.IsUserAnAdmin())
+    return False
+
+
+def is_network(path: str) -> bool:
+    """Whether a path is of the form of Windows' network folders."""
+    return path.startswith(("\\\\", "//"))
+
+
+def real_folder(path: str) -> str:
+    """A folder without links, as a program gets it. A mapped drive of Windows stays one.
+
+    `os.path.realpath` gives a network path for it, in which `cmd.exe` can't work.
+    """
+    real = os.path.realpath(path)
+    if sys.platform == "win32" and is_network(real) and not is_network(path):
+        return os.path.abspath(path)
+    return real
+
+
+def _entered(folder: int, name: str, *, makes_folders: bool) -> int:
+    flags = _STEP | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except FileNotFoundError:
+        if not makes_folders:
+            raise
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, dir_fd=folder)
+    return os.open(name, flags, dir_fd=folder)
+
+
+def _may_be_written(error: Exception, found: os.stat_result, *, is_private: bool) -> bool:
+    """Whether the old file is to be written because no new one can take its place."""
+    is_busy = getattr(error, "winerror", None) in _BUSY
+    if is_private:
+        # Nobody else may have it open, or own it.
+        return is_busy and stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and is_mine(found)
+    return isinstance(error, _NotReplacedError) or is_busy or getattr(error, "errno", None) in _NO_NEW_NAME
+
+
+def _patiently(action: Callable[[], T]) -> T:
+    """Do something with a file that another program may have open for a moment."""
+    end = time.monotonic() + BUSY_LIMIT
+    while True:
+        try:
+            return action()
+        except OSError as error:
+            if getattr(error, "winerror", None) not in _BUSY or time.monotonic() >= end:
+                raise
+        time.sleep(BUSY_LOOK)
+
+
+def _kept(content: bytes, name: str) -> str:
+    """A copy of a content in the temporary folder."""
+    descriptor, path = tempfile.mkstemp(prefix=f"{name[:40]}.", suffix=".old")
+    with open(descriptor, "wb") as file:
+        file.write(content)
+    return path
+
+
+def _overwrite(file: BinaryIO, content: bytes) -> None:
+    file.seek(0)
+    file.write(content)
+    file.truncate()
+    file.flush()
+    os.fsync(file.fileno())
+    file.seek(0)
+    if file.read() != content:
+        raise OSError(errno.EIO, "it does not hold what was written")

@@ -1,0 +1,197 @@
+"""Finds programs and starts them.
+
+A program is started by its absolute path and is never looked for in the current folder, so that opening a project runs
+nothing of it. On Windows no text reaches `cmd.exe` that it could read as code.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import shims
+from .files import is_network
+
+Words = Sequence[str]
+"""A program and its arguments."""
+
+WITHOUT_CURRENT_FOLDER = {"NODEFAULTCURRENTDIRECTORYINEXEPATH": "1"} if os.name == "nt" else {}
+"""The variable with which Windows finds no program in the current folder. Names of variables have no case there."""
+_EXTENSIONS = (".com", ".exe", ".bat", ".cmd")
+"""What Windows starts by itself; the rest of PATHEXT needs a program that opens it."""
+_BATCH = (".bat", ".cmd")
+_VARIABLE = re.compile(r"%(\w+)%")
+_HARMLESS = re.compile(r"[\w .:\\/=@+,~#-]*")
+"""Texts that mean nothing to `cmd.exe` and to a batch file, quoted or not."""
+_HARMLESS_PATH = re.compile(r'[^"%!\x00-\x1f]+')
+"""The same for the path of the batch file itself, which is always quoted."""
+
+
+class BatchFileError(OSError):
+    """A batch file can't be given a text, since `cmd.exe` would read it as code. The message is for the person."""
+
+    def __init__(self, program: str, text: str) -> None:
+        name = os.path.basename(program.replace("\\", "/"))
+        super().__init__(
+            f"{name} is a batch file, and Windows would run a part of “{text[:80]}” as a command. "
+            "Name the program that it starts instead."
+        )
+        self.strerror = str(self)
+
+
+def find(name: str, environment: Mapping[str, str]) -> str | None:
+    """The absolute path of a program; None if there is none.
+
+    Args:
+        name: a name, which is looked for in the absolute folders of PATH, or an absolute path, which may begin with ~.
+            A relative path is none: it would depend on the current folder. On Windows it may have `%VARIABLES%`.
+        environment: has PATH, and PATHEXT on Windows.
+    """
+    name = os.path.expanduser(name)
+    if sys.platform == "win32":
+        name = _VARIABLE.sub(lambda found: environment.get(found[1].upper(), found[0]), name)
+    if os.path.dirname(name):
+        return next(filter(_is_program, _spelled(name, environment)), None) if os.path.isabs(name) else None
+    paths = (os.path.join(folder, name) for folder in _folders(environment) if name)
+    return next((spelled for path in paths for spelled in _spelled(path, environment) if _is_program(spelled)), None)
+
+
+def resolve(words: Words, environment: Mapping[str, str]) -> list[str] | None:
+    """A command with the absolute path of its program; npm's shims are replaced by what they start. None: no program.
+
+    Args:
+        words: the program, as `find` takes it, and its arguments.
+        environment: what it will get.
+    """
+    found = find(words[0], environment) if words else None
+    if found is None:
+        return None
+    shim = shims.resolve(found, lambda name: find(name, environment)) if is_batch_file(found) else None
+    return [*(shim or [found]), *words[1:]]
+
+
+def is_batch_file(program: str) -> bool:
+    """Whether only `cmd.exe` can run a program."""
+    return sys.platform == "win32" and program.lower().endswith(_BATCH)
+
+
+def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which what is started finds no program in its current folder either."""
+    safe = dict(environment)
+    if sys.platform == "win32":
+        # There, names that differ in case are one name, and the last value counts.
+        safe = {name.upper(): value for name, value in environment.items()}
+    if "PATH" in safe:
+        safe["PATH"] = os.pathsep.join(_folders(safe))
+    return {**safe, **WITHOUT_CURRENT_FOLDER}
+
+
+def start(
+    words: Words | str,
+    environment: Mapping[str, str],
+    *,
+    folder: str | None = None,
+    kind: Any = None,
+    **streams: Any,
+) -> Any:
+    """Start a program in a session of its own, so that no key of a terminal reaches it, and without a console window.
+
+    Args:
+        words: what `resolve` gives, or a line for the system's shell.
+        environment: all that it gets, as `safe_environment` makes it.
+        folder: where it runs; an absolute path.
+        kind: a class like `subprocess.Popen`, which is used without one.
+        streams: `stdin`, `stdout`, `stderr` and `bufsize`, as `Popen` has them.
+
+    Raises:
+        OSError: it can't be run; BatchFileError if that would not be safe.
+        ValueError: the program has no absolute path, or there is a NUL character.
+    """
+    is_line = isinstance(words, str)
+    if not is_line and not os.path.isabs(words[0]):
+        raise ValueError(f"{words[0]} is not an absolute path")
+    if folder and sys.platform == "win32" and is_network(folder) and (is_line or is_batch_file(words[0])):
+        # It would run in Windows' own folder instead.
+        raise OSError(errno.ENOTSUP, f"cmd.exe can't work in the network folder {folder}")
+    flags: dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        flags = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
+    command = words if is_line else _command(words, environment)
+    return (kind or subprocess.Popen)(
+        command, shell=is_line, cwd=folder, env=safe_environment(environment), **flags, **streams
+    )
+
+
+def run(words: Words, environment: Mapping[str, str], limit: float) -> subprocess.CompletedProcess[bytes]:
+    """Run a program to its end and read what it prints.
+
+    Args:
+        words: what `resolve` gives.
+        environment: all that it gets.
+        limit: seconds; then it is killed.
+
+    Raises:
+        OSError, ValueError: see `start`.
+        subprocess.TimeoutExpired: it has not ended in time.
+    """
+    pipe = subprocess.PIPE
+    with start(words, environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe) as process:
+        try:
+            output, errors = process.communicate(timeout=limit)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(list(words), process.returncode, output, errors)
+
+
+def interpreter(environment: Mapping[str, str]) -> str:
+    """The absolute path of Windows' `cmd.exe`."""
+    root = next((value for name, value in environment.items() if name.upper() == "SYSTEMROOT"), r"C:\Windows")
+    return root.rstrip("\\") + r"\System32\cmd.exe"
+
+
+def refuse_unsafe(words: Words) -> None:
+    """Raise BatchFileError if a command runs a batch file with an argument that `cmd.exe` could read as code."""
+    program, *arguments = words
+    if not is_batch_file(program):
+        return
+    if not _HARMLESS_PATH.fullmatch(program):
+        raise BatchFileError(program, program)
+    for argument in arguments:
+        if not _HARMLESS.fullmatch(argument):
+            raise BatchFileError(program, argument)
+
+
+def _command(words: Words, environment: Mapping[str, str]) -> list[str] | str:
+    """What `Popen` gets. A batch file gets a line that Python does not quote again: `cmd.exe` has rules of its own."""
+    if not is_batch_file(words[0]):
+        return list(words)
+    refuse_unsafe(words)
+    rest = subprocess.list2cmdline(words[1:])
+    return f'"{interpreter(environment)}" /d /v:off /s /c ""{words[0]}" {rest}"'
+
+
+def _folders(environment: Mapping[str, str]) -> list[str]:
+    """The folders of PATH that mean the same everywhere. An empty one would be the current folder."""
+    path = environment.get("PATH", "")
+    if sys.platform == "win32":
+        path = next((value for name, value in environment.items() if name.upper() == "PATH"), "").replace('"', "")
+    return [each for each in path.split(os.pathsep) if os.path.isabs(each)]
+
+
+def _spelled(path: str, environment: Mapping[str, str]) -> list[str]:
+    """The paths at which a program may be."""
+    if sys.platform != "win32":
+        return [path]
+    wanted = environment.get("PATHEXT", ";".join(_EXTENSIONS)).lower().split(";")
+    extensions = [each for each in wanted if each in _EXTENSIONS]
+    return [path] if path.lower().endswith(_EXTENSIONS) else [path + each for each in extensions]
+
+
+def _is_program(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)

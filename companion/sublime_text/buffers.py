@@ -1,0 +1,76 @@
+"""The one way in which the package changes the text of a buffer: exactly as given, whatever the settings say.
+
+The editor's own commands make something else of a text: they expand tabs and snippets, indent lines, and take blanks
+away when a file is saved (`docs/protocols/sublime.md#views-and-windows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import sublime
+import sublime_plugin
+
+Edit = tuple[int, int, str]
+"""Where a change starts and ends, and the text that replaces what is there. All points are in characters."""
+
+
+def edit(view: sublime.View, edits: Sequence[Edit]) -> None:
+    """Make changes one after the other, as one step of undo: the points of each are those after the ones before it.
+
+    A read-only view is changed, too, and stays read-only.
+    """
+    # Setting even the same value would call everyone who listens to the settings.
+    own = {"translate_tabs_to_spaces": False} if any("\t" in text for _, _, text in edits) else {}
+    with _overriding(view.settings(), **own):
+        is_read_only = view.is_read_only()
+        view.set_read_only(False)
+        try:
+            view.run_command("qwen_companion_edit", {"edits": [list(each) for each in edits]})
+        finally:
+            view.set_read_only(is_read_only)
+
+
+def write_all(view: sublime.View, text: str) -> None:
+    """Replace the whole text."""
+    edit(view, [(0, view.size(), text)])
+
+
+def save(view: sublime.View) -> None:
+    """Save the file of a view with exactly its text."""
+    exact = _overriding(view.settings(), trim_trailing_white_space_on_save="none", ensure_newline_at_eof_on_save=False)
+    with exact:
+        view.run_command("save", {"quiet": True})
+
+
+@contextmanager
+def _overriding(settings: sublime.Settings, **own: bool | str) -> Iterator[None]:
+    """Have other values of settings for a moment. A view that had none of its own has none afterwards."""
+    before = {name: settings.get(name) for name in own}
+    changed = [name for name, value in own.items() if before[name] != value]
+    for name in changed:
+        settings.set(name, own[name])
+    try:
+        yield
+    finally:
+        for name in changed:
+            settings.erase(name)
+            if settings.get(name) != before[name]:
+                settings.set(name, before[name])
+
+
+class QwenCompanionEditCommand(sublime_plugin.TextCommand):
+    """Change the text of a view, exactly as given."""
+
+    def run(self, edit: sublime.Edit, edits: list[Edit]) -> None:
+        """See `edit`."""
+        for start, end, text in edits:
+            # `replace` would select what it inserts at a caret.
+            if start < end:
+                self.view.erase(edit, sublime.Region(start, end))
+            self.view.insert(edit, start, text)
+
+    def is_visible(self) -> bool:
+        """It is not shown in menus."""
+        return False

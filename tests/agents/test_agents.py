@@ -1,0 +1,201 @@
+"""What people do with an agent, with each agent as it is published and a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from companion.conversation.snapshot import Diff, Permission
+from tests.agent_talk import AgentTalk, MemoryFiles, run, said, talking, tools, until
+from tests.e2e.model import Model, Script
+from tests.e2e.qwen import Home
+from tests.parts import has
+
+from .published import AGENTS, Published, folder_of
+
+#: Seconds for one step of an agent; only a failure takes that long.
+STEP = 60.0
+TEXT = "".join(f"line {number}\n" for number in range(1, 40))
+
+
+@dataclass
+class Place:
+    """One agent in a home of its own, with a scripted model."""
+
+    name: str
+    agent: Published
+    home: Home
+    model: Model = field(default_factory=Model)
+
+    @property
+    def folder(self) -> Path:
+        return self.home.workspace
+
+    @contextlib.asynccontextmanager
+    async def talk(self, session: str = "", editor: MemoryFiles | None = None) -> AsyncGenerator[AgentTalk]:
+        environment = self.agent.prepare(self.model.base_url.removesuffix("/v1"), self.home)
+        folder = str(folder_of(self.home))
+        async with talking(self.agent.command(), folder, environment, session=session, editor=editor) as talk:
+            if self.agent.asks:
+                await talk.client.options.switch_mode(talk.session, self.agent.asks)
+            yield talk
+
+    def changes(self, path: Path, *edits: tuple[str, str]) -> Script:
+        """A script that reads a file and makes edits, one in each round."""
+        read = [[self.agent.read(str(path))]] if self.agent.read else []
+        return self.model.script(*read, *([self.agent.edit(str(path), old, new)] for old, new in edits))
+
+    async def turn(self, talk: AgentTalk, script: Script, *, kind: str = "allow_once") -> list[Permission]:
+        """Have a turn done, and answer all its questions. Returns them."""
+        key = await talk.ask(f"Please {script.tag}")
+        asked: list[Permission] = []
+
+        def is_over() -> bool:
+            turn = talk.turn(key)
+            return turn is not None and turn.state != "running"
+
+        while True:
+            await until(lambda: is_over() or talk.conversation.status.permissions, STEP)
+            if is_over():
+                return asked
+            asked.append(talk.conversation.status.permissions[0])
+            await talk.vote(asked[-1], kind)
+            await until(lambda: is_over() or asked[-1] not in talk.conversation.status.permissions, STEP)
+
+
+#: The others take long to install: `scripts/test --agents` runs them.
+USUAL = ("claude", "opencode")
+
+
+def each(names: Iterable[str]) -> list[ParameterSet]:
+    """The agents as parameters of a test."""
+    return [pytest.param(name, marks=[] if name in USUAL else pytest.mark.long) for name in sorted(names)]
+
+
+@pytest.fixture(params=each(AGENTS))
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    place = Place(request.param, AGENTS[request.param], Home.make())
+    yield place
+    place.model.close()
+    place.home.remove()
+
+
+def diffs(asked: list[Permission]) -> list[Diff]:
+    return [diff for permission in asked for diff in permission.diffs]
+
+
+def test_it_says_what_the_model_says(place: Place):
+    async def test():
+        async with place.talk() as talk:
+            assert talk.client.name == place.agent.title
+            script = place.model.speech("One ", "two ", "three.", thoughts=("Hm. ",))
+            turn = await talk.done(await talk.ask(f"Count {script.tag}"))
+            assert (turn.state, said(turn)) == ("done", "One two three.")
+
+    run(test())
+
+
+#: Those that ask before they change a file; Kimi Code has the editor write without a question.
+ASKS = each(AGENTS.keys() - {"kimi"})
+
+
+@pytest.mark.parametrize("place", ASKS, indirect=True)
+def test_a_question_shows_the_whole_file_with_the_change_in_it(place: Place):
+    path = place.home.write("a.txt", TEXT)
+
+    async def test():
+        async with place.talk() as talk:
+            asked = await place.turn(talk, place.changes(path, ("line 20\n", "line twenty\n")))
+            expected = TEXT.replace("line 20\n", "line twenty\n")
+            assert path.read_text() == expected
+            assert [(diff.path, diff.old, diff.new) for diff in diffs(asked)] == [(str(path), TEXT, expected)]
+
+    run(test())
+
+
+@pytest.mark.parametrize("place", ASKS, indirect=True)
+def test_a_whole_file_that_is_written_over_another_shows_what_goes(place: Place):
+    path = place.home.write("a.txt", TEXT)
+
+    async def test():
+        async with place.talk() as talk:
+            read = [[place.agent.read(str(path))]] if place.agent.read else []
+            script = place.model.script(*read, [place.agent.write(str(path), "all\nnew\n")])
+            asked = await place.turn(talk, script)
+            assert path.read_text() in {"all\nnew\n", TEXT}  # Copilot creates only files that don't exist
+            if path.read_text() != TEXT:
+                assert [(diff.path, diff.old, diff.new) for diff in diffs(asked)] == [(str(path), TEXT, "all\nnew\n")]
+
+    run(test())
+
+
+@pytest.mark.parametrize("place", ASKS, indirect=True)
+def test_what_the_person_edits_is_what_stands_on_the_disk(place: Place):
+    path = place.home.write("a.txt", TEXT)
+    mine = TEXT.replace("line 20\n", "line twenty, mine\n")
+
+    async def test():
+        async with place.talk() as talk:
+            key = await talk.ask(f"Please {place.changes(path, ('line 20', 'line twenty')).tag}")
+            permission = await asyncio.wait_for(talk.asked(), STEP)
+            [diff] = permission.diffs
+            await has(talk.client.edits).edited(diff.path, diff.new, mine)
+            await talk.vote(permission, "allow_once")
+            await talk.done(key)
+            assert path.read_text() == mine
+            assert not talk.editor.kept
+            script = place.model.speech("I see.")
+            await talk.done(await talk.ask(f"Next {script.tag}"))
+            assert "the user has edited your change" in json.dumps([each.body for each in place.model.requests])
+
+    run(test())
+
+
+@pytest.mark.parametrize("place", ASKS, indirect=True)
+def test_two_edits_of_a_file_in_a_turn_are_shown_one_after_the_other(place: Place):
+    path = place.home.write("a.txt", TEXT)
+
+    async def test():
+        async with place.talk() as talk:
+            first = TEXT.replace("line 20\n", "line twenty\n")
+            second = first.replace("line 30\n", "line thirty\n")
+            script = place.changes(path, ("line 20\n", "line twenty\n"), ("line 30\n", "line thirty\n"))
+            asked = await place.turn(talk, script)
+            assert path.read_text() == second
+            assert [(diff.old, diff.new) for diff in diffs(asked)] == [(TEXT, first), (first, second)]
+
+    run(test())
+
+
+def test_unsaved_text_is_never_overwritten(place: Place):
+    path = place.home.write("a.txt", TEXT)
+    unsaved = TEXT + "mine, not saved\n"
+
+    async def test():
+        editor = MemoryFiles({str(path.resolve()): unsaved})
+        async with place.talk(editor=editor) as talk:
+            await place.turn(talk, place.changes(path, ("line 20\n", "line twenty\n")))
+            now = editor.open[str(path.resolve())]
+            assert "mine, not saved" in now
+            assert now in {unsaved, unsaved.replace("line 20\n", "line twenty\n")}
+
+    run(test())
+
+
+def test_a_command_shows_what_it_prints(place: Place):
+    async def test():
+        async with place.talk() as talk:
+            script = place.model.script([place.agent.run("echo shel''led; touch made.txt")])
+            await place.turn(talk, script)
+            turn = talk.conversation.turns[-1]
+            assert (place.folder / "made.txt").exists()
+            assert any("shelled" in tool.text for tool in tools(turn))
+
+    run(test())
