@@ -67,6 +67,8 @@ class WindowServer:
         self._background = background
         self._may_tell = may_tell
         self._on_folders = on_folders
+        """Called when the folders have been published."""
+        self._loop = asyncio.get_running_loop()
         self.sessions = Sessions(
             endpoint.window,
             background,
@@ -245,8 +247,8 @@ class WindowServer:
         folders = state.folders or tuple(dict.fromkeys(file.folder for file in known.files))
         if folders != self.endpoint.folders and not self._is_closing:
             self.endpoint.folders = folders
-            self.publish()
             self._on_folders()
+            self.publish()
         if not told.has_files:
             known = Listed()
         file = active(known, self.order)
@@ -260,7 +262,13 @@ class WindowServer:
 
     def publish(self) -> None:
         """Write the discovery files, soon."""
-        self._on_disk("publish", self.endpoint.publish)
+        self._on_disk("publish", self._publish)
+
+    def _publish(self) -> list[str]:
+        problems = self.endpoint.publish()
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._on_folders)
+        return problems
 
     def heal(self, lives: Lives) -> None:
         """Write the discovery files that are missing or changed, soon."""
