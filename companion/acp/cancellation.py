@@ -35,22 +35,26 @@ class Cancellation:
         self._prompts = prompts
         self._stream = stream
         self._end = end
+        self._cancelled: str | None = None
+        """The prompt that the person has cancelled last."""
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def is_on(self) -> bool:
-        """Whether the turn that runs was cancelled."""
-        return self._timer is not None
+        """Whether the person has cancelled the turn that runs, and not one that was just ending then."""
+        return self._cancelled is not None and self._cancelled == self._prompts.running
 
     def begin(self, prompt: str, session: str) -> None:
         """Tell the agent to end the turn of a prompt."""
         self._stream.publish(CancelRequested(), prompt)
         self._peer.notify("session/cancel", {"sessionId": session})
-        if self._timer is None:
+        if not self.is_on:
             self.watch(prompt)
 
     def watch(self, prompt: str) -> None:
         """End the agent if it doesn't end the turn of a prompt."""
+        self.stop()
+        self._cancelled = prompt
         self._timer = asyncio.get_running_loop().call_later(CANCEL_LIMIT, self._not_cancelled, prompt)
 
     def stop(self) -> None:
