@@ -10,6 +10,19 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
 
 from .companion.sublime_text import package  # noqa: E402
 from .companion.sublime_text.buffers import QwenCompanionEditCommand  # noqa: E402
+from .companion.sublime_text.changes.commands import (  # noqa: E402
+    QwenCompanionBeginRoundCommand,
+    QwenCompanionForgetSnapshotsCommand,
+    QwenCompanionKeepAllChangesCommand,
+    QwenCompanionKeepChangeCommand,
+    QwenCompanionKeepFileCommand,
+    QwenCompanionRedoChangeCommand,
+    QwenCompanionRestoreCheckpointCommand,
+    QwenCompanionReviewChangesCommand,
+    QwenCompanionUndoAllChangesCommand,
+    QwenCompanionUndoChangeCommand,
+    QwenCompanionUndoFileCommand,
+)
 from .companion.sublime_text.chat.changes import QwenCompanionChatChangesCommand  # noqa: E402
 from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatAnswerCommand,
@@ -59,6 +72,14 @@ from .companion.sublime_text.check.commands import (  # noqa: E402
     QwenCompanionCheckEditorCommand,
     QwenCompanionCheckListener,
 )
+from .companion.sublime_text.comments.commands import (  # noqa: E402
+    QwenCompanionCommentCommand,
+    QwenCompanionCopyCommentsCommand,
+    QwenCompanionDeleteCommentsCommand,
+    QwenCompanionGoToCommentCommand,
+    QwenCompanionRejectWithCommentsCommand,
+    QwenCompanionSendCommentsCommand,
+)
 from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionAcceptAllCommand,
     QwenCompanionAcceptDiffCommand,
@@ -104,6 +125,7 @@ from .companion.sublime_text.terminal.sending import (  # noqa: E402
 __all__ = (
     "QwenCompanionAcceptAllCommand",
     "QwenCompanionAcceptDiffCommand",
+    "QwenCompanionBeginRoundCommand",
     "QwenCompanionChatAddCommand",
     "QwenCompanionChatAnswerCommand",
     "QwenCompanionChatCancelCommand",
@@ -141,27 +163,40 @@ __all__ = (
     "QwenCompanionCheckEditorCommand",
     "QwenCompanionCheckListener",
     "QwenCompanionCloseDiffViewCommand",
+    "QwenCompanionCommentCommand",
+    "QwenCompanionCopyCommentsCommand",
     "QwenCompanionCopyEnvironmentCommand",
     "QwenCompanionCopyReportCommand",
     "QwenCompanionDaemonCommand",
+    "QwenCompanionDeleteCommentsCommand",
     "QwenCompanionDiffListCommand",
     "QwenCompanionDiffWarningsCommand",
     "QwenCompanionDocumentationCommand",
     "QwenCompanionEditCommand",
+    "QwenCompanionForgetSnapshotsCommand",
+    "QwenCompanionGoToCommentCommand",
     "QwenCompanionGoToDiffCommand",
+    "QwenCompanionKeepAllChangesCommand",
+    "QwenCompanionKeepChangeCommand",
+    "QwenCompanionKeepFileCommand",
     "QwenCompanionListener",
     "QwenCompanionNextChangeCommand",
     "QwenCompanionOpenListedDiffCommand",
     "QwenCompanionPendingDiffsCommand",
     "QwenCompanionPreviousChangeCommand",
+    "QwenCompanionRedoChangeCommand",
     "QwenCompanionRejectAllCommand",
     "QwenCompanionRejectDiffCommand",
+    "QwenCompanionRejectWithCommentsCommand",
     "QwenCompanionReloadDiffCommand",
     "QwenCompanionReopenRejectedCommand",
     "QwenCompanionRepairLibrariesCommand",
     "QwenCompanionRestoreChangeCommand",
+    "QwenCompanionRestoreCheckpointCommand",
     "QwenCompanionRevertChangeCommand",
+    "QwenCompanionReviewChangesCommand",
     "QwenCompanionRunCommand",
+    "QwenCompanionSendCommentsCommand",
     "QwenCompanionSendFileCommand",
     "QwenCompanionSendLineCommand",
     "QwenCompanionSendSelectionCommand",
@@ -173,6 +208,9 @@ __all__ = (
     "QwenCompanionTerminalOpenedCommand",
     "QwenCompanionToggleDiffLayoutCommand",
     "QwenCompanionToggleLineEndingsCommand",
+    "QwenCompanionUndoAllChangesCommand",
+    "QwenCompanionUndoChangeCommand",
+    "QwenCompanionUndoFileCommand",
     "plugin_loaded",
     "plugin_unloaded",
 )

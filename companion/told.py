@@ -25,6 +25,8 @@ SHOWN = 10
 """Globs in a summary."""
 
 _SEPARATOR = re.compile(r"[\\/]")
+_SHORT = re.compile(r"(?=.{1,12}\Z)[^.]{1,6}~[0-9]{1,4}(\.[^.]{0,3})?")
+"""A name in the short form that Windows gives long ones, such as `SECRET~1.PEM`."""
 _CLASS = re.compile(r"\[(?:!.|[^!])[^\]]*\]")
 
 
@@ -53,7 +55,7 @@ class Told:
         but = ", ".join(map(_short, self.exclude[:SHOWN])) + (", …" if len(self.exclude) > SHOWN else "")
         return f"{what[self.level]}; never {but}" if but else what[self.level]
 
-    def is_excluded(self, path: str, folders: Sequence[str] = ()) -> bool:
+    def is_excluded(self, path: str, folders: Sequence[str] = (), *, windows: bool = os.name == "nt") -> bool:
         """Whether a file or folder is never named, by its own path or by the one that its links lead to.
 
         `folders` are those that a glob with a leading slash begins in. Upper and lower case are the same, since they
@@ -63,8 +65,20 @@ class Told:
             return False
         globs = list(map(_parsed, self.exclude))
         roots = [_names(each) for folder in folders for each in _spellings(folder)] if _needs_roots(globs) else []
-        paths = [_names(each) for each in _spellings(path)]
+        paths = [names for each in _spellings(path) for names in (_names(each), _without_disguise(_names(each)))]
+        if windows and any(_SHORT.fullmatch(name) for names in paths for name in names):
+            return True  # nobody can tell which file it is: `realpath` gives the long name of one that exists
         return any(_matches(glob, names, roots) for glob in globs for names in paths)
+
+    def leaves_out(self, path: str, folders: Sequence[str] = ()) -> bool:
+        """Whether a file is never named, by its own path alone. It reads nothing from the disk.
+
+        `path` has no links in it, and `folders` are real paths as well.
+        """
+        globs = list(map(_parsed, self.exclude))
+        names = _names(path)
+        roots = [_names(each) for each in folders] if _needs_roots(globs) else []
+        return any(_matches(glob, names, roots) for glob in globs)
 
     def refusal(self, paths: Sequence[str], folders: Sequence[str] = ()) -> str | None:
         """A sentence about the first excluded one of these paths; None if all may go."""
@@ -147,6 +161,18 @@ def _spellings(path: str) -> set[str]:
 def _names(path: str) -> tuple[str, ...]:
     """The names that a path consists of; the first one is empty for an absolute path."""
     return tuple(_SEPARATOR.split(unicodedata.normalize("NFC", path)))
+
+
+def _without_disguise(names: Sequence[str]) -> tuple[str, ...]:
+    """The names without what Windows ignores in them: trailing dots and spaces, and a stream, as in `.env::$DATA`.
+
+    They are looked at everywhere: the folder may be on a disk that a Windows machine shares.
+    """
+    drive, first = names[0][:2], names[0][2:]
+    if not re.fullmatch("[A-Za-z]:", drive):
+        drive, first = "", names[0]
+    rest = (first, *names[1:]) if first else names[1:]
+    return (drive, *(name.partition(":")[0].rstrip(". ") or name for name in rest))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from ..clis.discovery import DiscoveryFiles, Lives
 from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName
 from ..handover import Inheritance, OpenConnection
+from ..platforms.spelling import own_spelling
 from .listener import is_at, listen, listens
 from .port import ServedWindow
 
@@ -56,6 +57,8 @@ class Endpoint:
     """The TCP port on 127.0.0.1."""
     publications: list[DiscoveryFiles] = field(init=False)
     """One for each CLI family, each with a token of its own: the token says who calls, and for which window."""
+    _told: tuple[str, ...] = field(init=False, default=())
+    """The folders as they were published: each as the person has opened it, and as its disk spells it."""
     _is_withdrawn: bool = field(init=False, repr=False, default=False)
     """Whether nothing is written any more."""
     _disk: ClassVar[threading.Lock] = threading.Lock()
@@ -126,8 +129,9 @@ class Endpoint:
     def variables(self) -> dict[str, str]:
         """The environment variables by which a CLI in a terminal chooses this window."""
         values: dict[str, str] = {}
+        told = self._told if set(self.folders) <= set(self._told) else self.folders
         for one in self.publications:
-            values |= one.family.variables(self.folders, self.port, one.token, os.getppid())
+            values |= one.family.variables(told, self.port, one.token, os.getppid())
         return values
 
     @property
@@ -173,21 +177,21 @@ class Endpoint:
 
     def publish(self) -> list[str]:
         """Write the discovery files for the current folders. Returns a sentence for each new failure."""
-
-        def publish() -> list[str]:
-            now, folders = time.time(), self.folders
-            self.folders_since = {folder: self.folders_since.get(folder, now) for folder in folders}
-            return [problem for one in self.publications for problem in one.publish(folders, self.names(one.family))]
-
-        return self._on_disk(publish)
+        now, folders = time.time(), self.folders
+        # A folder's own disk may hang, too, which concerns no other window.
+        self._told = tuple(dict.fromkeys(each for folder in folders for each in (folder, own_spelling(folder))))
+        self.folders_since = {folder: self.folders_since.get(folder, now) for folder in folders}
+        return self._on_disk(
+            lambda: [
+                problem for one in self.publications for problem in one.publish(self._told, self.names(one.family))
+            ]
+        )
 
     def heal(self, lives: Lives) -> list[str]:
         """Write the discovery files again that were removed or changed. Returns the same as `publish`."""
         return self._on_disk(
             lambda: [
-                problem
-                for one in self.publications
-                for problem in one.heal(self.folders, self.names(one.family), lives)
+                problem for one in self.publications for problem in one.heal(self._told, self.names(one.family), lives)
             ]
         )
 

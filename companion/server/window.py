@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..clis.discovery import Lives
 from ..handover import Inheritance
@@ -20,6 +21,8 @@ from ..protocol import (
     Notification,
     is_sendable,
 )
+from ..review.left import Unclaimed
+from ..review.review import Owner
 from ..review.reviews import Reviews
 from ..settings import Settings
 from ..told import Told
@@ -28,8 +31,9 @@ from .connections import HttpServer
 from .context import MAX_SELECTED, FocusOrder, Listed, Shown, active, ide_context, listed
 from .endpoint import Endpoint
 from .port import ContextSource
-from .sessions import Background, Session, Sessions
-from .tools import Tools
+from .resumed import AwaitedSession
+from .sessions import STREAM_GONE_LIMIT, Background, Session, Sessions
+from .tools import AskingBefore, Tools
 
 logger = logging.getLogger(__name__)
 
@@ -67,13 +71,18 @@ class WindowServer:
         self._background = background
         self._may_tell = may_tell
         self._on_folders = on_folders
+        """Called when the folders have been published."""
+        self._loop = asyncio.get_running_loop()
         self.sessions = Sessions(
             endpoint.window,
             background,
             on_stream=self._stream_opened,
             on_end=self._end,
+            on_resumed=self._resumed,
             on_unsendable=self._unsendable,
         )
+        self._awaited: dict[str, AwaitedSession] = {}
+        """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
         self._app = App(endpoint, self.sessions, Tools(self.sessions, reviews, self._told_context))
         self._server = HttpServer(self._app, self._app.answer_at_once)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -95,6 +104,24 @@ class WindowServer:
         self._is_on_disk = False
         self._is_opening = False
         self._is_closing = False
+
+    def owner_of(self, review: Mapping[str, Any]) -> Owner:
+        """The owner of a review that the previous instance has left."""
+        left, cli = review["owner"], review["cli"]
+        if answer := left.get("answer"):
+            return AskingBefore(self.endpoint.window, cli, answer)
+        if (known_as := left.get("session")) is None:
+            return Unclaimed(self.endpoint.window, cli)
+        if known_as not in self._awaited:
+            outbox = self.endpoint.outboxes.setdefault(known_as, [])
+            awaited = self._awaited[known_as] = AwaitedSession(known_as, self.endpoint.window, cli, outbox)
+            loop = asyncio.get_running_loop()
+            loop.call_later(STREAM_GONE_LIMIT, self._reviews.orphan, awaited)  # until it comes back after all
+        return self._awaited[known_as]
+
+    def _resumed(self, session: Session) -> None:
+        if awaited := self._awaited.pop(session.known_as, None):
+            self._reviews.pass_on(awaited, session)
 
     async def serve(self, *, check: bool = False) -> None:
         """Answer requests until `close`. With `check`, see first whether the libraries do what is asked of them."""
@@ -245,8 +272,8 @@ class WindowServer:
         folders = state.folders or tuple(dict.fromkeys(file.folder for file in known.files))
         if folders != self.endpoint.folders and not self._is_closing:
             self.endpoint.folders = folders
-            self.publish()
             self._on_folders()
+            self.publish()
         if not told.has_files:
             known = Listed()
         file = active(known, self.order)
@@ -260,7 +287,13 @@ class WindowServer:
 
     def publish(self) -> None:
         """Write the discovery files, soon."""
-        self._on_disk("publish", self.endpoint.publish)
+        self._on_disk("publish", self._publish)
+
+    def _publish(self) -> list[str]:
+        problems = self.endpoint.publish()
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._on_folders)
+        return problems
 
     def heal(self, lives: Lives) -> None:
         """Write the discovery files that are missing or changed, soon."""

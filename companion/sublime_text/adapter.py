@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
@@ -12,14 +12,18 @@ from ..log import Log
 from ..review.disk import Encodings
 from ..thread import CompanionThread
 from .bridge import LIMIT, UiBridge
+from .changes.checkpoints import CheckpointPicker
+from .changes.written import WrittenChanges
 from .chat import files, vim
 from .chat.chats import ChatViews
 from .chat.consent import Consent
 from .chat.context import context_of
 from .check.run import EditorCheck
 from .check.scratch import ScratchWindow, close
+from .comments.panel import CommentPanel
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
+from .diff.left import abandon
 from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .notify import notify
@@ -28,16 +32,17 @@ from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.live import LiveReport
 from .status.view import Show, StatusReport, editor_facts
-from .windows import Focus, find_window, is_chat, is_code, views_of_file
+from .windows import OWN_SAVES, Focus, find_window, is_chat, is_code, open_files, views_of_file
 
 if TYPE_CHECKING:
     import asyncio
 
+    from ..changes.port import Listing
     from ..chat.prompt import Draft, Excerpt
     from ..chat.transcript.render import Render
     from ..companion import Companion
     from ..editor import WindowStatus
-    from ..ids import ChatId
+    from ..ids import ChatId, ReviewId
     from ..libraries.guard import Trouble
     from ..review.changes import Edit
     from ..review.marks import Marks
@@ -64,14 +69,18 @@ class Adapter:
         self.libraries = Libraries(self.settings, self.say)
         self._log = Log(print, debug=self.settings.value("debug"))
         self.focus = Focus()
+        self.own_saves = OWN_SAVES
         self.scratch = ScratchWindow()
         self.check: EditorCheck | None = None
         """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
+        self.written = WrittenChanges(self.focus, self.thread.post, self.ask_later, self._list_changed)
+        self.checkpoints = CheckpointPicker(self.ask_later, self.thread.post)
         self.diffs = Diffs(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.reviews)),
             self.settings.layout,
+            self.written,
         )
         self.consent = Consent(lambda: self.settings.daemon().agents)
         self.chats = ChatViews(
@@ -85,9 +94,14 @@ class Adapter:
         )
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
+        self._leftovers_wait = False
+        """Whether the diffs from before a reload have still to be told from those that nobody waits for."""
         self.reports: dict[int, LiveReport] = {}
         """The status reports on the screen, by the ids of their views."""
-        self.status_bar = StatusBar(self.settings.value("show_status"))
+        self.status_bar = StatusBar(
+            self.settings.value("show_status"), lambda window: len(self.comments.unsent(window))
+        )
+        self.comments = CommentPanel(self.diffs, self._on_another_thread, self.say, self.status_bar.draw)
         NOTICES.changed = self.status_bar.draw
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
@@ -102,6 +116,7 @@ class Adapter:
         self.settings.on_change(self._configure)
         self._configure()
         self.thread.start()
+        self._leftovers_wait = self.thread.is_reload
         for window in sublime.windows():
             if self.scratch.is_scratch(window):  # an instance or an editor that ended during a check left it
                 close(window)
@@ -213,6 +228,16 @@ class Adapter:
 
         self.thread.post(begin)
 
+    def _on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
+        """Call something that may block, and then `done` with its result on the UI thread."""
+
+        async def put(_: Companion) -> T:
+            import asyncio  # noqa: PLC0415 - it would stall the UI thread
+
+            return await asyncio.to_thread(call)
+
+        self.ask_later(sublime.active_window(), put, done)
+
     def stop(self, *, hand_over: bool = False) -> None:
         """Stop the companion and wait. The CLIs are told that their diffs are rejected, and the discovery files go."""
         self._bridge.close()
@@ -221,13 +246,15 @@ class Adapter:
         self._log.close()
 
     def unload(self) -> None:
-        """Stop, and remove everything of ours from the screen. The next instance takes over the sessions."""
+        """Stop, and remove from the screen what the next instance doesn't go on with. It takes over the sessions."""
+        self.diffs.leave()
         self.stop(hand_over=True)
         self.settings.close()
         self.status_bar.close()
+        self.comments.close()
         for live in list(self.reports.values()):
             live.close()
-        self.diffs.close_all()
+        self.written.close_all()
         self.chats.close_all()
 
     def activated(self, view: sublime.View) -> None:
@@ -241,6 +268,8 @@ class Adapter:
         self.status_bar.activated(window, view)
         self.chats.activated(window, view)
         self.diffs.activated(window, view)
+        self.comments.activated(view)
+        self.written.activated(window, view)
         identifier, number, now = window.id(), view.id(), _now()
         if is_code(view):
             view.settings().set(FOCUSED_SETTING, now)
@@ -257,9 +286,24 @@ class Adapter:
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
         self.diffs.view_closed(view)
+        self.written.closed(view)
         self.chats.closed(view)
+        self.comments.views.forget(view)
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(number))
+
+    def saved(self, view: sublime.View) -> None:
+        """The person has saved a view."""
+        name = view.file_name()
+        if name and is_code(view) and not self.own_saves.is_own(name):
+            self.thread.post(lambda companion: companion.changes.saved(name))
+
+    def loaded(self, view: sublime.View) -> None:
+        """A file was loaded, or loaded again because it has changed on the disk."""
+        if (window := view.window()) and is_code(view):
+            identifier = window.id()
+            self.written.loaded(view)
+            self.thread.post(lambda companion: companion.changes.look(identifier), "look")
 
     def window_opened(self, window: sublime.Window) -> None:
         """A window was opened."""
@@ -272,6 +316,8 @@ class Adapter:
 
     def restored(self, window: sublime.Window) -> None:
         """Clear the diffs that a window was restored with, after a restart or when its project was opened again."""
+        if self._leftovers_wait:
+            return
         for name in self.diffs.clear_leftovers(window):
             what = f"“{name}” is a diff from before this session started."
             self.say(f"{what} No CLI waits for it any more. Your edits are kept in its tab.", window.id())
@@ -285,6 +331,7 @@ class Adapter:
     def window_closed(self, window: sublime.Window) -> None:
         """A window is about to close."""
         self.diffs.window_closing(window, elsewhere=True)
+        self.written.window_closed(window)
         self.focus.forget(window)
         self.settings.forget(window)
         self.status_bar.forget(window)
@@ -325,6 +372,22 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self.diffs.apply(review, edits, version))
 
+    def show_changes(self, window: int, listing: Listing) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._show_changes(window, listing))
+
+    async def open_files(self) -> dict[str, bool]:
+        """See Editor."""
+        return await self._bridge.call(open_files)
+
+    async def confirm(self, window: int, question: str, yes: str) -> bool:
+        """See Editor."""
+        return await self._bridge.call(lambda: sublime.ok_cancel_dialog(question, yes))
+
+    def turn_changed(self, window: int, agent: str, files: int) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._turn_changed(window, agent, files))
+
     async def buffer(self, path: str) -> str | None:
         """See Editor."""
         return await self._bridge.call(lambda: files.buffer(path))
@@ -352,6 +415,21 @@ class Adapter:
     async def review_text(self, review: Review) -> str | None:
         """See Editor."""
         return await self._bridge.call(lambda: self.diffs.text(review))
+
+    async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+        """See Editor."""
+        return await self._bridge.call(lambda: self._take_up_reviews(reviews))
+
+    def _take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+        closed = self.diffs.take_up(reviews)
+        self._leftovers_wait = False
+        for window in sublime.windows():
+            self.restored(window)
+        return closed
+
+    def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
+        """See Editor."""
+        sublime.set_timeout(lambda: abandon(left))  # the bridge is closed by now
 
     def refuse_answer(self, review: Review) -> None:
         """See Editor."""
@@ -394,6 +472,17 @@ class Adapter:
             self.say(why, chat.window.id())
         else:
             self._keep_text(None, "Prompt", draft.text, why)
+
+    def _list_changed(self, window: sublime.Window) -> None:
+        self.diffs.lists.changed(window)
+
+    def _show_changes(self, window: int, listing: Listing) -> None:
+        if target := find_window(window):
+            self.written.show(target, listing)
+
+    def _turn_changed(self, window: int, agent: str, files: int) -> None:
+        if target := find_window(window):
+            self.written.turn_changed(target, agent, files)
 
     def _show_status(self, window: int, status: WindowStatus) -> None:
         if target := find_window(window):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from companion.changes.port import Listing
 from companion.chat.prompt import Draft
 from companion.chat.transcript.render import Render
 from companion.editor import WindowStatus
+from companion.ids import ReviewId
 from companion.libraries.guard import Trouble
 from companion.review.changes import Edit
 from companion.review.disk import Encodings
@@ -42,11 +45,13 @@ class MemoryEditor:
     views: dict[int, tuple[int, str]] = field(default_factory=dict)
     """The window and the file of each view."""
     selections: dict[int, Selection] = field(default_factory=dict)
-    diffs: dict[int, Diff] = field(default_factory=dict)
+    diffs: dict[ReviewId, Diff] = field(default_factory=dict)
     """The diffs on the screen, by the review's number."""
     seen: list[Diff] = field(default_factory=list)
     """Every diff that has ever been on the screen."""
     dismissed: list[int] = field(default_factory=list)
+    abandoned: list[int] = field(default_factory=list)
+    """The reviews that nobody has gone on with."""
     refused: list[int] = field(default_factory=list)
     """The reviews whose answer was refused."""
     orphaned: list[int] = field(default_factory=list)
@@ -55,6 +60,15 @@ class MemoryEditor:
     mentioned: list[tuple[str, int]] = field(default_factory=list)
     statuses: dict[int, list[WindowStatus]] = field(default_factory=dict)
     """The statuses shown for each window, the latest last."""
+    listings: dict[int, Listing] = field(default_factory=dict)
+    """What waits for a review in each window, after it was written."""
+    unsaved: set[str] = field(default_factory=set)
+    """The open files with unsaved edits."""
+    confirmed: list[str] = field(default_factory=list)
+    """The questions that were asked."""
+    says_yes: bool = True
+    turns: list[tuple[int, str, int]] = field(default_factory=list)
+    """The turns that have changed files."""
     show_fails: Exception | None = None
     questions: list[Question] = field(default_factory=list)
     """What was asked of any window."""
@@ -102,6 +116,19 @@ class MemoryEditor:
         if path in self.buffers:
             self.buffers[path] = text
         return path in self.buffers
+
+    def show_changes(self, window: int, listing: Listing) -> None:
+        self.listings[window] = listing
+
+    async def open_files(self) -> dict[str, bool]:
+        return {path: path in self.unsaved for path in self.buffers}
+
+    async def confirm(self, window: int, question: str, yes: str) -> bool:
+        self.confirmed.append(question)
+        return self.says_yes
+
+    def turn_changed(self, window: int, agent: str, files: int) -> None:
+        self.turns.append((window, agent, files))
 
     async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
         return self.allows_outside
@@ -163,6 +190,21 @@ class MemoryEditor:
         await self.idle()
         diff = self.diffs.get(review.number)
         return diff.text if diff else None
+
+    async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+        closed = [review.number for review in reviews if review.number not in self.diffs]
+        for review in reviews:
+            if diff := self.diffs.get(review.number):
+                diff.review = review
+        return closed
+
+    def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
+        self.abandoned += [one["number"] for one in left]
+
+    def leave(self) -> None:
+        """The package is unloaded: its diffs stay on the screen."""
+        for diff in self.diffs.values():
+            diff.review.views = {"there": True}
 
     def refuse_answer(self, review: Review) -> None:
         self.refused.append(review.number)

@@ -131,6 +131,41 @@ def test_a_path_that_no_disk_can_have_is_looked_at_by_its_name():
     assert not Told().is_excluded("/a\0b/c")
 
 
+@pytest.mark.parametrize(
+    ("glob", "path"),
+    [
+        (".env", "/a/.env::$DATA"),
+        (".env", r"C:\a\.env::$DATA"),
+        (".env", r"C:\a\.env:Zone.Identifier"),
+        (".env", "C:.env"),
+        (".env", "/a/.env."),
+        (".env", "/a/.env . ."),
+        ("*.pem", "/a/key.pem "),
+        ("secrets/**", "/a/secrets. /b"),
+        ("secrets/**", r"\\?\C:\a\secrets::$INDEX_ALLOCATION\b"),
+    ],
+)
+def test_what_windows_ignores_in_a_name_hides_no_file(glob: str, path: str):
+    """A folder may be on a disk that a Windows machine shares, so everywhere."""
+    assert excluded(glob, path)
+
+
+@pytest.mark.parametrize("path", ["/a/x.env:.txt", "/a/.. /b", "/a/...", r"C:\a\b.txt", "/a/:b", "/a/: "])
+def test_a_name_that_only_looks_like_one_of_these_is_none(path: str):
+    assert not excluded(".env", path)
+
+
+def test_a_short_name_of_windows_that_leads_to_no_file_is_excluded():
+    """Nobody can tell which long name it stands for."""
+    told = Told(exclude=("*.pem",))
+    for name in ("SECRET~1.PEM", "ENV~1", "PRIVAT~2.TXT", "AB~12"):
+        assert told.is_excluded(f"/a/{name}/b", windows=True)
+        assert not told.is_excluded(f"/a/{name.partition('.')[0]}/b", windows=False)
+    for name in ("notes~1~", "a-long-name~1.txt", "x~.txt", "~1", "a.b~1"):
+        assert not told.is_excluded(f"/a/{name}", windows=True)
+    assert not Told(exclude=()).is_excluded("/a/ENV~1", windows=True)
+
+
 def test_an_empty_list_excludes_nothing():
     assert not Told(exclude=()).is_excluded("/a/.env")
     assert Told(exclude=()).refusal(["/a/.env"]) is None

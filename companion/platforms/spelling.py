@@ -1,0 +1,31 @@
+"""How the file system itself spells a path. Blocks."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+F_GETPATH = 50
+"""From macOS' <sys/fcntl.h>. Python has it in `fcntl` on macOS alone."""
+_MAX_PATH = 1024
+
+
+def own_spelling(path: str) -> str:
+    """A folder's path as its disk has it; the same path if that can't be told.
+
+    On macOS, names may differ from the disk's in upper and lower case and in the composition of their characters
+    (NFC or NFD), and still lead to the folder. Whoever compares paths as texts, as the CLIs do, takes it for another.
+    """
+    if sys.platform != "darwin":
+        return path
+    import fcntl  # noqa: PLC0415 - Windows has none
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            found = fcntl.fcntl(descriptor, F_GETPATH, bytes(_MAX_PATH))
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return path
+    return os.fsdecode(found.partition(b"\0")[0]) or path
