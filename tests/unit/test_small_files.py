@@ -12,9 +12,9 @@ from typing import Self
 
 import pytest
 
+from companion.backends.daemon.process import records
 from companion.clis.discovery import clear_leftovers
 from companion.clis.families import FAMILIES
-from companion.daemon.process import records
 from companion.small_files import SETTINGS, SMALL, read_own, read_settings
 from companion.status import survey
 

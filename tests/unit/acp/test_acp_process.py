@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.acp import child as child_module
-from companion.acp import process as process_module
+from companion.backends.acp import child as child_module
+from companion.backends.acp import process as process_module
 from companion.clis import environment as environment_module
 from companion.clis.environment import LoginEnvironment
 from tests.agent_talk import is_alive, run, said, scripted, talking
@@ -186,7 +186,7 @@ def test_the_agent_of_a_killed_editor_is_ended_at_the_next_start(project: Path, 
 
 
 def test_nothing_but_an_agent_is_ended_whatever_a_record_says(tmp_path: Path):
-    from companion.daemon.process import records  # noqa: PLC0415 - for this test alone
+    from companion.backends.daemon.process import records  # noqa: PLC0415 - for this test alone
 
     own = psutil.Process()
     records.write(own.pid, own.create_time(), "agent")

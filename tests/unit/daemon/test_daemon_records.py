@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.daemon.process import launch, records
+from companion.backends.daemon.process import launch, records
 
 from ..conftest import Running, until
 
