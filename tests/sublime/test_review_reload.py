@@ -68,7 +68,7 @@ class TestReload(ReloadCase):
         self.edit(self.proposal, "mine\n")
         before = loaded("review.review").Review
         package = (__package__ or "").partition(".")[0]
-        sublime_plugin.reload_plugin(f"{package}.plugin")
+        sublime_plugin.reload_plugin(f"{package}.plugin")  # pyright: ignore[reportAttributeAccessIssue]
         self.assertIsNot(loaded("review.review").Review, before)
         yield from self.taken_up()
         yield from self.accepted()
