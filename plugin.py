@@ -10,6 +10,19 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
 
 from .companion.sublime_text import package  # noqa: E402
 from .companion.sublime_text.buffers import QwenCompanionEditCommand  # noqa: E402
+from .companion.sublime_text.changes.commands import (  # noqa: E402
+    QwenCompanionBeginRoundCommand,
+    QwenCompanionForgetSnapshotsCommand,
+    QwenCompanionKeepAllChangesCommand,
+    QwenCompanionKeepChangeCommand,
+    QwenCompanionKeepFileCommand,
+    QwenCompanionRedoChangeCommand,
+    QwenCompanionRestoreCheckpointCommand,
+    QwenCompanionReviewChangesCommand,
+    QwenCompanionUndoAllChangesCommand,
+    QwenCompanionUndoChangeCommand,
+    QwenCompanionUndoFileCommand,
+)
 from .companion.sublime_text.chat.changes import QwenCompanionChatChangesCommand  # noqa: E402
 from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatAnswerCommand,
@@ -104,6 +117,7 @@ from .companion.sublime_text.terminal.sending import (  # noqa: E402
 __all__ = (
     "QwenCompanionAcceptAllCommand",
     "QwenCompanionAcceptDiffCommand",
+    "QwenCompanionBeginRoundCommand",
     "QwenCompanionChatAddCommand",
     "QwenCompanionChatAnswerCommand",
     "QwenCompanionChatCancelCommand",
@@ -148,19 +162,26 @@ __all__ = (
     "QwenCompanionDiffWarningsCommand",
     "QwenCompanionDocumentationCommand",
     "QwenCompanionEditCommand",
+    "QwenCompanionForgetSnapshotsCommand",
     "QwenCompanionGoToDiffCommand",
+    "QwenCompanionKeepAllChangesCommand",
+    "QwenCompanionKeepChangeCommand",
+    "QwenCompanionKeepFileCommand",
     "QwenCompanionListener",
     "QwenCompanionNextChangeCommand",
     "QwenCompanionOpenListedDiffCommand",
     "QwenCompanionPendingDiffsCommand",
     "QwenCompanionPreviousChangeCommand",
+    "QwenCompanionRedoChangeCommand",
     "QwenCompanionRejectAllCommand",
     "QwenCompanionRejectDiffCommand",
     "QwenCompanionReloadDiffCommand",
     "QwenCompanionReopenRejectedCommand",
     "QwenCompanionRepairLibrariesCommand",
     "QwenCompanionRestoreChangeCommand",
+    "QwenCompanionRestoreCheckpointCommand",
     "QwenCompanionRevertChangeCommand",
+    "QwenCompanionReviewChangesCommand",
     "QwenCompanionRunCommand",
     "QwenCompanionSendFileCommand",
     "QwenCompanionSendLineCommand",
@@ -173,6 +194,9 @@ __all__ = (
     "QwenCompanionTerminalOpenedCommand",
     "QwenCompanionToggleDiffLayoutCommand",
     "QwenCompanionToggleLineEndingsCommand",
+    "QwenCompanionUndoAllChangesCommand",
+    "QwenCompanionUndoChangeCommand",
+    "QwenCompanionUndoFileCommand",
     "plugin_loaded",
     "plugin_unloaded",
 )

@@ -12,6 +12,8 @@ from typing import Any, ParamSpec
 
 from .acp.port import OfferedServer
 from .acp.process import end_leftovers
+from .changes.decisions import Decisions
+from .changes.rounds import Rounds
 from .chat.chats import Chats
 from .clis.discovery import EnvironmentVariables, clear_leftovers
 from .clis.families import FAMILIES
@@ -47,7 +49,9 @@ class Companion:
     """Serves the windows of an editor."""
 
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
-        self.reviews = Reviews(editor, self._background)
+        self.changes = Rounds(editor, self, self._background)
+        self.decisions = Decisions(self.changes)
+        self.reviews = Reviews(editor, self._background, self.changes.accepted)
         self.reviews.settings_of = self._settings_of
         self.reviews.on_change = self._status_changed
         self.chats = Chats(
@@ -92,6 +96,19 @@ class Companion:
         """Wait until every window's requests are answered. Raises the reason if they can't be."""
         await asyncio.gather(*(window.started for window in self._windows.values()))
 
+    def folders_of(self, window: int) -> tuple[str, ...]:
+        """The folders of a window."""
+        server = self._windows.get(window)
+        return server.endpoint.folders if server else ()
+
+    def settings_of(self, window: int) -> Settings:
+        """The settings of a window."""
+        return self._settings_of(window)
+
+    def changes_changed(self) -> None:
+        """Something waits for a review, or no longer."""
+        self._status_changed()
+
     async def stop(self) -> None:
         """Reject the open diffs, notify the CLIs, and end everything."""
         await self._withdraw()
@@ -124,6 +141,7 @@ class Companion:
         await self._close_all(LINGER)
 
     async def _withdraw(self) -> None:
+        self.changes.close()
         if self._tick:
             self._tick.cancel()
         # A chat's question stays open.
@@ -170,6 +188,7 @@ class Companion:
     def _end_window(self, window: int) -> None:
         self.chats.window_closed(WindowId(window))
         self.reviews.reject_window(window)
+        self.changes.window_closed(window)
         self._statuses.pop(window, None)
         if server := self._windows.pop(window, None):
             self._background(self._close(server))
@@ -206,6 +225,7 @@ class Companion:
             # If a CLI finds the files of several editors, it takes the newest.
             server.touch()
         elif server:
+            self.changes.look(window)
             self._front = window
             self._windows[window] = self._windows.pop(window)
             for number, one in self._windows.items():
@@ -252,7 +272,9 @@ class Companion:
         clis = tuple(session.cli for session in sessions if session.stream and not session.is_agent)
         diffs = sum(review.owner.window == window for review in self.reviews)
         of = WindowId(window)
-        return WindowStatus(clis, diffs, self.chats.questions(of), self.chats.asking(of))
+        listing = self.changes.listing(window)
+        questions, asking = self.chats.questions(of), self.chats.asking(of)
+        return WindowStatus(clis, diffs, questions, asking, len(listing.rows), listing.changes, listing.agents)
 
     def terminal_environment(self, window: int, *, own: bool) -> tuple[tuple[str, ...], dict[str, str]] | None:
         """A window's folders and the variables for a terminal; `own` if we open the terminal ourselves."""
@@ -316,6 +338,7 @@ class Companion:
             status = self.status(window)
             if status != self._statuses.get(window):
                 self._statuses[window] = status
+                self.changes.clis(window, status.clis)
                 self._editor.show_status(window, status)
 
     async def _await_start(self, window: ServedWindow, server: WindowServer) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from .changes.port import ChangeViews
 from .chat.port import ChatScreen
 from .libraries.guard import Trouble
 from .review.port import ReviewViews
@@ -27,9 +28,15 @@ class WindowStatus:
     """How many questions of the chats wait that no diff shows."""
     asking: tuple[str, ...] = ()
     """The agents that ask them."""
+    files: int = 0
+    """How many files have changes that nobody has reviewed."""
+    changes: int = 0
+    """How many changes these are."""
+    authors: tuple[str, ...] = ()
+    """The agents that have written them."""
 
 
-class Editor(ContextSource, ReviewViews, ChatScreen, Protocol):
+class Editor(ContextSource, ReviewViews, ChangeViews, ChatScreen, Protocol):
     """Everything that the companion needs from an editor."""
 
     def listening(self, window: int, port: int) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from .agents import PRESETS, AgentCommand, read_agents
 from .told import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
@@ -15,6 +15,12 @@ from .told import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
 FILE = "QwenCompanion.sublime-settings"
 PROJECT_KEY = "QwenCompanion"
 """The key in a project's `settings` that holds the package's settings for that project."""
+
+
+Review = Literal["before", "after", "off"]
+"""Before they are written as well as afterwards; only afterwards; only before, so that no snapshots are taken."""
+REVIEWS: tuple[Review, ...] = ("off", "after", "before")
+"""From the one that reviews least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,8 @@ class Settings:
     """The value of `isTrusted`; None leaves the field out, so that the CLI's own folder trust decides."""
     show_diffs: bool = True
     """Whether diffs are offered to the CLIs. Otherwise they ask only in their terminals."""
+    review: Review = "before"
+    """When changes are reviewed."""
     legacy_discovery_files: bool = True
     """Whether to write the files with other names that Qwen Code reads before 0.5.2."""
     max_marked_characters: int = 5 * 1024 * 1024
@@ -66,6 +74,7 @@ REPOSITORY = f"{PROJECT}/releases/latest/download/repository.json"
 """What a person adds to Package Control: the package, and the libraries that the default channel lacks."""
 _CONTEXT = "context"
 _EXCLUDE = "context_exclude"
+_REVIEW = "review"
 _AGENTS = "agents"
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
@@ -139,6 +148,8 @@ TABLE = (
     Setting("context", _DEFAULTS.context, choices=LEVELS, in_projects=True, if_wrong="off"),
     Setting("context_exclude", list(_DEFAULTS.context_exclude), in_projects=True),
     Setting("show_diffs", _DEFAULTS.show_diffs, in_projects=True),
+    # A project can only make it stricter.
+    Setting(_REVIEW, _DEFAULTS.review, choices=REVIEWS[::-1], in_projects=True),
     Setting("diff_layout", "side_by_side", choices=("side_by_side", "inline"), in_projects=True),
     Setting("terminal_location", "panel", choices=("panel", "tab", "split"), in_projects=True),
     # Never in a project: opening a folder must not decide which program runs.
@@ -250,7 +261,9 @@ def overridden(base: Values, project: object, file: str) -> Values:
             instead = f"“{setting.if_wrong}” is used" if setting.if_wrong else "the user's setting is used"
             problems.append(Problem(file, name, _wrong(setting, value, instead)))
             values[name] = setting.if_wrong or values[name]
-        elif name == _CONTEXT and stricter(value, values[name]) != value:
+        elif (name == _CONTEXT and stricter(value, values[name]) != value) or (
+            name == _REVIEW and REVIEWS.index(value) < REVIEWS.index(values[name])
+        ):
             why = f"“{name}” can only be made stricter by a project; “{values[name]}” is used, not “{value}”."
             problems.append(Problem(file, name, why))
         else:

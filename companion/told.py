@@ -70,6 +70,16 @@ class Told:
             return True  # nobody can tell which file it is: `realpath` gives the long name of one that exists
         return any(_matches(glob, names, roots) for glob in globs for names in paths)
 
+    def leaves_out(self, path: str, folders: Sequence[str] = ()) -> bool:
+        """Whether a file is never named, by its own path alone. It reads nothing from the disk.
+
+        `path` has no links in it, and `folders` are real paths as well.
+        """
+        globs = list(map(_parsed, self.exclude))
+        names = _names(path)
+        roots = [_names(each) for each in folders] if _needs_roots(globs) else []
+        return any(_matches(glob, names, roots) for glob in globs)
+
     def refusal(self, paths: Sequence[str], folders: Sequence[str] = ()) -> str | None:
         """A sentence about the first excluded one of these paths; None if all may go."""
         excluded = next((path for path in paths if self.is_excluded(path, folders)), None)

@@ -23,11 +23,15 @@ class Checkpoints:
         self._undo = undo
         self._store = round_.store
 
-    def add(self, agent: str, words: str) -> int:
-        """Remember the folder as the last look has it. Returns the checkpoint's number."""
+    def add(self, agent: str, words: str, before: tuple[Snapshot, Snapshot, int] | None = None) -> int:
+        """Remember the folder as the last look has it, or as it was `before`: the disk, the baseline, the saves.
+
+        Returns the checkpoint's number.
+        """
         state = self._round.state
         number = state.checkpoints[-1].number + 1 if state.checkpoints else 1
-        point = Checkpoint(number, time.time(), agent, words, state.now, state.base, len(state.saves))
+        disk, base, saves = before or (state.now, state.base, len(state.saves))
+        point = Checkpoint(number, time.time(), agent, words, disk, base, saves)
         state.checkpoints = [*state.checkpoints, point][-CHECKPOINTS_KEPT:]
         self._round.save()
         return number
@@ -38,6 +42,10 @@ class Checkpoints:
         if found is None:
             raise RefusedError("this checkpoint is gone")
         return found
+
+    def files_since(self, point: Checkpoint) -> int:
+        """How many files differ from a checkpoint."""
+        return len(self._store.differences(point.disk, self._round.state.now))
 
     def changed_since(self, number: int, until: int | None = None) -> list[tuple[Row, bytes, bytes]]:
         """What agents have changed from one checkpoint to another one or to now, each with both contents."""

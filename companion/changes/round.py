@@ -7,12 +7,13 @@ a time. What a call needs to survive the editor is in the store's `round.json` b
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..review.disk import Encodings, decoded
+from ..review.source_text import SourceText
 from . import files, hunks, project, rules
 from .entries import REPOSITORY, Difference, Entry, Snapshot
 from .files import RefusedError
@@ -34,6 +35,8 @@ class Seen:
     """The paths that have changed since the look before and are not the person's saves."""
     moved_by: str = ""
     """What has moved `HEAD`, such as "checkout"; empty if nothing has."""
+    before: Snapshot | None = None
+    """The look before."""
 
 
 class ConflictError(Exception):
@@ -86,12 +89,12 @@ class Round:
         started = time.time_ns()
         found = project.repository(self.root)
         made = self._rules_now(found)
-        look = self.store.look(made, objects=found, may_be_large=may_be_large)
+        look = self.store.look(made, objects=found, may_be_large=may_be_large, since=started)
+        during = list(look.fresh)
         nested = sorted(path for path, entry in look.snapshot.beside.items() if entry.mode == REPOSITORY)
         if nested:
             made += rules.without(nested)
             look = self.store.look(made)
-        during = [path for path in look.touched if _written_since(os.path.join(self.root, path), started)]
         empty = self.store.empty_folders(made)
         now = look.snapshot
         self.state = State(self.root, time.time(), now, now, made, nested, empty, project.head(found))
@@ -116,7 +119,7 @@ class Round:
         self.state.now = found.snapshot
         moved_by = self._moved()
         if before == self.state.now:
-            return Seen((), moved_by)
+            return Seen((), moved_by, before)
         changed: list[str] = []
         for each in self.store.differences(before, self.state.now, renames=False):
             agent = (named or {}).get(each.path)
@@ -127,7 +130,7 @@ class Round:
             known = self.state.agents.setdefault(each.path, [])
             known += [name for name in ([agent] if agent else at_work) if name not in known]
         self.save()
-        return Seen(tuple(changed), moved_by)
+        return Seen(tuple(changed), moved_by, before)
 
     def _moved(self) -> str:
         before, self.state.head = self.state.head, project.head(project.repository(self.root))
@@ -181,16 +184,27 @@ class Round:
         self._settling[path] = time.monotonic() + FORMATTING
         self.save()
 
-    def reviewed(self, path: str, content: bytes) -> bool:
-        """The person has accepted a proposal before it was written. Returns whether the disk has its content."""
-        before = self.store.entry(self.state.now, path)
+    def reviewed(self, path: str, before: str | None, text: str) -> bool:
+        """The person has accepted a proposal: `text` in place of `before`, None for a new file.
+
+        Returns whether the disk has that text.
+        """
         self.look(())
-        after = self.store.entry(self.state.now, path)
-        if after is None or after.blob != files.blob_id(content):
+        after, ours = self.store.entry(self.state.now, path), self.store.entry(self.state.base, path)
+        if after is None or self._text(after) != SourceText(text).shown:
             return False
-        self._follow(path, before, after)
-        self.save()
+        old = None if before is None else SourceText(before).shown
+        if (self._text(ours) if ours else None) == old:
+            self.state.base = self.store.with_entries(self.state.base, {path: after})
+        elif before is not None:
+            self._follow(path, Entry(after.mode, self.store.write(before.encode("utf-8", "surrogatepass"))), after)
+        self.settle()
         return True
+
+    def _text(self, entry: Entry) -> str | None:
+        """The text of a file as a view shows it; None if it has none."""
+        data = self.store.read([entry.blob]).get(entry.blob) if is_text(entry) else None
+        return None if data is None else SourceText(decoded(data, Encodings())[0]).shown
 
     def belongs_to_the_person(self, paths: Iterable[str], before: Snapshot) -> None:
         """What has changed in these files since a snapshot is the person's, such as a checkout."""
@@ -279,9 +293,3 @@ class Round:
         if after and (found.after is None or after != f"{found.after.mode} {found.after.blob}"):
             raise RefusedError(f"{path} has changed since")
         return found
-
-
-def _written_since(path: str, at: int) -> bool:
-    with contextlib.suppress(OSError):
-        return os.lstat(path).st_mtime_ns >= at
-    return False

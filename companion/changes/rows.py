@@ -34,6 +34,8 @@ class Row:
     """How many changes there are to review: 1 for a file that is reviewed as a whole."""
     note: str
     renamed_from: str
+    before: str
+    """Identifies what is in the baseline."""
     after: str
     """Identifies what is on the disk."""
 
@@ -63,9 +65,10 @@ class Rows:
             note = " · ".join(filter(None, (note, "with your edits")))
         inserted, deleted = (counted.inserted, counted.deleted) if counted else (0, 0)
         by_hunk = kind == "modified" and counted is not None
-        after = f"{each.after.mode} {each.after.blob}" if each.after else ""
+        before, after = (f"{side.mode} {side.blob}" if side else "" for side in (each.before, each.after))
         changes = max(len(counted.found), 1) if by_hunk and counted else 1
-        return Row(state.root, each.path, kind, agents, inserted, deleted, changes, note, each.renamed_from, after)
+        from_ = each.renamed_from
+        return Row(state.root, each.path, kind, agents, inserted, deleted, changes, note, from_, before, after)
 
     def _count(self, found: Sequence[Difference]) -> None:
         """Compare the contents of files that were not compared before."""

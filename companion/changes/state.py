@@ -24,6 +24,8 @@ class Operation:
     what: str
     disk: dict[str, tuple[Entry | None, Entry | None]]
     agents: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    at: float = 0.0
+    """Unix time."""
     base: dict[str, tuple[Entry | None, Entry | None]] = field(
         default_factory=dict[str, tuple[Entry | None, Entry | None]]
     )
@@ -107,7 +109,7 @@ class State:
             "mixed": sorted(self.mixed),
             "saves": [[each.path, _entry_to(each.before), _entry_to(each.after)] for each in self.saves],
             "checkpoints": [_checkpoint_to(each) for each in self.checkpoints],
-            "undone": [[each.what, _pairs_to(each.disk), each.agents, _pairs_to(each.base)] for each in self.undone],
+            "undone": [_operation_to(each) for each in self.undone],
             "modes": self.modes,
         }
 
@@ -140,12 +142,19 @@ def _state_from(plain: Mapping[str, Any], root: str) -> State:
         set(plain["mixed"]),
         [Save(path, _entry_from(before), _entry_from(after)) for path, before, after in plain["saves"]],
         [_checkpoint_from(each) for each in plain["checkpoints"]],
-        [
-            Operation(what, _pairs_from(disk), dict(agents), _pairs_from(base))
-            for what, disk, agents, base in plain["undone"]
-        ],
+        [_operation_from(each) for each in plain["undone"]],
         {path: int(mode) for path, mode in plain["modes"].items()},
     )
+
+
+def _operation_to(operation: Operation) -> list[Any]:
+    disk, base = _pairs_to(operation.disk), _pairs_to(operation.base)
+    return [operation.what, disk, operation.agents, operation.at, base]
+
+
+def _operation_from(value: Any) -> Operation:
+    what, disk, agents, at, base = value
+    return Operation(what, _pairs_from(disk), dict(agents), at, _pairs_from(base))
 
 
 def _checkpoint_to(point: Checkpoint) -> list[Any]:

@@ -47,6 +47,8 @@ class Look:
     snapshot: Snapshot
     touched: tuple[str, ...]
     """The paths that differ from the look before."""
+    fresh: tuple[str, ...] = ()
+    """Those of them that were written since a time."""
 
 
 class Store:
@@ -62,6 +64,8 @@ class Store:
         """The stat of each file beside, for which its entry was made."""
         self._tree = ""
         self._links = LinkedObjects(path)
+        self._written: dict[str, int] = {}
+        """When the files of the last look were written, in nanoseconds."""
         self._failed: dict[str, tuple[int, ...]] = {}
         self.modes: dict[str, int] = {}
         """The permissions of files that have unusual ones; git knows only whether a file is a program."""
@@ -116,10 +120,13 @@ class Store:
         listed = self._git.run("ls-files", "-z", "-o", "--directory", "-X", os.path.join(self.path, _RULES))
         return [name for name in _names(listed) if name.endswith("/")]
 
-    def look(self, rules: bytes, *, objects: Repository | None = None, may_be_large: bool = True) -> Look:
+    def look(
+        self, rules: bytes, *, objects: Repository | None = None, may_be_large: bool = True, since: int = 0
+    ) -> Look:
         """Look at the folder, and copy what has changed since the last look into the store.
 
-        `objects` is the repository whose objects are used instead of copies. Raises TooLargeError, GitError.
+        `objects` is the repository whose objects are used instead of copies, `since` a time in nanoseconds. Raises
+        TooLargeError, GitError.
         """
         self._write_file(_RULES, rules)
         listed = self._git.run("ls-files", "-z", "-t", "-m", "-d", "-o", "-X", os.path.join(self.path, _RULES))
@@ -129,6 +136,7 @@ class Store:
             (gone if line[:1] == b"R" else seen).add(os.fsdecode(line[2:]))
         nested = {name for name in seen if name.endswith("/")}
         seen -= nested | gone
+        self._written.clear()
         add, beside, stats = self._sorted(seen, gone, may_be_large=may_be_large)
         if objects:
             self._links.link(objects)
@@ -138,7 +146,8 @@ class Store:
         beside |= {name.rstrip("/"): Entry(REPOSITORY, "", "repository") for name in nested}
         changed = {path for path in {*beside, *self._beside} if beside.get(path) != self._beside.get(path)}
         self._beside, self._stats = beside, stats
-        return Look(Snapshot(self._tree, dict(beside)), tuple(sorted({*gone, *add, *changed})))
+        fresh = tuple(sorted(path for path, at in self._written.items() if at >= since)) if since else ()
+        return Look(Snapshot(self._tree, dict(beside)), tuple(sorted({*gone, *add, *changed})), fresh)
 
     def _sorted(
         self, seen: set[str], gone: set[str], *, may_be_large: bool
@@ -160,6 +169,7 @@ class Store:
                 gone.add(path)
                 continue
             size += found.st_size
+            self._written[path] = found.st_mtime_ns
             key = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode)
             if not is_link and stat.S_IMODE(found.st_mode) not in _USUAL:
                 self.modes[path] = stat.S_IMODE(found.st_mode)
@@ -169,7 +179,7 @@ class Store:
             elif not is_link and found.st_size > LARGE:
                 known = self._beside.get(path) if self._stats.get(path) == key else None
                 beside[path], stats[path] = known or _large(full, mode), key
-            elif (not is_link and not os.access(full, os.R_OK)) or self._failed.get(path) == key:
+            elif self._failed.get(path) == key:
                 beside[path], stats[path] = Entry(mode, f"{found.st_size}-{found.st_mtime_ns}", "unreadable"), key
             else:
                 add.append(path)

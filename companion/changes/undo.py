@@ -6,6 +6,7 @@ editor is written there; the bytes on the disk are looked at afterwards in any c
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -41,6 +42,8 @@ class Undo:
     def __init__(self, round_: Round) -> None:
         self._round = round_
         self._store = round_.store
+        self._known: dict[str, bytes] = {}
+        """Contents that were read together."""
 
     @property
     def _state(self) -> State:
@@ -63,11 +66,14 @@ class Undo:
         """What to write to undo everything, and a sentence on each file that can't be undone."""
         writes: list[Write] = []
         refused: list[str] = []
-        for each in self._round.waiting():
+        found = self._round.waiting()
+        self._known = self._store.read(each.before.blob for each in found if each.before)
+        for each in found:
             try:
                 writes += self._plan(each)
             except RefusedError as error:
                 refused.append(str(error))
+        self._known = {}
         # What was created goes first: a folder may be in the place of a file.
         return sorted(writes, key=lambda write: write.data is not None), refused
 
@@ -85,7 +91,8 @@ class Undo:
                 raise RefusedError(_WHY[entry.why].format(path=path))
         if target is None:
             return Write(path, "", None, expected)
-        data = self._store.read([target.blob]).get(target.blob)
+        data = self._known.get(target.blob)
+        data = self._store.read([target.blob]).get(target.blob) if data is None else data
         if data is None:
             raise RefusedError(f"what {path} was before is lost: it is over 10 MB and not in git")
         return Write(path, target.mode, data, expected, self._store.modes.get(path))
@@ -127,7 +134,7 @@ class Undo:
         after = self._store.entries(self._state.now, [write.path for write in writes])
         done = {write.path: (before.get(write.path), after.get(write.path)) for write in writes}
         agents = {path: self._state.agents[path] for path in done if path in self._state.agents}
-        self._state.undone = [*self._state.undone, Operation(what, done, agents)][-OPERATIONS_KEPT:]
+        self._state.undone = [*self._state.undone, Operation(what, done, agents, time.time())][-OPERATIONS_KEPT:]
         self._round.save()
         return failed
 

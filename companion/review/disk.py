@@ -80,7 +80,7 @@ def read_file(path: str, encodings: Encodings | None = None, at: Place | None = 
         data, found = read_bytes(path, at)
     except (FileNotFoundError, NotADirectoryError):
         return DiskFile()
-    text, is_text = _decoded(data, encodings or Encodings())
+    text, is_text = decoded(data, encodings or Encodings())
     return DiskFile(SourceText(text), exists=True, is_text=is_text, stamp=_stamp(found))
 
 
@@ -158,7 +158,7 @@ def _stamp(found: os.stat_result) -> Stamp:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _decoded(data: bytes, encodings: Encodings) -> tuple[str, bool]:
+def decoded(data: bytes, encodings: Encodings) -> tuple[str, bool]:
     """The text as the editor would decode it, and whether it is one."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return _lenient(data, "utf-16")

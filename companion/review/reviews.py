@@ -42,11 +42,18 @@ EMPTY_REFUSED = (
 class Reviews:
     """The reviews that are open, in the order in which they were opened."""
 
-    def __init__(self, editor: ReviewViews, background: Callable[[Coroutine[Any, Any, object]], object]) -> None:
+    def __init__(
+        self,
+        editor: ReviewViews,
+        background: Callable[[Coroutine[Any, Any, object]], object],
+        accepted: Callable[[Review, str], object] | None = None,
+    ) -> None:
+        """`accepted` hears of each proposal that is accepted, with its text."""
         self.settings_of: Callable[[int], Settings] = lambda _: Settings()
         """The settings of a window."""
         self.on_change: Callable[[], object] = lambda: None
         """Called when a review was opened or has its outcome."""
+        self._on_accepted = accepted
         self._editor = editor
         self._background = background
         self._open: dict[tuple[Owner, str], Review] = {}
@@ -289,6 +296,7 @@ class Reviews:
         """The file already matches the proposal: accept, and keep what the person has edited."""
         self._settle(review, "accepted")
         review.owner.notify(_accepted(review, review.proposed.source))
+        self._tell_accepted(review, review.proposed.source)
         self._editor.mention(f"{review.name} already matches the proposal of {review.owner.cli}.", review.owner.window)
         await self._close_views(review, "was closed because the file already matches the proposal")
 
@@ -298,8 +306,13 @@ class Reviews:
     def _accept(self, review: Review, content: str) -> None:
         """Tell the owner of a review that is settled."""
         review.owner.notify(_accepted(review, content))
+        self._tell_accepted(review, content)
         if review.request is None:
             self._background(self._await_write(review, content))
+
+    def _tell_accepted(self, review: Review, content: str) -> None:
+        if self._on_accepted:
+            self._on_accepted(review, content)
 
     async def _await_write(self, review: Review, content: str) -> None:
         """If the CLI has stopped meanwhile, the person would have neither the file nor the text."""

@@ -12,6 +12,8 @@ from ..log import Log
 from ..review.disk import Encodings
 from ..thread import CompanionThread
 from .bridge import LIMIT, UiBridge
+from .changes.checkpoints import CheckpointPicker
+from .changes.written import WrittenChanges
 from .chat import files, vim
 from .chat.chats import ChatViews
 from .chat.consent import Consent
@@ -28,11 +30,12 @@ from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.live import LiveReport
 from .status.view import Show, StatusReport, editor_facts
-from .windows import Focus, find_window, is_chat, is_code, views_of_file
+from .windows import OWN_SAVES, Focus, find_window, is_chat, is_code, open_files, views_of_file
 
 if TYPE_CHECKING:
     import asyncio
 
+    from ..changes.port import Listing
     from ..chat.prompt import Draft, Excerpt
     from ..chat.transcript.render import Render
     from ..companion import Companion
@@ -64,14 +67,18 @@ class Adapter:
         self.libraries = Libraries(self.settings, self.say)
         self._log = Log(print, debug=self.settings.value("debug"))
         self.focus = Focus()
+        self.own_saves = OWN_SAVES
         self.scratch = ScratchWindow()
         self.check: EditorCheck | None = None
         """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
+        self.written = WrittenChanges(self.focus, self.thread.post, self.ask_later, self._list_changed)
+        self.checkpoints = CheckpointPicker(self.ask_later, self.thread.post)
         self.diffs = Diffs(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.reviews)),
             self.settings.layout,
+            self.written,
         )
         self.consent = Consent(lambda: self.settings.daemon().agents)
         self.chats = ChatViews(
@@ -228,6 +235,7 @@ class Adapter:
         for live in list(self.reports.values()):
             live.close()
         self.diffs.close_all()
+        self.written.close_all()
         self.chats.close_all()
 
     def activated(self, view: sublime.View) -> None:
@@ -241,6 +249,7 @@ class Adapter:
         self.status_bar.activated(window, view)
         self.chats.activated(window, view)
         self.diffs.activated(window, view)
+        self.written.activated(window, view)
         identifier, number, now = window.id(), view.id(), _now()
         if is_code(view):
             view.settings().set(FOCUSED_SETTING, now)
@@ -257,9 +266,23 @@ class Adapter:
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
         self.diffs.view_closed(view)
+        self.written.closed(view)
         self.chats.closed(view)
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(number))
+
+    def saved(self, view: sublime.View) -> None:
+        """The person has saved a view."""
+        name = view.file_name()
+        if name and is_code(view) and not self.own_saves.is_own(name):
+            self.thread.post(lambda companion: companion.changes.saved(name))
+
+    def loaded(self, view: sublime.View) -> None:
+        """A file was loaded, or loaded again because it has changed on the disk."""
+        if (window := view.window()) and is_code(view):
+            identifier = window.id()
+            self.written.loaded(view)
+            self.thread.post(lambda companion: companion.changes.look(identifier), "look")
 
     def window_opened(self, window: sublime.Window) -> None:
         """A window was opened."""
@@ -285,6 +308,7 @@ class Adapter:
     def window_closed(self, window: sublime.Window) -> None:
         """A window is about to close."""
         self.diffs.window_closing(window, elsewhere=True)
+        self.written.window_closed(window)
         self.focus.forget(window)
         self.settings.forget(window)
         self.status_bar.forget(window)
@@ -324,6 +348,22 @@ class Adapter:
     def edit_review(self, review: Review, edits: Sequence[Edit], version: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: self.diffs.apply(review, edits, version))
+
+    def show_changes(self, window: int, listing: Listing) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._show_changes(window, listing))
+
+    async def open_files(self) -> dict[str, bool]:
+        """See Editor."""
+        return await self._bridge.call(open_files)
+
+    async def confirm(self, window: int, question: str, yes: str) -> bool:
+        """See Editor."""
+        return await self._bridge.call(lambda: sublime.ok_cancel_dialog(question, yes))
+
+    def turn_changed(self, window: int, agent: str, files: int) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._turn_changed(window, agent, files))
 
     async def buffer(self, path: str) -> str | None:
         """See Editor."""
@@ -394,6 +434,17 @@ class Adapter:
             self.say(why, chat.window.id())
         else:
             self._keep_text(None, "Prompt", draft.text, why)
+
+    def _list_changed(self, window: sublime.Window) -> None:
+        self.diffs.lists.changed(window)
+
+    def _show_changes(self, window: int, listing: Listing) -> None:
+        if target := find_window(window):
+            self.written.show(target, listing)
+
+    def _turn_changed(self, window: int, agent: str, files: int) -> None:
+        if target := find_window(window):
+            self.written.turn_changed(target, agent, files)
 
     def _show_status(self, window: int, status: WindowStatus) -> None:
         if target := find_window(window):

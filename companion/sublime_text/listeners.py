@@ -8,10 +8,13 @@ import sublime
 import sublime_plugin
 
 from . import package
+from .adapter import Adapter
 from .editor_facts import EDITOR
 from .windows import DIFF_SETTING
 
 WAITING_CONTEXT = "qwen_companion.diff_waits"
+WRITTEN_CONTEXT = "qwen_companion.written_change"
+"""A caret is in a change that is written already and waits for a review."""
 Args = dict[str, Any] | None
 _SAVES = {"save", "save_as", "prompt_save_as", "save_all"}
 _CLOSES = {"close", "close_file"}
@@ -29,6 +32,21 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         """A view got the focus."""
         if adapter := package.adapter():
             adapter.activated(view)
+
+    def on_post_save(self, view: sublime.View) -> None:
+        """A view was saved. What the person has changed in it is not an agent's."""
+        if adapter := package.adapter():
+            adapter.saved(view)
+
+    def on_load(self, view: sublime.View) -> None:
+        """A file is loaded."""
+        if adapter := package.adapter():
+            adapter.loaded(view)
+
+    def on_reload(self, view: sublime.View) -> None:
+        """A file was changed on disk and loaded again."""
+        if adapter := package.adapter():
+            adapter.loaded(view)
 
     def on_load_async(self, view: sublime.View) -> None:
         """A file is loaded."""
@@ -108,12 +126,15 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_query_context(
         self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool
     ) -> bool | None:
-        """The contexts of our key bindings: the focus is in a diff; a diff waits in the window."""
+        """The contexts of our key bindings: the focus is in a diff; a diff or a change waits in the window."""
         if key == DIFF_SETTING:
             holds = view.settings().get(DIFF_SETTING) is not None
         elif key == WAITING_CONTEXT:
             adapter = package.adapter()
-            holds = adapter is not None and bool(adapter.diffs.in_window(view.window()))
+            holds = adapter is not None and _waits(adapter, view)
+        elif key == WRITTEN_CONTEXT:
+            adapter = package.adapter()
+            holds = adapter is not None and adapter.written.has_change_at_caret(view)
         else:
             return None
         return holds == operand if operator == sublime.QueryOperator.EQUAL else holds != operand
@@ -130,6 +151,11 @@ def _takes_shift_escape(window: sublime.Window, view: sublime.View, args: Args) 
         return False
     panel = "output.exec" if window.active_panel() == _TERMINUS_BUILD else _TERMINUS_BUILD
     return args == {"panel": panel} and window.find_output_panel(_TERMINUS_BUILD.removeprefix("output.")) is not None
+
+
+def _waits(adapter: Adapter, view: sublime.View) -> bool:
+    window = view.window()
+    return bool(adapter.diffs.in_window(window) or adapter.written.listing(window).rows)
 
 
 def _instead(view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:

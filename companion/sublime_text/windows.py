@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
+from collections.abc import Generator
 from functools import lru_cache
 
 import sublime
@@ -83,6 +85,40 @@ def _remembered(path: str, second: int) -> str:  # noqa: ARG001 - the next secon
 
 def _resolved(path: str) -> str:
     return os.path.normcase(os.path.realpath(path))
+
+
+def open_files() -> dict[str, bool]:
+    """The files that are open in any window, by their real paths, and whether they have unsaved edits."""
+    found: dict[str, bool] = {}
+    for window in sublime.windows():
+        for view in window.views():
+            if (name := view.file_name()) and not view.is_loading():
+                real = real_path(name)
+                found[real] = found.get(real, False) or view.is_dirty()
+    return found
+
+
+class OwnSaves:
+    """The files that the editor saves for an agent or for a command of ours: nobody has edited them by hand."""
+
+    def __init__(self) -> None:
+        self._paths: list[str] = []
+
+    @contextlib.contextmanager
+    def saving(self, path: str) -> Generator[None]:
+        """A file is saved in here."""
+        self._paths.append(real_path(path))
+        try:
+            yield
+        finally:
+            self._paths.remove(real_path(path))
+
+    def is_own(self, path: str) -> bool:
+        """Whether a save is not the person's."""
+        return bool(self._paths) and real_path(path) in self._paths
+
+
+OWN_SAVES = OwnSaves()
 
 
 class FocusBefore:

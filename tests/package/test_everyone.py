@@ -20,6 +20,11 @@ COMMANDS = {
     "accept_all": "qwen_companion_accept_all",
     "reject_all": "qwen_companion_reject_all",
     "warnings": "qwen_companion_diff_warnings",
+    # What is written already
+    "keep": "qwen_companion_keep_change",
+    "undo": "qwen_companion_undo_change",
+    "keep_all": "qwen_companion_keep_all_changes",
+    "undo_all": "qwen_companion_undo_all_changes",
     # A chat; "Chat: Use a Link" has all of them, and the most frequent ones have a command of their own.
     "cancel": "qwen_companion_chat_cancel",
     "sign_in": "qwen_companion_chat_sign_in",
@@ -82,4 +87,8 @@ def test_every_target_that_is_handled_is_one_of_those(root: Path) -> None:
     # A chat's links that only ask something of the companion.
     [asking] = re.findall(r"^_CALLS: .*?^\}", source, re.DOTALL | re.MULTILINE)
     handled |= set(re.findall(r'^    "(\w+)": ', asking, re.MULTILINE))
-    assert {*COMMANDS} - {"accept_all", "reject_all"} <= handled <= {*COMMANDS, *BY_KEY, *BY_THE_EDITOR}
+    assert (
+        {*COMMANDS} - {"accept_all", "reject_all", "keep_all", "undo_all"}
+        <= handled
+        <= {*COMMANDS, *BY_KEY, *BY_THE_EDITOR}
+    )

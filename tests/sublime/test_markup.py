@@ -17,6 +17,7 @@ PLACES = {
     "diff.marks:SideMarks._add_lines": "test_the_marks_of_a_diff",
     "diff.marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
     "diff.marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
+    "changes.view:WrittenView._draw": "",
     "panels:changed_file": "test_the_list_of_diffs",
     "chat.changes:_list": "test_the_list_of_what_a_turn_has_changed",
     "diff.kept:RejectedTexts.reopen": "test_the_list_of_rejected_texts",

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from companion.changes.port import Listing
 from companion.chat.prompt import Draft
 from companion.chat.transcript.render import Render
 from companion.editor import WindowStatus
@@ -55,6 +56,15 @@ class MemoryEditor:
     mentioned: list[tuple[str, int]] = field(default_factory=list)
     statuses: dict[int, list[WindowStatus]] = field(default_factory=dict)
     """The statuses shown for each window, the latest last."""
+    listings: dict[int, Listing] = field(default_factory=dict)
+    """What waits for a review in each window, after it was written."""
+    unsaved: set[str] = field(default_factory=set)
+    """The open files with unsaved edits."""
+    confirmed: list[str] = field(default_factory=list)
+    """The questions that were asked."""
+    says_yes: bool = True
+    turns: list[tuple[int, str, int]] = field(default_factory=list)
+    """The turns that have changed files."""
     show_fails: Exception | None = None
     questions: list[Question] = field(default_factory=list)
     """What was asked of any window."""
@@ -102,6 +112,19 @@ class MemoryEditor:
         if path in self.buffers:
             self.buffers[path] = text
         return path in self.buffers
+
+    def show_changes(self, window: int, listing: Listing) -> None:
+        self.listings[window] = listing
+
+    async def open_files(self) -> dict[str, bool]:
+        return {path: path in self.unsaved for path in self.buffers}
+
+    async def confirm(self, window: int, question: str, yes: str) -> bool:
+        self.confirmed.append(question)
+        return self.says_yes
+
+    def turn_changed(self, window: int, agent: str, files: int) -> None:
+        self.turns.append((window, agent, files))
 
     async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
         return self.allows_outside

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sublime
 
 from .. import buffers
-from ..windows import views_of_file
+from ..windows import OWN_SAVES, views_of_file
 
 
 def buffer(path: str) -> str | None:
@@ -28,7 +28,8 @@ def replace(path: str, text: str) -> bool:
     before = view.substr(sublime.Region(0, view.size()))
     if before != text:
         buffers.edit(view, [_edit(before, text)])
-    buffers.save(view)
+    with OWN_SAVES.saving(path):
+        buffers.save(view)
     if view.is_dirty():
         if before != text:
             # The person would save it later without knowing what it is.

@@ -190,17 +190,33 @@ class QwenCompanionRejectAllCommand(_WindowDiffsCommand):
             adapter.diffs.reject_all(self.window)
 
 
-class QwenCompanionGoToDiffCommand(_WindowDiffsCommand):
-    """Go to the diff that waits, to the next one or to the one before."""
+class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
+    """Go to the diff or the written change that waits, to the next one or to the one before."""
+
+    def is_enabled(self) -> bool:
+        """Whether anything waits."""
+        adapter = package.adapter()
+        if adapter is None:
+            return False
+        return bool(adapter.diffs.in_window(self.window) or adapter.written.listing(self.window).rows)
 
     def run(self, *, previous: bool = False) -> None:
-        """Show it and focus its proposal."""
-        if adapter := package.adapter():
-            adapter.diffs.show_next(self.window, adapter.focus.last(self.window), -1 if previous else 1)
+        """Show it and focus it. The diffs come first, since a CLI waits for them."""
+        if not (adapter := package.adapter()):
+            return
+        view, step = adapter.focus.last(self.window), -1 if previous else 1
+        diffs, diff = adapter.diffs.in_window(self.window), adapter.diffs.find(view) if view else None
+        rows = adapter.written.listing(self.window).rows
+        is_at_end = diff is not None and diff == diffs[-1 if step > 0 else 0]
+        is_in_file = view is not None and adapter.written.row_of(self.window, view=view) is not None
+        if rows and (not diffs or is_at_end or (is_in_file and view and not adapter.written.is_last(view, step))):
+            adapter.written.go(self.window, None if diff else view, step)
+        else:
+            adapter.diffs.show_next(self.window, view, step)
 
 
-class QwenCompanionDiffListCommand(_WindowDiffsCommand):
-    """Open the list of the window's diffs, which stays open."""
+class QwenCompanionDiffListCommand(sublime_plugin.WindowCommand):
+    """Open the list of what waits for a review in the window, which stays open."""
 
     def run(self) -> None:
         """Go to the list."""

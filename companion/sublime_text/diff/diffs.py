@@ -13,7 +13,7 @@ from .actions import ChangeActions
 from .kept import RejectedTexts, open_kept
 from .leftovers import clear
 from .listing import SETTING as LIST_SETTING
-from .listing import DiffLists
+from .listing import DiffLists, Written
 from .marks import ANY_GENERATION
 from .view import NUMBER_SETTING, DiffView, Layout
 
@@ -41,6 +41,7 @@ class Diffs:
         focus: Focus,
         tell: Callable[[Callable[[Reviews], object]], None],
         layout: Callable[[sublime.Window], Layout],
+        written: Written,
     ) -> None:
         self._focus = focus
         self._tell = tell
@@ -49,7 +50,7 @@ class Diffs:
         self._actions: dict[int, ChangeActions] = {}
         self._by_file: dict[str, list[DiffView]] = {}
         """The diffs of each file, by its real path."""
-        self.lists = DiffLists(self.in_window, self._open_number, self.accept_all, self.reject_all)
+        self.lists = DiffLists(self.in_window, written, self._open_number, self.accept_all, self.reject_all)
         self.rejected = RejectedTexts()
 
     def open(self, review: Review, marks: Marks | None) -> None:

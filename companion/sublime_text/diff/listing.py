@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import sublime
 
+from ...review.changes import Tally
 from ..buffers import write_all
 from ..style import COLOURS
 
 if TYPE_CHECKING:
-    from ...review.changes import Tally
+    from ...changes.rows import Row as Change
     from .view import DiffView
 
 PANEL = "QwenCompanion Diffs"
+JSON_SETTING = "qwen_companion.review_list"
+"""On the view of a list: its rows as JSON."""
 SETTING = "qwen_companion.diff_list"
 """On the view of a list. A key binding asks for it."""
 KEPT = 200
@@ -24,6 +28,29 @@ NAME_LENGTH = 40
 """Columns of a name, if there are longer ones."""
 _LINKS = "qwen_companion.diff_list"
 _STYLE = f"<style>{COLOURS} body {{ margin: 0; }}</style>"
+
+
+class WrittenRows(NamedTuple):
+    """What agents have written in a window: each file with its state."""
+
+    waiting: Sequence[tuple[Change, str]] = ()
+    done: Sequence[tuple[Change, str]] = ()
+
+
+class Written(Protocol):
+    """What the list needs of the changes that are written already."""
+
+    def rows(self, window: sublime.Window) -> WrittenRows:
+        """The files of a window."""
+        ...
+
+    def open(self, window: sublime.Window, row: Change) -> object:
+        """Go to the first change of a file."""
+        ...
+
+    def decide_all(self, window: sublime.Window, what: Literal["keep", "undo"]) -> object:
+        """Keep or undo everything."""
+        ...
 
 
 class Row(NamedTuple):
@@ -37,13 +64,43 @@ class Row(NamedTuple):
     cli: str
     where: str
     """The file's folder in the window's folder, empty for that itself; the whole path of a file elsewhere."""
+    path: str = ""
+    note: str = ""
+    change: Change | None = None
+    """What is written already and waits; None for a proposal, and for what is reviewed."""
 
     @classmethod
     def of(cls, diff: DiffView, answer: str = "") -> Row:
         """The row of a diff, with the answer that it got."""
         review, where = diff.review, _where(diff.review.file_path, diff.window)
         number, state = (None, answer) if answer else (review.number, state_of(diff))
-        return cls(number, review.name, diff.counts, state, review.owner.cli, where)
+        return cls(number, review.name, diff.counts, state, review.owner.cli, where, review.file_path)
+
+    @classmethod
+    def of_change(cls, change: Change, window: sublime.Window, state: str, *, waits: bool) -> Row:
+        """The row of a file that is written already."""
+        path = change.full_path
+        counts = Tally(change.inserted, change.deleted, change.changes)
+        agents = ", ".join(change.agents) or "changed outside"
+        note = "" if change.kind == "modified" else change.kind
+        note = " · ".join(filter(None, (note, change.note)))
+        name = PurePath(path).name
+        return cls(None, name, counts, state, agents, _where(path, window), path, note, change if waits else None)
+
+    @property
+    def plain(self) -> dict[str, object]:
+        """The row for readers outside."""
+        counts = self.counts
+        return {
+            "path": self.path,
+            "kind": self.change.kind if self.change else "proposal" if self.number is not None else "",
+            "agent": self.cli,
+            "inserted": counts.inserted if counts else None,
+            "deleted": counts.deleted if counts else None,
+            "changes": counts.changes if counts else None,
+            "state": self.state,
+            "note": self.note,
+        }
 
 
 def state_of(diff: DiffView) -> str:
@@ -58,11 +115,13 @@ class DiffList:
         self,
         window: sublime.Window,
         waiting: Callable[[], Sequence[DiffView]],
+        written: Written,
         opened: Callable[[int], object],
         act: Callable[[str], None],
     ) -> None:
         self._window = window
         self._waiting = waiting
+        self._written = written
         self._opened = opened
         self._act = act
         self._answered: list[Row] = []
@@ -106,6 +165,15 @@ class DiffList:
             row = view.rowcol(view.sel()[0].b)[0] - 1
             if 0 <= row < len(self._rows) and (number := self._rows[row].number) is not None:
                 self._opened(number)
+            elif change := self.change_at_caret():
+                self._written.open(self._window, change)
+
+    def change_at_caret(self) -> Change | None:
+        """The written file in the caret's row."""
+        if (view := self.view) and len(view.sel()):
+            row = view.rowcol(view.sel()[0].b)[0] - 1
+            return self._rows[row].change if 0 <= row < len(self._rows) else None
+        return None
 
     def close(self) -> None:
         """Remove the panel."""
@@ -117,8 +185,12 @@ class DiffList:
         if not (view := self.view):
             return
         waiting = [Row.of(diff) for diff in self._waiting()]
-        self._rows = [*waiting, *self._answered]
-        text = "\n".join([_title(len(waiting), len(self._rows)), *_lines(self._rows)])
+        written = self._written.rows(self._window)
+        left = [Row.of_change(change, self._window, state, waits=True) for change, state in written.waiting]
+        done = [Row.of_change(change, self._window, state, waits=False) for change, state in written.done]
+        self._rows = [*waiting, *left, *done, *self._answered]
+        text = "\n".join([_title(len(waiting), len(left), len(self._rows)), *_lines(self._rows)])
+        view.settings().set(JSON_SETTING, json.dumps([row.plain for row in self._rows]))
         if view.substr(sublime.Region(0, view.size())) != text:
             row = view.rowcol(view.sel()[0].b)[0] if len(view.sel()) else 0
             write_all(view, text)
@@ -126,8 +198,9 @@ class DiffList:
             view.sel().clear()
             view.sel().add(view.text_point(max(1, row), 0))
         if self._phantoms:
-            links = [sublime.Phantom(sublime.Region(0), _links(), sublime.PhantomLayout.BLOCK, self._act)]
-            self._phantoms.update(links if waiting else [])
+            html = _links(has_diffs=bool(waiting), has_changes=bool(left))
+            links = [sublime.Phantom(sublime.Region(0), html, sublime.PhantomLayout.BLOCK, self._act)]
+            self._phantoms.update(links if waiting or left else [])
 
 
 class DiffLists:
@@ -136,13 +209,20 @@ class DiffLists:
     def __init__(
         self,
         in_window: Callable[[sublime.Window], Sequence[DiffView]],
+        written: Written,
         opened: Callable[[int], object],
         accept_all: Callable[[sublime.Window], object],
         reject_all: Callable[[sublime.Window], object],
     ) -> None:
         self._in_window = in_window
+        self._written = written
         self._opened = opened
-        self._acts = {"accept_all": accept_all, "reject_all": reject_all}
+        self._acts = {
+            "accept_all": accept_all,
+            "reject_all": reject_all,
+            "keep_all": lambda window: written.decide_all(window, "keep"),
+            "undo_all": lambda window: written.decide_all(window, "undo"),
+        }
         self._lists: dict[int, DiffList] = {}
 
     def begin(self, window: sublime.Window) -> None:
@@ -169,6 +249,11 @@ class DiffLists:
             if listed.view == view:
                 listed.open_at_caret()
 
+    def written_at_caret(self, view: sublime.View) -> Change | None:
+        """The written file in the caret's row of a list."""
+        found = next((listed for listed in self._lists.values() if listed.view == view), None)
+        return found.change_at_caret() if found else None
+
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
         self._lists.pop(window.id(), None)
@@ -185,13 +270,16 @@ class DiffLists:
             def act(href: str) -> None:
                 self._acts[href](window)
 
-            self._lists[window.id()] = DiffList(window, lambda: self._in_window(window), self._opened, act)
+            self._lists[window.id()] = DiffList(
+                window, lambda: self._in_window(window), self._written, self._opened, act
+            )
         return self._lists[window.id()]
 
 
-def _title(waiting: int, files: int) -> str:
+def _title(diffs: int, changes: int, files: int) -> str:
     if not files:
-        return "No diff waits."
+        return "Nothing waits."
+    waiting = diffs + changes
     counted = f"{waiting} of {files} file{'s' * (files != 1)} wait{'s' * (waiting == 1)} for an answer"
     return f"{counted} · open Enter · next F8 · previous Shift+F8" if waiting else "Every file is answered."
 
@@ -199,12 +287,18 @@ def _title(waiting: int, files: int) -> str:
 def _lines(rows: Sequence[Row]) -> list[str]:
     """The rows as text, in columns."""
     cells = [
-        (_one_line(row.name), f"+{row.counts.inserted} −{row.counts.deleted}" if row.counts else "", row.state, row.cli)
+        (
+            _one_line(row.name),
+            f"+{row.counts.inserted} −{row.counts.deleted}" if row.counts else "",
+            row.state,
+            row.cli,
+            _one_line(row.note),
+        )
         for row in rows
     ]
     widths = [max(map(len, column), default=0) for column in zip(*cells, strict=True)]
     widths[:1] = [min(widths[0], NAME_LENGTH)] if widths else []
-    lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in cells]
+    lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width] for row in cells]
     return [f"  {'  '.join(line)}  {_one_line(row.where)}".rstrip() for line, row in zip(lines, rows, strict=True)]
 
 
@@ -220,7 +314,10 @@ def _one_line(text: str) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
-def _links() -> str:
+def _links(*, has_diffs: bool, has_changes: bool) -> str:
     accept = '<a class="accept" href="accept_all">✓ Accept the rest</a>'
     reject = '<a class="reject" href="reject_all">✗ Reject the rest</a>'
-    return f'<body id="qwen-companion-diff-list">{_STYLE}<div>{accept} {reject}</div></body>'
+    keep = '<a class="accept" href="keep_all">✓ Keep all that is written</a>'
+    undo = '<a class="reject" href="undo_all">↩ Undo all that is written</a>'
+    links = " ".join([*([accept, reject] if has_diffs else []), *([keep, undo] if has_changes else [])])
+    return f'<body id="qwen-companion-diff-list">{_STYLE}<div>{links}</div></body>'

@@ -90,6 +90,14 @@ def status_text(status: WindowStatus | None) -> str:
         for count, what, more in ((status.diffs, "diff", " (F8)"), (status.questions, "question", asking))
         if count
     ]
+    if status.files:
+        files = f"{status.files} file{'s' * (status.files != 1)}"
+        changes = f"{status.changes} change{'s' * (status.changes != 1)}"
+        others = [name for name in status.authors if name not in counts]
+        waiting.insert(0, f"{', '.join(others)}: {files}" if others else files)
+        waiting.insert(1, f"{changes} to review")
+        waiting[:2] = [", ".join(waiting[:2])]
+        return f"{clis}: {' · '.join(waiting)}" if clis and not others else " · ".join(filter(None, (clis, *waiting)))
     return " · ".join((clis or "Qwen Companion: waiting", *waiting))
 
 
@@ -100,6 +108,6 @@ def notices_text(count: int) -> str:
 
 def _is_idle(window: sublime.Window, status: WindowStatus | None, wanted: Wanted) -> bool:
     """Whether nothing of the status is worth a word."""
-    if status and (status.clis or status.diffs or status.questions):
+    if status and (status.clis or status.diffs or status.questions or status.files):
         return False
     return wanted == "connected" or not window.folders()

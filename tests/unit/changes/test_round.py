@@ -154,10 +154,25 @@ def test_a_change_by_an_agent_that_has_named_the_file_is_its_own_even_after_a_sa
 
 def test_a_proposal_that_was_accepted_is_reviewed_once_it_is_on_the_disk(folder: Folder):
     content = LINES.replace("line 3\n", "accepted\n")
-    assert not folder.round.reviewed("a.py", content.encode())
+    assert not folder.round.reviewed("a.py", LINES, content)
     folder.write("a.py", content)
-    assert folder.round.reviewed("a.py", content.encode())
+    folder.look()
+    assert folder.round.reviewed("a.py", LINES, content)
+    folder.write("made.txt", "made\n")
+    assert folder.round.reviewed("made.txt", None, "made\n")
     assert folder.listed() == {}
+
+
+def test_an_accepted_proposal_beside_changes_that_wait_leaves_them(folder: Folder):
+    before = LINES.replace("line 3\n", "agent\n")
+    folder.write("a.py", before)
+    folder.look()
+    after = before.replace("line 25\n", "accepted\n")
+    folder.write("a.py", after)
+    folder.look()
+    assert folder.round.reviewed("a.py", before, after)
+    folder.undo_all()
+    assert folder.read("a.py").decode() == LINES.replace("line 25\n", "accepted\n")
 
 
 def test_a_change_while_nobody_is_at_work_names_no_agent(folder: Folder):

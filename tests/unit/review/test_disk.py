@@ -42,7 +42,7 @@ def test_a_files_bytes_become_text(tmp_path: Path, data: bytes, text: str, is_te
 
 @given(st.binary())
 def test_any_bytes_are_some_text(data: bytes):
-    text, _ = disk._decoded(data, Encodings())
+    text, _ = disk.decoded(data, Encodings())
     assert "\r" not in SourceText(text).shown
 
 

@@ -1,0 +1,182 @@
+"""What the person does with what was written: keep, undo, redo, restore."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .folder import Folder
+from .rounds import Rounds
+from .rows import Row
+from .undo import Write
+
+KEPT = 200
+"""Reviewed files that a list keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A checkpoint in the list."""
+
+    root: str
+    number: int
+    at: float
+    """Unix time."""
+    agent: str
+    words: str
+    files: int
+    """How many files differ from it now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What going back to a checkpoint does."""
+
+    paths: tuple[str, ...]
+    left: tuple[str, ...]
+    """A sentence for each file that is left alone."""
+
+
+class Decisions:
+    """The person's decisions on the changes of all windows. Each is made in the order in which it is given."""
+
+    def __init__(self, rounds: Rounds) -> None:
+        self._rounds = rounds
+
+    def keep_file(self, window: int, row: Row) -> None:
+        """Take what is written in a file over."""
+        self._do(window, row.root, lambda folder: folder.call(folder.round.keep_file, row.path, row.after), row, "kept")
+
+    def keep_change(self, window: int, row: Row, key: str, lines: tuple[int, int] | None = None) -> None:
+        """Take one change of a file over, or some of its lines."""
+
+        def keep(folder: Folder) -> Coroutine[Any, Any, object]:
+            return folder.call(folder.round.keep_change, row.path, key, lines)
+
+        self._do(window, row.root, keep, row, "kept")
+
+    def undo_file(self, window: int, row: Row) -> None:
+        """Write a file as it was."""
+        self._do(window, row.root, lambda folder: self._undo(window, folder, row.path), row, "undone")
+
+    def undo_change(self, window: int, row: Row, key: str, lines: tuple[int, int] | None = None) -> None:
+        """Undo one change of a file, or some of its lines."""
+        self._do(window, row.root, lambda folder: self._undo(window, folder, row.path, key, lines), row, "undone")
+
+    async def _undo(
+        self, window: int, folder: Folder, path: str, key: str = "", lines: tuple[int, int] | None = None
+    ) -> None:
+        await folder.call(folder.look, self._rounds.at_work(folder), {})
+        writes = await folder.call(folder.undo.plan, path, key, lines)
+        await self._apply(window, folder, f"Undo {path}", writes)
+
+    async def _apply(self, window: int, folder: Folder, what: str, writes: Sequence[Write]) -> None:
+        _, refused = await folder.apply(what, writes, self._rounds.at_work(folder))
+        self._say_refused(window, refused)
+
+    def _say_refused(self, window: int, refused: Sequence[str]) -> None:
+        if refused:
+            more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+            self._rounds.editor.say(f"Not undone: {refused[0]}{more}.", window)
+
+    def keep_all(self, window: int) -> None:
+        """Take everything over."""
+        for folder in list(self._rounds.window(window).folders.values()):
+            if folder.has_round:
+                self._do(window, folder.root, lambda folder: folder.call(folder.round.keep_all), None, "kept")
+
+    def undo_all(self, window: int) -> None:
+        """Write everything as it was."""
+        for folder in list(self._rounds.window(window).folders.values()):
+            if folder.has_round:
+                self._do(window, folder.root, lambda folder: self._undo_all(window, folder), None, "undone")
+
+    async def _undo_all(self, window: int, folder: Folder) -> None:
+        await folder.call(folder.look, self._rounds.at_work(folder), {})
+        writes, refused = await folder.call(folder.undo.plan_all)
+        _, failed = await folder.apply("Undo All", writes, self._rounds.at_work(folder))
+        self._say_refused(window, [*refused, *failed])
+
+    def redo(self, window: int) -> None:
+        """Take the last undo of a window back."""
+        folders = [folder for folder in self._rounds.window(window).folders.values() if folder.has_round]
+        found = [folder for folder in folders if folder.round.state.undone]
+        if not found:
+            self._rounds.editor.mention("Nothing was undone.", window)
+            return
+        last = max(found, key=lambda folder: folder.round.state.undone[-1].at)
+        self._do(window, last.root, lambda folder: self._redo(window, folder), None, "")
+
+    async def _redo(self, window: int, folder: Folder) -> None:
+        self._say_refused(window, await folder.redo(self._rounds.at_work(folder)))
+
+    def _do(
+        self,
+        window: int,
+        root: str,
+        action: Callable[[Folder], Coroutine[Any, Any, object]],
+        row: Row | None,
+        outcome: str,
+    ) -> None:
+        """Do something in a folder, one at a time, and show what is left."""
+        folder = self._rounds.folder(root)
+        if folder is None:
+            self._rounds.editor.mention("There is nothing to review.", window)
+            return
+        self._rounds.background(self._done(window, folder, action, row, outcome))
+
+    async def _done(
+        self,
+        window: int,
+        folder: Folder,
+        action: Callable[[Folder], Coroutine[Any, Any, object]],
+        row: Row | None,
+        outcome: str,
+    ) -> None:
+        known = self._rounds.window(window)
+        async with folder.lock:
+            before = {each.path: each for each in folder.rows}
+            try:
+                await action(folder)
+            except OSError as error:
+                self._rounds.editor.say(f"{str(error)[:1].upper()}{str(error)[1:]}.", window)
+            await folder.call(folder.refresh)
+            left = {each.path for each in folder.rows}
+            if outcome:
+                gone = [each for path, each in before.items() if path not in left and (row is None or path == row.path)]
+                known.done = [*known.done, *((each, outcome) for each in gone)][-KEPT:]
+        for each in list(folder.windows):
+            self._rounds.publish(each)
+
+    def restore(self, window: int, root: str, number: int) -> None:
+        """Go back to a checkpoint."""
+        self._do(window, root, lambda folder: self._restore(window, folder, number), None, "undone")
+
+    async def _restore(self, window: int, folder: Folder, number: int) -> None:
+        await folder.call(folder.look, self._rounds.at_work(folder), {})
+        self._say_refused(window, await folder.restore(number, self._rounds.at_work(folder)))
+
+    async def points(self, window: int) -> list[Point]:
+        """The checkpoints of a window, the latest first."""
+        found: list[Point] = []
+        for folder in list(self._rounds.window(window).folders.values()):
+            if folder.has_round:
+                found += await folder.call(_points, folder)
+        return sorted(found, key=lambda point: point.at, reverse=True)
+
+    async def planned(self, point: Point) -> Preview:
+        """What going back to a checkpoint does."""
+        folder = self._rounds.folder(point.root)
+        if folder is None:
+            return Preview((), ())
+        async with folder.lock:
+            writes, _, left = await folder.call(folder.checkpoints.plan, point.number)
+        return Preview(tuple(write.path for write in writes), tuple(left))
+
+
+def _points(folder: Folder) -> list[Point]:
+    return [
+        Point(folder.root, each.number, each.at, each.agent, each.words, folder.checkpoints.files_since(each))
+        for each in folder.round.state.checkpoints
+    ]

@@ -1,0 +1,274 @@
+"""One folder with its round, as the companion thread sees it: every call runs on the folder's own worker thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from ..review.disk import Encodings, decoded
+from ..review.source_text import SourceText
+from . import places
+from .checkpoints import Checkpoints
+from .entries import LINK
+from .files import RefusedError
+from .git import Git, program
+from .port import ChangeViews, FileChanges
+from .round import Round, Seen
+from .rows import Row
+from .store import DamagedError, Store
+from .undo import Undo, Write
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+QUIET = 60.0
+"""Seconds without a change after which the next one begins another checkpoint, if no prompt says when."""
+
+
+class ClosedError(Exception):
+    """The folder was let go: its window has closed, or the companion ends."""
+
+
+class Folder:
+    """A root: a folder of a window, or a repository below it. `excludes` says which absolute paths are never read."""
+
+    def __init__(self, root: str, editor: ChangeViews, excludes: Callable[[str], bool], stores: str | None) -> None:
+        self.root = root
+        self.windows: set[int] = set()
+        self.rows: list[Row] = []
+        self.cost = 0.0
+        """Seconds that the last look took."""
+        self.lock = asyncio.Lock()
+        """Held by whoever changes something, from the plan to the look afterwards."""
+        self._editor = editor
+        self._excludes = excludes
+        self._stores = stores
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="qwen-companion-changes")
+        self._place: places.Place | None = None
+        self._git: Git | None = None
+        self._round: Round | None = None
+        self._undo: Undo | None = None
+        self._checkpoints: Checkpoints | None = None
+        self._changed_at = 0.0
+        self._is_closed = False
+
+    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run something on the folder's worker thread. Raises ClosedError."""
+        if self._is_closed:
+            raise ClosedError
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: function(*args, **kwargs))
+        except OSError:
+            if self._is_closed:  # git was ended
+                raise ClosedError from None
+            raise
+
+    @property
+    def round(self) -> Round:
+        """The round. Raises RefusedError if there is none."""
+        if self._round is None:
+            raise RefusedError(f"there is no snapshot of {self.root}")
+        return self._round
+
+    @property
+    def undo(self) -> Undo:
+        """Undo and redo in the round."""
+        if self._undo is None:
+            raise RefusedError(f"there is no snapshot of {self.root}")
+        return self._undo
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """The checkpoints of the round."""
+        if self._checkpoints is None:
+            raise RefusedError(f"there is no snapshot of {self.root}")
+        return self._checkpoints
+
+    @property
+    def has_round(self) -> bool:
+        """Whether there is a baseline."""
+        return self._round is not None and self._round.is_open
+
+    @property
+    def waits(self) -> bool:
+        """Whether an agent has changed something that nobody has reviewed, by the last look."""
+        return any(row.agents for row in self.rows)
+
+    def open(self) -> str:
+        """Take the folder's store. Returns a sentence if it was damaged. On the worker thread. Raises OSError."""
+        if self._round is not None:
+            return ""
+        git = program([self.root])
+        self._place = self._place or places.hold(self.root, self._stores)
+        said = ""
+        try:
+            self._make(git)
+        except DamagedError as error:
+            logger.warning("The snapshots of %s are damaged: %s", self.root, error)
+            places.empty(self._place.path)
+            self._make(git)
+            name = os.path.basename(self.root)
+            said = f"The snapshots of {name} were damaged, and begin anew: what was written before counts as reviewed."
+        return said
+
+    def forget(self) -> None:
+        """Remove everything from the store, on the worker thread."""
+        self._round = self._undo = self._checkpoints = None
+        self.rows = []
+        if self._place:
+            places.empty(self._place.path)
+
+    def _make(self, program_path: str) -> None:
+        if self._place is None:
+            raise RefusedError("the store is closed")
+        self._git = Git(program_path, self._place.path, self.root)
+        store = Store(self._place.path, self.root, self._git, self._leaves_out)
+        made = Round(store, places.ignore_files)
+        made.open()
+        self._round, self._undo = made, Undo(made)
+        self._checkpoints = Checkpoints(made, self._undo)
+
+    def _leaves_out(self, path: str) -> bool:
+        return self._excludes(os.path.join(self.root, path))
+
+    def begin(self, at_work: Sequence[str], *, anew: bool, may_be_large: bool) -> list[str]:
+        """Begin a round, or go on with one that has unreviewed changes of agents. On the worker thread.
+
+        `anew` takes everything as reviewed. Returns the files that were written while the baseline was made.
+        """
+        if self.round.is_open and not anew:
+            self.look(at_work, {})
+            self.refresh()
+            if self.waits or not self.rows:
+                return []
+        during = self.round.begin(may_be_large=may_be_large)
+        self.refresh()
+        return during
+
+    def look(self, at_work: Sequence[str], named: Mapping[str, str], by_quiet: str = "") -> Seen:
+        """Look at the folder, on the worker thread.
+
+        `by_quiet` is a CLI that doesn't say when a turn begins: what it writes after a quiet minute begins one.
+        """
+        started = time.perf_counter()
+        before = self.round.state
+        disk, base, saves = before.now, before.base, len(before.saves)
+        seen = self.round.look(at_work, named)
+        if seen.changed:
+            if by_quiet and time.monotonic() - self._changed_at > QUIET:
+                self.checkpoints.add(by_quiet, "", (disk, base, saves))
+            self._changed_at = time.monotonic()
+        self.cost = time.perf_counter() - started
+        return seen
+
+    def refresh(self) -> None:
+        """Make the rows again, on the worker thread."""
+        self.rows = self.round.rows() if self.has_round else []
+
+    async def apply(self, what: str, writes: Sequence[Write], at_work: Sequence[str]) -> tuple[list[Write], list[str]]:
+        """Write what was planned: in the editor if a file is open there. Returns what was written and what was not.
+
+        The second list has a sentence for each file that was left alone.
+        """
+        done, refused = await self._write(writes)
+        failed = await self.call(self.undo.finish, what, done, at_work) if done else []
+        await self.call(self.refresh)
+        return done, refused + [f"{path} is not as it should be" for path in failed]
+
+    async def redo(self, at_work: Sequence[str]) -> list[str]:
+        """Take the last undo back. Returns a sentence for each file that was left alone. Raises RefusedError."""
+        operation, writes = await self.call(self.undo.plan_redo)
+        done, refused = await self._write(writes)
+        if len(done) == len(writes):
+            await self.call(self.undo.finish_redo, operation, at_work)
+        elif done:
+            await self.call(self.undo.finish, f"Redo {operation.what}", done, at_work)
+        await self.call(self.refresh)
+        return refused
+
+    async def restore(self, number: int, at_work: Sequence[str]) -> list[str]:
+        """Go back to a checkpoint. Returns a sentence for each file that was left alone."""
+        writes, base, left = await self.call(self.checkpoints.plan, number)
+        done, refused = await self._write(writes)
+        paths = {write.path for write in done}
+        lost = {write.path for write in writes} - paths
+        kept = {path: entry for path, entry in base.items() if path not in lost}
+        failed = await self.call(self.checkpoints.finish_restore, done, kept, at_work)
+        await self.call(self.refresh)
+        return [*left, *refused, *(f"{path} is not as it should be" for path in failed)]
+
+    async def _write(self, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
+        """What was written, and a sentence for each file that was not."""
+        opened = await self._editor.open_files()
+        done: list[Write] = []
+        refused: list[str] = []
+        for write in writes:
+            full = os.path.normcase(os.path.join(self.root, *write.path.split("/")))
+            try:
+                if opened.get(full):
+                    raise RefusedError(f"{write.path} has unsaved edits: save it, then undo")
+                if full in opened and write.data is not None and write.mode != LINK:
+                    await self._apply_in_editor(full, write)
+                else:
+                    await self.call(self.undo.write, write)
+            except OSError as error:
+                refused.append(str(error))
+            else:
+                done.append(write)
+        return done, refused
+
+    async def _apply_in_editor(self, full: str, write: Write) -> None:
+        await self.call(self.undo.check, write)
+        text = _shown(write.data or b"", await self._editor.encodings(full))
+        is_replaced = text is not None and await self._editor.replace_buffer(full, text)
+        # A format or a trim on save, or mixed line endings: the editor reloads the file.
+        await self.call(self.undo.force if is_replaced else self.undo.write, write)
+
+    async def file(self, path: str) -> FileChanges | None:
+        """The changes of a file for its view; None if nothing of it waits, or they can't be shown in the text."""
+        full = os.path.join(self.root, *path.split("/"))
+        encodings = await self._editor.encodings(full)
+        return await self.call(self._file, path, full, encodings)
+
+    def _file(self, path: str, full: str, encodings: Encodings) -> FileChanges | None:
+        row = next((each for each in self.rows if each.path == path), None)
+        contents = self.round.contents(path) if row else None
+        if row is None or contents is None or not contents[2].is_text:
+            return None
+        before, after, found = contents
+        baseline, text = _shown(before, encodings), _shown(after, encodings)
+        if baseline is None or text is None:
+            return None
+        changes = tuple(
+            (each.change.old_start, each.change.old_end, each.change.new_start, each.change.new_end, each.key)
+            for each in found.found
+        )
+        return FileChanges(full, baseline, text, changes, row.agents, row.after)
+
+    def close(self) -> None:
+        """End the process that runs, and let another editor have the store. Doesn't wait."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._git:
+            self._git.close()
+        self._executor.submit(self._release)
+        self._executor.shutdown(wait=False)
+
+    def _release(self) -> None:
+        if self._place:
+            self._place.release()
+            self._place = None
+
+
+def _shown(data: bytes, encodings: Encodings) -> str | None:
+    """Some bytes as a view shows them; None if they are no text."""
+    text, is_text = decoded(data, encodings)
+    return SourceText(text).shown if is_text else None

@@ -1,0 +1,227 @@
+"""Where the stores are, which folders get none, and when a store goes.
+
+A store belongs to one editor at a time: the system's lock on a file beside it says so, and goes with the process. A
+second editor with the same folder has a store of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from typing import IO
+
+from .git import program
+
+DAYS = 30
+SIZE = 1024**3
+"""Bytes of all stores together, without what they share with the person's repositories."""
+EDITORS = 8
+"""How many editors may have the same folder open."""
+_WAIT = 3.0
+"""Seconds that a store is waited for which the instance before a reload still has."""
+
+
+class PlaceError(OSError):
+    """There is no place for snapshots; the text is for the person."""
+
+
+def stores(environment: Mapping[str, str] = os.environ) -> str:
+    """The folder of all stores, in the user's cache folder."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        base = environment.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+        return os.path.join(base, "QwenCompanion", "Snapshots")
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Caches", "QwenCompanion", "Snapshots")
+    base = environment.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+    return os.path.join(base, "qwen-companion", "snapshots")
+
+
+def refusal(root: str) -> str | None:
+    """Why a folder gets no snapshots, as a sentence; None if it gets them."""
+    real, home = os.path.realpath(root), os.path.realpath(os.path.expanduser("~"))
+    if os.path.dirname(real) == real:
+        return "What agents write is not reviewed in the root of a disk: open a project's folder instead."
+    if os.path.normcase(home + os.sep).startswith(os.path.normcase(real.rstrip(os.sep) + os.sep)):
+        return "What agents write is not reviewed in the home folder: open a project's folder instead."
+    own = os.path.realpath(stores())
+    if os.path.normcase(real + os.sep).startswith(os.path.normcase(own + os.sep)):
+        return "What agents write is not reviewed in the folder of the snapshots."
+    return None
+
+
+def prepare(folder: str) -> None:
+    """Make the folder of the stores, for this user only. Raises PlaceError."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        found = os.lstat(folder)
+    except OSError as error:
+        raise PlaceError(f"there is no place for snapshots: {error}") from error
+    if stat.S_ISLNK(found.st_mode) or not stat.S_ISDIR(found.st_mode):
+        raise PlaceError(f"there is no place for snapshots: {folder} is no folder")
+    if sys.platform != "win32":
+        if found.st_uid != os.getuid():
+            raise PlaceError(f"there is no place for snapshots: {folder} belongs to another user")
+        os.chmod(folder, 0o700)
+
+
+class Place:
+    """The store of one folder, held by this editor."""
+
+    def __init__(self, path: str, lock: IO[bytes]) -> None:
+        self.path = path
+        self._lock = lock
+
+    def release(self) -> None:
+        """Let another editor have it."""
+        self._lock.close()
+
+
+def hold(root: str, folder: str | None = None) -> Place:
+    """The first store for a root that no other editor has. Raises PlaceError."""
+    folder = folder or stores()
+    prepare(folder)
+    key = hashlib.sha256(os.fsencode(os.path.normcase(root))).hexdigest()[:20]
+    until = time.monotonic() + _WAIT
+    while True:
+        for number in range(EDITORS):
+            path = os.path.join(folder, f"{key}-{number}" if number else key)
+            # The instance before a reload may have the first one for a moment.
+            if lock := _locked(f"{path}.lock"):
+                with contextlib.suppress(OSError):
+                    os.utime(path)
+                return Place(path, lock)
+            if not number and time.monotonic() < until and _is_own(f"{path}.lock"):
+                break
+        else:
+            raise PlaceError("too many editors have this folder open")
+        time.sleep(0.05)
+
+
+def _is_own(path: str) -> bool:
+    """Whether it is this process that has the lock."""
+    with contextlib.suppress(OSError, ValueError), open(f"{path}.pid", encoding="ascii") as file:
+        return int(file.read() or 0) == os.getpid()
+    return False
+
+
+def _locked(path: str) -> IO[bytes] | None:
+    """The file, if nobody else has it locked."""
+    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+    try:
+        if sys.platform == "win32":
+            import msvcrt  # noqa: PLC0415 - only Windows has it
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl  # noqa: PLC0415 - Windows lacks it
+
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        return None
+    with contextlib.suppress(OSError):
+        descriptor = os.open(f"{path}.pid", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as pid:
+            pid.write(str(os.getpid()))
+    return file
+
+
+def shrink(folder: str | None = None, *, everything: bool = False) -> list[str]:
+    """Remove stores that nobody has: those not used for 30 days, then the oldest until the rest is under 1 GB.
+
+    With `everything`, all of them. Returns what was removed.
+    """
+    folder = folder or stores()
+    left: list[tuple[float, int, str]] = []
+    gone: list[str] = []
+    for path, used in _all(folder):
+        if everything or time.time() - used > DAYS * 86_400:
+            gone += [path] if _removed(path) else []
+        else:
+            left.append((used, _size(path), path))
+    total = sum(size for _, size, _ in left)
+    for _, size, path in sorted(left):
+        if total <= SIZE:
+            break
+        if _removed(path):
+            gone.append(path)
+            total -= size
+    return gone
+
+
+def _all(folder: str) -> Iterator[tuple[str, float]]:
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            if entry.is_dir(follow_symlinks=False):
+                used = [entry.stat().st_mtime]
+                with contextlib.suppress(OSError):
+                    used.append(os.stat(os.path.join(entry.path, "round.json")).st_mtime)
+                yield entry.path, max(used)
+
+
+def _removed(path: str) -> bool:
+    lock = _locked(f"{path}.lock")
+    if lock is None:
+        return False
+    try:
+        empty(path)
+    finally:
+        lock.close()
+    for name in (f"{path}.lock", f"{path}.lock.pid"):
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+    return not os.path.exists(path)
+
+
+def empty(path: str) -> None:
+    """Remove a store."""
+
+    def again(function: object, name: str, _: object) -> None:
+        del function
+        with contextlib.suppress(OSError):  # git makes its objects read-only
+            os.chmod(name, 0o600)
+            os.unlink(name)
+
+    shutil.rmtree(path, **{"onexc" if sys.version_info >= (3, 12) else "onerror": again})  # type: ignore[arg-type]
+
+
+def _size(path: str) -> int:
+    """Bytes of a store that are only its own."""
+    total = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with contextlib.suppress(OSError):
+                found = os.lstat(os.path.join(folder, name))
+                total += found.st_size if found.st_nlink == 1 else 0
+    return total
+
+
+def ignore_files() -> list[str]:
+    """The person's own files with ignore rules for all repositories, from git's own settings of the user."""
+    home = os.path.expanduser("~")
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    default = [os.path.join(base, "git", "ignore")]
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        kept = {name: os.environ[name] for name in ("SYSTEMROOT", "XDG_CONFIG_HOME") if name in os.environ}
+        git = program()
+        done = subprocess.run(  # noqa: S603 - an absolute path, no shell
+            [git, "config", "--global", "--type=path", "--get", "core.excludesFile"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=10,
+            cwd=home,
+            env={**kept, "HOME": home, "USERPROFILE": home, "GIT_DIR": os.devnull, "LC_ALL": "C"},
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            check=False,
+        )
+        if done.returncode == 0 and (path := os.fsdecode(done.stdout).strip()):
+            return [path]
+    return default

@@ -1,0 +1,81 @@
+"""What the changes need from an editor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from ..messages import Messages
+
+if TYPE_CHECKING:
+    from ..review.disk import Encodings
+    from .rows import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What is to be reviewed in a window, and what was reviewed since something waited last."""
+
+    rows: tuple[Row, ...] = ()
+    done: tuple[tuple[Row, str], ...] = ()
+    """Files of which nothing waits any more, each with "kept" or "undone"."""
+
+    @property
+    def changes(self) -> int:
+        """How many changes wait."""
+        return sum(row.changes for row in self.rows)
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Who was at work when they were written."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.agents))
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """The changes of a file that is open: what the editor needs to mark them."""
+
+    path: str
+    """The absolute path."""
+    baseline: str
+    """The text of the baseline, with plain line feeds."""
+    text: str
+    """The text that was compared with it, with plain line feeds. The marks fit to no other one."""
+    changes: tuple[tuple[int, int, int, int, str], ...]
+    """From the top: the lines in the baseline and in the text, half-open, from 0; and the key of the change."""
+    agents: tuple[str, ...]
+    after: str
+    """Identifies what is on the disk."""
+
+
+class ChangeViews(Messages, Protocol):
+    """The changes on the screen, called on the companion thread."""
+
+    def show_changes(self, window: int, listing: Listing) -> None:
+        """Show what waits in a window. Called when that changes."""
+        ...
+
+    async def open_files(self) -> Mapping[str, bool]:
+        """The files that are open in any window, by their real paths, and whether they have unsaved edits."""
+        ...
+
+    async def replace_buffer(self, path: str, text: str) -> bool:
+        """Replace the text of an open file as one step of undo, and save it. Returns False if it isn't open.
+
+        Raises:
+            OSError: it can't be saved.
+        """
+        ...
+
+    async def encodings(self, path: str) -> Encodings:
+        """How the editor decodes a file."""
+        ...
+
+    async def confirm(self, window: int, question: str, yes: str) -> bool:
+        """Ask a question with a button for yes; True if the person clicks that."""
+        ...
+
+    def turn_changed(self, window: int, agent: str, files: int) -> None:
+        """A turn is over, or a CLI has been quiet for a while, and this many files have changed in it."""
+        ...

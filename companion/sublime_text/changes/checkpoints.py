@@ -1,0 +1,69 @@
+"""The list of checkpoints, and going back to one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import sublime
+
+from ..panels import PanelItem, choose
+
+if TYPE_CHECKING:
+    from ...changes.decisions import Point, Preview
+    from ...companion import Companion
+    from .asking import AskLater
+
+_NAMES = 20
+
+
+class CheckpointPicker:
+    """Lists the checkpoints of a window. `ask` asks the companion, `tell` calls something on its thread."""
+
+    def __init__(self, ask: AskLater, tell: Callable[[Callable[[Companion], object]], None]) -> None:
+        self._ask = ask
+        self._tell = tell
+
+    def choose(self, window: sublime.Window) -> None:
+        """Show the list."""
+        number = window.id()
+        self._ask(window, lambda companion: companion.decisions.points(number), lambda found: self._list(window, found))
+
+    def _list(self, window: sublime.Window, found: list[Point]) -> None:
+        if not found:
+            window.status_message("QwenCompanion: There is no checkpoint yet.")
+            return
+        items: list[PanelItem] = [
+            (_caption(point), _details(point), lambda point=point: self._preview(window, point)) for point in found
+        ]
+        choose(window, items, "Go back to the files before…")
+
+    def _preview(self, window: sublime.Window, point: Point) -> None:
+        self._ask(
+            window,
+            lambda companion: companion.decisions.planned(point),
+            lambda preview: self._confirm(window, point, preview),
+        )
+
+    def _confirm(self, window: sublime.Window, point: Point, preview: Preview) -> None:
+        if not preview.paths and not preview.left:
+            window.status_message("QwenCompanion: Nothing has changed since then.")
+            return
+        count = len(preview.paths)
+        names = "\n".join(preview.paths[:_NAMES]) + ("\n…" if count > _NAMES else "")
+        left = "\n".join(preview.left[:_NAMES])
+        question = f"Restore {count} file{'s' * (count != 1)}? What you have saved yourself stays.\n\n{names}"
+        question += f"\n\nLeft alone:\n{left}" if left else ""
+        if sublime.ok_cancel_dialog(question, "Restore"):
+            number, root, at = window.id(), point.root, point.number
+            self._tell(lambda companion: companion.decisions.restore(number, root, at))
+
+
+def _caption(point: Point) -> str:
+    return point.words or f"{point.agent or 'An agent'} begins to write"
+
+
+def _details(point: Point) -> str:
+    at = time.strftime("%H:%M:%S", time.localtime(point.at))
+    return f"{at} · {point.agent} · {point.files} file{'s' * (point.files != 1)} changed since"

@@ -1,0 +1,157 @@
+"""The commands of written changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sublime
+import sublime_plugin
+
+from .. import package
+
+if TYPE_CHECKING:
+    from .written import Decision
+
+
+class QwenCompanionReviewChangesCommand(sublime_plugin.WindowCommand):
+    """Go to the first change that an agent has written and nobody has reviewed."""
+
+    def run(self) -> None:
+        """Say so if there is none."""
+        if adapter := package.adapter():
+            adapter.written.go(self.window, None)
+
+
+class _ChangeCommand(sublime_plugin.TextCommand):
+    """A command on the changes at the carets."""
+
+    decision: Decision = "keep"
+
+    def is_enabled(self) -> bool:
+        """Whether a caret is in a change."""
+        adapter = package.adapter()
+        return adapter is not None and adapter.written.has_change_at_caret(self.view)
+
+    def run(self, edit: sublime.Edit) -> None:
+        """Only the selected lines, if some are selected."""
+        if adapter := package.adapter():
+            adapter.written.decide_at_carets(self.view, self.decision)
+
+
+class QwenCompanionKeepChangeCommand(_ChangeCommand):
+    """Keep the written changes at the carets, or the selected lines of them."""
+
+    decision = "keep"
+
+
+class QwenCompanionUndoChangeCommand(_ChangeCommand):
+    """Undo the written changes at the carets, or the selected lines of them."""
+
+    decision = "undo"
+
+
+class _FileCommand(sublime_plugin.WindowCommand):
+    """A command on a file with written changes: the one in the list's row, the one of a path, or the active one."""
+
+    decision: Decision = "keep"
+
+    def is_enabled(self) -> bool:
+        """Whether anything waits."""
+        adapter = package.adapter()
+        return adapter is not None and bool(adapter.written.listing(self.window).rows)
+
+    def run(self, path: str = "") -> None:
+        """Keep or undo all changes of the file."""
+        if not (adapter := package.adapter()):
+            return
+        view = adapter.focus.last(self.window)
+        row = adapter.diffs.lists.written_at_caret(view) if view and not path else None
+        row = row or adapter.written.row_of(self.window, path, view)
+        if row:
+            adapter.written.decide_file(self.window, row, self.decision)
+        else:
+            self.window.status_message("QwenCompanion: This file has no written changes that wait.")
+
+
+class QwenCompanionKeepFileCommand(_FileCommand):
+    """Keep all written changes of a file."""
+
+    decision = "keep"
+
+
+class QwenCompanionUndoFileCommand(_FileCommand):
+    """Undo all written changes of a file."""
+
+    decision = "undo"
+
+
+class _AllCommand(sublime_plugin.WindowCommand):
+    """A command on all written changes of a window."""
+
+    decision: Decision = "keep"
+
+    def is_enabled(self) -> bool:
+        """Whether anything waits."""
+        adapter = package.adapter()
+        return adapter is not None and bool(adapter.written.listing(self.window).rows)
+
+    def run(self) -> None:
+        """Keep or undo them."""
+        if adapter := package.adapter():
+            adapter.written.decide_all(self.window, self.decision)
+
+
+class QwenCompanionKeepAllChangesCommand(_AllCommand):
+    """Keep everything that agents have written."""
+
+    decision = "keep"
+
+
+class QwenCompanionUndoAllChangesCommand(_AllCommand):
+    """Undo everything that agents have written, after a question."""
+
+    decision = "undo"
+
+
+class QwenCompanionRedoChangeCommand(sublime_plugin.WindowCommand):
+    """Bring back what was undone last."""
+
+    def run(self) -> None:
+        """Write the agent's text again."""
+        if adapter := package.adapter():
+            number = self.window.id()
+            adapter.thread.post(lambda companion: companion.decisions.redo(number))
+
+
+class QwenCompanionBeginRoundCommand(sublime_plugin.WindowCommand):
+    """Begin a review round: what is on the disk now counts as reviewed."""
+
+    def run(self) -> None:
+        """Ask first if something waits."""
+        if not (adapter := package.adapter()):
+            return
+        files = len(adapter.written.listing(self.window).rows)
+        question = f"{files} file{'s' * (files != 1)} wait{'s' * (files == 1)} for a review. Begin anew?"
+        if not files or sublime.ok_cancel_dialog(question, "Begin Anew"):
+            number = self.window.id()
+            adapter.thread.post(lambda companion: companion.changes.begin(number))
+
+
+class QwenCompanionRestoreCheckpointCommand(sublime_plugin.WindowCommand):
+    """Go back to the files as they were before a prompt."""
+
+    def run(self) -> None:
+        """Choose from a list; then say what is going to be done."""
+        if adapter := package.adapter():
+            adapter.checkpoints.choose(self.window)
+
+
+class QwenCompanionForgetSnapshotsCommand(sublime_plugin.WindowCommand):
+    """Remove the snapshots of all folders."""
+
+    def run(self) -> None:
+        """Ask first."""
+        question = "Remove all snapshots? What agents have written then counts as reviewed, and can't be undone."
+        if (adapter := package.adapter()) and sublime.ok_cancel_dialog(question, "Forget Snapshots"):
+            number = self.window.id()
+            adapter.thread.post(lambda companion: companion.changes.forget(number))

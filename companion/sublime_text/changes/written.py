@@ -1,0 +1,271 @@
+"""The written changes of all windows, as they are on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+import sublime
+
+from ...changes.port import FileChanges, Listing
+from ...changes.rows import Row
+from ..diff.listing import WrittenRows
+from ..notices import NOTICES
+from ..windows import Focus, is_code, real_path
+from .asking import AskLater
+from .view import WrittenView
+
+if TYPE_CHECKING:
+    from ...companion import Companion
+
+NOTHING = "Nothing waits for a review."
+UNSAVED = "This file has unsaved edits. Save it first; the change stays listed."
+STALE = "This file is compared again. Try again in a moment."
+
+Decision = Literal["keep", "undo"]
+
+
+class WrittenChanges:
+    """What waits in each window, and the marks in its views. Used on the UI thread only.
+
+    `tell` calls something on the companion thread.
+    """
+
+    def __init__(
+        self,
+        focus: Focus,
+        tell: Callable[[Callable[[Companion], object]], None],
+        ask: AskLater,
+        changed: Callable[[sublime.Window], object],
+    ) -> None:
+        self._focus = focus
+        self._tell = tell
+        self._ask = ask
+        self._changed = changed
+        self._listings: dict[int, Listing] = {}
+        self._views: dict[int, WrittenView] = {}
+        self._asked: dict[int, str] = {}
+        """The state of the file for which a view's changes were asked."""
+        self._going: dict[str, int] = {}
+        """The files whose first change, or last for -1, the caret goes to as soon as it is known."""
+        self.viewed: set[tuple[str, str]] = set()
+        """The files that had the focus, with what was on the disk then."""
+
+    def show(self, window: sublime.Window, listing: Listing) -> None:
+        """What waits in a window has changed."""
+        self._listings[window.id()] = listing
+        for view in window.views():
+            self._refresh(view)
+        self._changed(window)
+
+    def listing(self, window: sublime.Window | None) -> Listing:
+        """What waits in a window."""
+        return self._listings.get(window.id(), Listing()) if window else Listing()
+
+    def rows(self, window: sublime.Window) -> WrittenRows:
+        """The files of a window with their states, for the list."""
+        listing = self.listing(window)
+        viewed = [(row, "viewed" if (row.full_path, row.after) in self.viewed else "waits") for row in listing.rows]
+        return WrittenRows(viewed, listing.done)
+
+    def activated(self, window: sublime.Window, view: sublime.View) -> None:
+        """A view got the focus."""
+        if not self._listings:
+            return
+        self._refresh(view)
+        if (row := self._row(view)) and (row.full_path, row.after) not in self.viewed:
+            self.viewed.add((row.full_path, row.after))
+            self._changed(window)
+
+    def loaded(self, view: sublime.View) -> None:
+        """A file was loaded, loaded again or saved."""
+        if self._listings:
+            self._asked.pop(view.id(), None)
+            self._refresh(view)
+
+    def closed(self, view: sublime.View) -> None:
+        """A view was closed."""
+        self._views.pop(view.id(), None)
+        self._asked.pop(view.id(), None)
+
+    def window_closed(self, window: sublime.Window) -> None:
+        """A window closes."""
+        self._listings.pop(window.id(), None)
+
+    def close_all(self) -> None:
+        """The package is unloaded."""
+        for marked in self._views.values():
+            marked.clear()
+        self._views.clear()
+        self._listings.clear()
+
+    def _row(self, view: sublime.View) -> Row | None:
+        name = view.file_name()
+        rows = self.listing(view.window()).rows
+        if not name or not rows or not is_code(view):
+            return None
+        real = real_path(name)
+        return next((row for row in rows if row.full_path == real), None)
+
+    def _refresh(self, view: sublime.View) -> None:
+        row, window = self._row(view), view.window()
+        if row is None or window is None:
+            if marked := self._views.pop(view.id(), None):
+                marked.clear()
+            self._asked.pop(view.id(), None)
+            return
+        state = f"{row.before} {row.after}"
+        if self._asked.get(view.id()) == state or view.is_loading():
+            return
+        self._asked[view.id()] = state
+
+        def answer(changes: FileChanges | None) -> None:
+            self._mark(view, row, changes)
+
+        self._ask(window, lambda companion: companion.changes.file(row.root, row.path), answer)
+
+    def _mark(self, view: sublime.View, row: Row, changes: FileChanges | None) -> None:
+        if not view.is_valid() or self._row(view) is None:
+            return
+        marked = self._views.get(view.id())
+        if changes is None:
+            if marked:
+                self._views.pop(view.id()).clear()
+            return
+        if view.is_loading() or (not view.is_dirty() and _text(view) != changes.text):
+            # The editor has not loaded the file again yet; `loaded` comes then.
+            self._asked.pop(view.id(), None)
+            return
+        if marked:
+            marked.update(row, changes)
+        else:
+            number = view.id()
+            marked = self._views[number] = WrittenView(view, row, changes, lambda *act: self._clicked(number, *act))
+        if step := self._going.pop(row.full_path, 0):
+            marked.go_to_end(step)
+
+    def _clicked(self, number: int, what: str, key: str) -> None:
+        marked = self._views.get(number)
+        match what:
+            case "keep" | "undo" if marked:
+                self._decide(marked, what, key, None)
+            case _:
+                pass
+
+    def has_change_at_caret(self, view: sublime.View) -> bool:
+        """Whether a caret is in a change."""
+        marked = self._views.get(view.id()) if self._views else None
+        return marked is not None and bool(marked.at_carets())
+
+    def decide_at_carets(self, view: sublime.View, what: Decision) -> None:
+        """Keep or undo the changes at the carets, or the selected lines of them."""
+        marked = self._views.get(view.id())
+        found = marked.at_carets() if marked else []
+        if not marked or not found:
+            _say(view, "There is no change at the caret.")
+            return
+        # From the bottom, since the keys of those below depend on what is above.
+        for key, lines in reversed(found):
+            if not self._decide(marked, what, key, lines):
+                return
+
+    def _decide(self, marked: WrittenView, what: Decision, key: str, lines: tuple[int, int] | None) -> bool:
+        window = marked.view.window()
+        if window is None:
+            return False
+        if what == "undo" and marked.view.is_dirty():
+            _say(marked.view, UNSAVED)
+            return False
+        if not marked.view.is_dirty() and not marked.is_current:
+            _say(marked.view, STALE)
+            return False
+        number, row = window.id(), marked.row
+        if what == "keep":
+            self._tell(lambda companion: companion.decisions.keep_change(number, row, key, lines))
+        else:
+            self._tell(lambda companion: companion.decisions.undo_change(number, row, key, lines))
+        return True
+
+    def row_of(self, window: sublime.Window, path: str = "", view: sublime.View | None = None) -> Row | None:
+        """The row of a file, or of the file in a view."""
+        if path:
+            return next((row for row in self.listing(window).rows if path in {row.full_path, row.path}), None)
+        return self._row(view) if view else None
+
+    def decide_file(self, window: sublime.Window, row: Row, what: Decision) -> None:
+        """Keep or undo a file."""
+        number = window.id()
+        if what == "keep":
+            self._tell(lambda companion: companion.decisions.keep_file(number, row))
+        else:
+            self._tell(lambda companion: companion.decisions.undo_file(number, row))
+
+    def decide_all(self, window: sublime.Window, what: Decision) -> None:
+        """Keep or undo everything; *undo* asks first."""
+        listing, number = self.listing(window), window.id()
+        if not listing.rows:
+            window.status_message(f"QwenCompanion: {NOTHING}")
+            return
+        if what == "keep":
+            self._tell(lambda companion: companion.decisions.keep_all(number))
+            return
+        files, changes = len(listing.rows), listing.changes
+        counted = f"{changes} change{'s' * (changes != 1)} in {files} file{'s' * (files != 1)}"
+        names = "\n".join(row.path for row in listing.rows[:20]) + ("\n…" if files > 20 else "")
+        question = f"Undo {counted}? Redo Change brings them back.\n\n{names}"
+        if sublime.ok_cancel_dialog(question, "Undo All"):
+            self._tell(lambda companion: companion.decisions.undo_all(number))
+
+    def go(self, window: sublime.Window, view: sublime.View | None, step: Literal[1, -1] = 1) -> None:
+        """Go to the next change from a view: in its file, then in the next file."""
+        rows = self.listing(window).rows
+        if not rows:
+            window.status_message(f"QwenCompanion: {NOTHING}")
+            return
+        row = self._row(view) if view else None
+        marked = self._views.get(view.id()) if view and row else None
+        if marked and marked.go(step, wraps=len(rows) == 1):
+            self._focus.give(window, marked.view)
+            return
+        at = (rows.index(row) + step) % len(rows) if row in rows else (0 if step > 0 else -1)
+        self.open(window, rows[at], step)
+
+    def is_last(self, view: sublime.View, step: Literal[1, -1]) -> bool:
+        """Whether no change of the window follows the caret of a view."""
+        rows, row, marked = self.listing(view.window()).rows, self._row(view), self._views.get(view.id())
+        if row is None or not rows or row != rows[-1 if step > 0 else 0]:
+            return False
+        carets = [region.b for region in view.sel()][:1]
+        lines = [view.rowcol(region.begin())[0] for region in marked.regions()] if marked else []
+        here = view.rowcol(carets[0])[0] if carets else 0
+        return not any(line > here if step > 0 else line < here for line in lines)
+
+    def open(self, window: sublime.Window, row: Row, step: int = 1) -> None:
+        """Go to the first change of a file, or to the last one if the step is backwards."""
+        if row.kind in {"deleted", "excluded", "repository", "large"}:
+            note = f" ({row.note})" if row.note else ""
+            window.status_message(f"QwenCompanion: {row.path} is {row.kind}{note}. Keep or undo it in the review list.")
+            if row.kind != "large":
+                return
+        view = window.find_open_file(row.full_path)
+        if view and (marked := self._views.get(view.id())):
+            self._focus.give(window, view)
+            marked.go_to_end(step)
+            return
+        self._going[row.full_path] = step
+        opened = window.open_file(row.full_path)
+        self._asked.pop(opened.id(), None)
+        self._refresh(opened)
+
+    def turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
+        """A turn has changed some files: say so once."""
+        NOTICES.add(f"{agent}: {files} file{'s' * (files != 1)} changed. Review (F8)", window)
+
+
+def _text(view: sublime.View) -> str:
+    return view.substr(sublime.Region(0, view.size()))
+
+
+def _say(view: sublime.View, message: str) -> None:
+    if window := view.window():
+        window.status_message(f"QwenCompanion: {message}")

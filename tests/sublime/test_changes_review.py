@@ -1,0 +1,199 @@
+"""What an agent has written without a question: listed, kept and undone in the person's own file."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, loaded, text_of
+
+LINES = "".join(f"line {number}\n" for number in range(1, 31))
+PANEL = "QwenCompanion Diffs"
+
+
+class ChangesCase(CompanionCase):
+    """A round has begun, since a CLI is connected."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.set_limit("changes.rounds", "LOOK", 0.1)
+        yield {"condition": self.has_begun, "timeout": 20_000}
+
+    @property
+    def on_screen(self) -> Any:
+        return loaded("sublime_text.package").adapter().written
+
+    def has_begun(self) -> bool:
+        companion = loaded("sublime_text.package").adapter().thread._running[1]
+        window = companion.changes._windows.get(self.window.id())
+        return bool(window and window.folders and all(each.has_round for each in window.folders.values()))
+
+    def listed(self) -> dict[str, tuple[str, int]]:
+        """What waits: the kind and the number of changes of each file."""
+        return {row.path: (row.kind, row.changes) for row in self.on_screen.listing(self.window).rows}
+
+    def waits(self, **expected: tuple[str, int]) -> Steps:
+        """Wait until exactly this is listed, by the names without their ending."""
+        named = lambda: {path.partition(".")[0]: found for path, found in self.listed().items()}  # noqa: E731
+        yield {"condition": lambda: named() == expected, "timeout": 20_000}
+
+    def marked(self, view: sublime.View, changes: int) -> Steps:
+        """Wait until a view shows this number of changes."""
+        regions = lambda: view.get_regions("qwen_companion.written")  # noqa: E731
+        yield {"condition": lambda: not view.is_loading() and len(regions()) == changes, "timeout": 20_000}
+
+    def put_caret(self, view: sublime.View, line: int, to: int | None = None) -> None:
+        """Put the caret into a line, counted from 1, or select lines."""
+        end = view.text_point(line - 1, 0) if to is None else view.text_point(to - 1, 1)
+        view.sel().clear()
+        view.sel().add(sublime.Region(view.text_point(line - 1, 0), end))
+
+
+class TestWritten(ChangesCase):
+    """One file with two changes of an agent."""
+
+    def setUp(self) -> Steps:
+        (yield from super().setUp())
+        self.path = self.folder / "code.txt"
+        self.path.write_text(LINES, newline="")
+        self.window.run_command("qwen_companion_begin_round")
+        yield {"condition": lambda: "code.txt" not in self.listed(), "timeout": 20_000}
+        yield 300
+        self.path.write_text(LINES.replace("line 3\n", "line three\n").replace("line 20\n", ""), newline="")
+        yield from self.waits(code=("modified", 2))
+
+    def opened_at_first(self) -> Steps:
+        """Go to the first change: self.code."""
+        self.window.run_command("qwen_companion_review_changes")
+        yield {"condition": lambda: self.window.find_open_file(str(self.path)), "timeout": 20_000}
+        code = self.window.find_open_file(str(self.path))
+        assert code
+        self.code = code
+        yield from self.marked(code, 2)
+
+    def test_one_change_is_kept_and_the_other_one_undone_in_the_real_file(self) -> Steps:
+        """The command goes to the first change, which is in the person's own file."""
+        yield from self.opened_at_first()
+        yield lambda: self.code.rowcol(self.code.sel()[0].b)[0] == 2
+        self.code.run_command("qwen_companion_keep_change")
+        yield from self.waits(code=("modified", 1))
+        yield from self.marked(self.code, 1)
+        self.window.run_command("qwen_companion_go_to_diff")
+        yield lambda: self.code.rowcol(self.code.sel()[0].b)[0] == 19
+        self.code.run_command("qwen_companion_undo_change")
+        yield from self.waits()
+        self.assertEqual(self.path.read_text(), LINES.replace("line 3\n", "line three\n"))
+        yield lambda: text_of(self.code) == self.path.read_text()
+        yield from self.marked(self.code, 0)
+        self.assertFalse(self.code.is_dirty())
+        self.assertFalse(self.code.is_scratch() or self.code.is_read_only())
+
+    def test_an_undo_is_one_step_of_the_buffers_undo(self) -> Steps:
+        """The person can take it back in the editor as well."""
+        yield from self.opened_at_first()
+        self.put_caret(self.code, 3)
+        self.code.run_command("qwen_companion_undo_change")
+        yield lambda: "line 3\n" in text_of(self.code)
+        self.code.run_command("undo")
+        self.assertIn("line three\n", text_of(self.code))
+
+    def test_a_file_is_undone_and_brought_back(self) -> Steps:
+        """Undo File and Redo Change."""
+        self.window.run_command("qwen_companion_undo_file", {"path": str(self.path)})
+        yield from self.waits()
+        self.assertEqual(self.path.read_text(), LINES)
+        self.window.run_command("qwen_companion_redo_change")
+        yield from self.waits(code=("modified", 2))
+
+    def test_what_the_person_saves_is_not_listed(self) -> Steps:
+        """Their edit beside the agent's changes is theirs."""
+        yield from self.opened_at_first()
+        point = self.code.text_point(9, 0)
+        self.code.sel().clear()
+        self.code.sel().add(point)
+        self.code.run_command("insert", {"characters": "mine "})
+        self.code.run_command("save")
+        yield lambda: "mine" in self.path.read_text()
+        yield 500
+        yield from self.waits(code=("modified", 2))
+        self.window.run_command("qwen_companion_undo_file", {"path": str(self.path)})
+        yield from self.waits()
+        self.assertEqual(self.path.read_text(), LINES.replace("line 10\n", "mine line 10\n"))
+
+    def test_nothing_is_undone_in_a_file_with_unsaved_edits(self) -> Steps:
+        """The change stays listed, and the file is not written."""
+        yield from self.opened_at_first()
+        self.put_caret(self.code, 3)
+        before = self.path.read_bytes()
+        self.code.run_command("insert", {"characters": "typed "})
+        self.code.run_command("qwen_companion_undo_change")
+        self.window.run_command("qwen_companion_undo_file", {"path": str(self.path)})
+        yield 500
+        self.assertEqual(self.path.read_bytes(), before)
+        self.assertEqual(self.listed(), {"code.txt": ("modified", 2)})
+        self.assertIn("typed", text_of(self.code))
+
+    def test_selected_lines_are_undone(self) -> Steps:
+        """Only the selected line of a change that has three."""
+        self.path.write_text(LINES.replace("line 3\nline 4\nline 5\n", "x\ny\nz\n"), newline="")
+        yield from self.waits(code=("modified", 1))
+        self.window.run_command("qwen_companion_review_changes")
+        yield {"condition": lambda: self.window.find_open_file(str(self.path)), "timeout": 20_000}
+        code = self.window.find_open_file(str(self.path))
+        assert code
+        yield from self.marked(code, 1)
+        self.put_caret(code, 4, 4)
+        code.run_command("qwen_companion_undo_change")
+        expected = LINES.replace("line 3\nline 4\nline 5\n", "x\nline 4\nz\n")
+        yield {"condition": lambda: self.path.read_text() == expected, "timeout": 20_000}
+
+    def test_the_list_has_it_and_says_it_to_readers_outside(self) -> Steps:
+        """Proposals and written changes are in one list, which is in a setting too."""
+        yield from self.open_diff("# proposed\n", self.folder / "proposed.py")
+        self.window.run_command("qwen_companion_diff_list")
+        yield lambda: self.window.find_output_panel(PANEL)
+        panel = self.window.find_output_panel(PANEL)
+        assert panel
+        yield lambda: "code.txt" in text_of(panel) and "proposed.py" in text_of(panel)
+        rows = {
+            row["path"].rpartition("/")[2]: row
+            for row in json.loads(str(panel.settings()["qwen_companion.review_list"]))
+        }
+        self.assertEqual(rows["proposed.py"]["kind"], "proposal")
+        code = rows["code.txt"]
+        shown = {name: code[name] for name in ("kind", "agent", "inserted", "deleted", "changes", "state")}
+        expected = {
+            "kind": "modified",
+            "agent": "Qwen Code",
+            "inserted": 1,
+            "deleted": 2,
+            "changes": 2,
+            "state": "waits",
+        }
+        self.assertEqual(shown, expected)
+        self.window.run_command("qwen_companion_keep_all_changes")
+        yield lambda: "kept" in text_of(panel)
+
+    def test_the_status_bar_counts_them(self) -> Steps:
+        """Files and changes."""
+        yield lambda: "Qwen Code: 1 file, 2 changes to review" in self.view.get_status("zz_qwen_companion")
+
+    def test_an_accepted_proposal_does_not_come_up_again(self) -> Steps:
+        """It was reviewed before it was written."""
+        yield from self.open_diff("print(1)\n")
+        yield from self.accepted()
+        yield 700
+        self.assertEqual(self.listed(), {"code.txt": ("modified", 2)})
+
+    def test_a_created_file_is_deleted_and_comes_back(self) -> Steps:
+        """Undo All asks first; Redo brings everything back."""
+        (self.folder / "new.txt").write_text("new\n")
+        yield from self.waits(code=("modified", 2), new=("created", 1))
+        self.window.run_command("qwen_companion_undo_file", {"path": "new.txt"})
+        yield from self.waits(code=("modified", 2))
+        self.assertFalse((self.folder / "new.txt").exists())
+        self.window.run_command("qwen_companion_redo_change")
+        yield from self.waits(code=("modified", 2), new=("created", 1))
+        self.assertEqual((self.folder / "new.txt").read_text(), "new\n")
