@@ -87,7 +87,7 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True)
-class Terminal:
+class TerminalVariables:
     """A terminal in the editor and the variables that it was opened with."""
 
     title: str
@@ -112,7 +112,7 @@ class ShownWindow:
     number: int
     title: str
     folders: tuple[str, ...]
-    terminals: tuple[Terminal, ...] = ()
+    terminals: tuple[TerminalVariables, ...] = ()
     chats: tuple[ShownChat, ...] = ()
 
 

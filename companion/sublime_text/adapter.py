@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
@@ -20,8 +20,10 @@ from .chat.consent import Consent
 from .chat.context import context_of
 from .check.run import EditorCheck
 from .check.scratch import ScratchWindow, close
+from .comments.panel import CommentPanel
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
+from .diff.left import abandon
 from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .notify import notify
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from ..chat.transcript.render import Render
     from ..companion import Companion
     from ..editor import WindowStatus
-    from ..ids import ChatId
+    from ..ids import ChatId, ReviewId
     from ..libraries.guard import Trouble
     from ..review.changes import Edit
     from ..review.marks import Marks
@@ -92,9 +94,14 @@ class Adapter:
         )
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
+        self._leftovers_wait = False
+        """Whether the diffs from before a reload have still to be told from those that nobody waits for."""
         self.reports: dict[int, LiveReport] = {}
         """The status reports on the screen, by the ids of their views."""
-        self.status_bar = StatusBar(self.settings.value("show_status"))
+        self.status_bar = StatusBar(
+            self.settings.value("show_status"), lambda window: len(self.comments.unsent(window))
+        )
+        self.comments = CommentPanel(self.diffs, self._on_another_thread, self.say, self.status_bar.draw)
         NOTICES.changed = self.status_bar.draw
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
@@ -109,6 +116,7 @@ class Adapter:
         self.settings.on_change(self._configure)
         self._configure()
         self.thread.start()
+        self._leftovers_wait = self.thread.is_reload
         for window in sublime.windows():
             if self.scratch.is_scratch(window):  # an instance or an editor that ended during a check left it
                 close(window)
@@ -220,6 +228,16 @@ class Adapter:
 
         self.thread.post(begin)
 
+    def _on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
+        """Call something that may block, and then `done` with its result on the UI thread."""
+
+        async def put(_: Companion) -> T:
+            import asyncio  # noqa: PLC0415 - it would stall the UI thread
+
+            return await asyncio.to_thread(call)
+
+        self.ask_later(sublime.active_window(), put, done)
+
     def stop(self, *, hand_over: bool = False) -> None:
         """Stop the companion and wait. The CLIs are told that their diffs are rejected, and the discovery files go."""
         self._bridge.close()
@@ -228,13 +246,14 @@ class Adapter:
         self._log.close()
 
     def unload(self) -> None:
-        """Stop, and remove everything of ours from the screen. The next instance takes over the sessions."""
+        """Stop, and remove from the screen what the next instance doesn't go on with. It takes over the sessions."""
+        self.diffs.leave()
         self.stop(hand_over=True)
         self.settings.close()
         self.status_bar.close()
+        self.comments.close()
         for live in list(self.reports.values()):
             live.close()
-        self.diffs.close_all()
         self.written.close_all()
         self.chats.close_all()
 
@@ -249,6 +268,7 @@ class Adapter:
         self.status_bar.activated(window, view)
         self.chats.activated(window, view)
         self.diffs.activated(window, view)
+        self.comments.activated(view)
         self.written.activated(window, view)
         identifier, number, now = window.id(), view.id(), _now()
         if is_code(view):
@@ -268,6 +288,7 @@ class Adapter:
         self.diffs.view_closed(view)
         self.written.closed(view)
         self.chats.closed(view)
+        self.comments.views.forget(view)
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(number))
 
@@ -295,6 +316,8 @@ class Adapter:
 
     def restored(self, window: sublime.Window) -> None:
         """Clear the diffs that a window was restored with, after a restart or when its project was opened again."""
+        if self._leftovers_wait:
+            return
         for name in self.diffs.clear_leftovers(window):
             what = f"“{name}” is a diff from before this session started."
             self.say(f"{what} No CLI waits for it any more. Your edits are kept in its tab.", window.id())
@@ -392,6 +415,21 @@ class Adapter:
     async def review_text(self, review: Review) -> str | None:
         """See Editor."""
         return await self._bridge.call(lambda: self.diffs.text(review))
+
+    async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+        """See Editor."""
+        return await self._bridge.call(lambda: self._take_up_reviews(reviews))
+
+    def _take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+        closed = self.diffs.take_up(reviews)
+        self._leftovers_wait = False
+        for window in sublime.windows():
+            self.restored(window)
+        return closed
+
+    def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
+        """See Editor."""
+        sublime.set_timeout(lambda: abandon(left))  # the bridge is closed by now
 
     def refuse_answer(self, review: Review) -> None:
         """See Editor."""
