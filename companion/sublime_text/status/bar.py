@@ -78,16 +78,10 @@ class StatusBar:
             return ""
         status = self._statuses.get(window.id())
         words = "" if _is_idle(window, status, self._wanted) else status_text(status)
-<<<<<<< HEAD
         others = sum(other.diffs for number, other in self._statuses.items() if number != window.id())
-        has_own = status is not None and status.diffs
-        return " · ".join(
-            filter(None, (words, "" if has_own else elsewhere_text(others), notices_text(len(NOTICES.open_in(window)))))
-        )
-=======
-        comments = comments_text(self._comments(window))
-        return " · ".join(filter(None, (words, comments, notices_text(len(NOTICES.open_in(window))))))
->>>>>>> main
+        elsewhere = "" if status is not None and status.diffs else elsewhere_text(others)
+        texts = words, elsewhere, comments_text(self._comments(window)), notices_text(len(NOTICES.open_in(window)))
+        return " · ".join(filter(None, texts))
 
     @staticmethod
     def _set(view: sublime.View, text: str) -> None:
