@@ -118,6 +118,8 @@ class AgentClient(Choosing, Leaving, Opening):
         self._own_terminals = AgentTerminals()
         self._settling: set[asyncio.Task[None]] = set()
         self._cancelling: asyncio.TimerHandle | None = None
+        self._cancelled: str | None = None
+        """The prompt that the person has cancelled last."""
 
     # The agent
 
@@ -226,7 +228,7 @@ class AgentClient(Choosing, Leaving, Opening):
         self._stream.publish(events.CancelRequested(), running)
         self._peer.notify("session/cancel", {"sessionId": session.id})
         self._questions.cancel()
-        if self._cancelling is None:
+        if not self._is_cancelled:
             self._cancel_later(running)
         if self._terminals:
             await self._terminals.kill_all()
@@ -348,13 +350,13 @@ class AgentClient(Choosing, Leaving, Opening):
         if not self._files or not self._terminals:
             raise RequestError(METHOD_NOT_FOUND, "there is no session")
         match method:
-            case "terminal/create" | "fs/write_text_file" if self._cancelling:
+            case "terminal/create" | "fs/write_text_file" if self._is_cancelled:
                 raise RequestError(INTERNAL_ERROR, "the person has cancelled this")
             case "session/request_permission":
                 is_ours = params.get("sessionId") == self._session
                 turn = self._prompts.running
                 call = await self._asked_about(as_object(params.get("toolCall")))
-                is_over = self._cancelling is not None or self._prompts.running != turn
+                is_over = self._is_cancelled or self._prompts.running != turn
                 return await self._questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
             case "fs/read_text_file":
                 return await self._files.read(params)
@@ -396,7 +398,15 @@ class AgentClient(Choosing, Leaving, Opening):
         if self._files:
             self._keep(await self._files.settle_all())
 
+    @property
+    def _is_cancelled(self) -> bool:
+        """Whether the person has cancelled the turn that runs, and not one that was just ending then."""
+        return self._cancelled is not None and self._cancelled == self._prompts.running
+
     def _cancel_later(self, prompt: str) -> None:
+        if self._cancelling:
+            self._cancelling.cancel()
+        self._cancelled = prompt
         self._cancelling = asyncio.get_running_loop().call_later(CANCEL_LIMIT, self._not_cancelled, prompt)
 
     def _not_cancelled(self, prompt: str) -> None:

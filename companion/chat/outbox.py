@@ -118,6 +118,7 @@ class Outbox:
     def shown(self) -> None:
         """Forget what the conversation shows by now, and give back what it should show but has lost."""
         conversation = self._conversation()
+        found: set[str] = set()
         for key, waiting in list(self._waiting.items()):
             if not waiting.prompt:
                 continue
@@ -128,8 +129,14 @@ class Outbox:
                 del self._waiting[key]
             elif conversation.rebuilds > waiting.rebuilds:
                 # The history of 0.21.2 on disk has other ids than the events.
-                said, latest = _first_text(waiting.draft), conversation.prompts[-len(self._sent) :]
-                if self._settle(key) and not any(each.text.startswith(said) for each in latest):
+                shown = _Shown(waiting.draft)
+                before = [
+                    each for each in conversation.replaced if shown.is_in(each.text) and each.id != waiting.prompt
+                ]
+                now = [each.id for each in conversation.prompts if shown.is_in(each.text)]
+                own = [each for each in now[len(before) :] if each not in found][:1]
+                found.update(own)
+                if self._settle(key) and not own:
                     self._give_back(waiting.draft, "The daemon has ended before it began this.")
 
     @property
@@ -207,14 +214,16 @@ class Outbox:
         except ChatError as error:
             if not error.may_have_arrived:
                 raise
-            identifier = await self._arrived(_first_text_of(content), known, session.client_id, error)
+            identifier = await self._arrived(waiting.draft, content, known, session.client_id, error)
         waiting.prompt, waiting.rebuilds = identifier, self._conversation().rebuilds
         self._changed()
         self._sent[identifier] = waiting.draft
         for old in list(self._sent)[:-MAX_REMEMBERED]:
             del self._sent[old]
 
-    async def _arrived(self, said: str, known: Container[str], client: str | None, lost: ChatError) -> str:
+    async def _arrived(
+        self, draft: Draft, content: Iterable[Block], known: Container[str], client: str | None, lost: ChatError
+    ) -> str:
         """The id of a prompt whose answer was lost, once it is found among those that run, wait or have run.
 
         `client` has sent it.
@@ -223,15 +232,19 @@ class Outbox:
             ChatError: it isn't found, or there is no connection to ask.
         """
         clock = asyncio.get_running_loop().time
+        own = _Shown(draft)
+        # The queue shows the first text of a prompt.
+        queued = str(next((block["text"] for block in content if block["type"] == "text"), ""))
         try:
             backend, session, _ = await self._connected()
             end = clock() + ARRIVAL_LIMIT
             while True:
-                pending = [each for each, _ in await backend.queue(session)]
-                for each in (*self._conversation().prompts, *pending):
+                pending = [each for each, _ in await backend.queue(session) if each.text.startswith(queued)]
+                shown = [each for each in self._conversation().prompts if own.is_in(each.text)]
+                for each in (*shown, *pending):
                     # A history from disk doesn't say who has sent a prompt.
                     is_ours = not client or each.client in {None, client}
-                    if is_ours and each.id not in known and each.text.startswith(said):
+                    if is_ours and each.id not in known:
                         return each.id
                 if clock() > end:
                     raise lost
@@ -242,16 +255,33 @@ class Outbox:
             raise UncertainError from None
 
 
-def _first_text_of(content: Iterable[Block]) -> str:
-    """What the daemon shows of a prompt in its queue: the first text."""
-    found = next((block["text"] for block in content if block["type"] == "text"), "")
-    return str(found)
+class _Shown:
+    """How a conversation shows a draft: a file that it mentions may have another name there."""
 
+    def __init__(self, draft: Draft) -> None:
+        text, at = draft.text.strip(), 0
+        self._parts: list[str] = []
+        for mention in mentions(text):
+            if mention.start >= at:
+                self._parts.append(text[at : mention.start + 1])
+                at = mention.paths[0][0]
+        self._parts.append(text[at:])
 
-def _first_text(draft: Draft) -> str:
-    """The same of a draft, as far as it is known without asking which files there are."""
-    named = mentions(draft.text)
-    return draft.text[: named[0].start] if named else draft.text
+    def is_in(self, text: str) -> bool:
+        """Whether a prompt with this text may be the draft's."""
+        text = text.strip()
+        first, *rest = self._parts
+        if not first or not text.startswith(first):
+            return not first and not text
+        end = len(first)
+        for part in rest:
+            found = text.find(part, end + 1)
+            if found < 0:
+                return False
+            end = found + len(part)
+        # The names of what was attached may follow.
+        follows = text[end : end + 1]
+        return not self._parts[-1] or not follows or follows.isspace() or follows == "@"
 
 
 async def _inject(client: Backend, session: Session, content: list[Block]) -> str | None:

@@ -26,6 +26,8 @@ class Conversation:
         self.cursor: Cursor | None = None
         """Where the events continue; None until that is known."""
         self.rebuilds = 0
+        self.replaced: list[Queued] = []
+        """The prompts that were there before the last rebuild."""
         """How often it was rebuilt."""
         self._state = State()
         self._reducer = Reducer(self._state)
@@ -198,6 +200,7 @@ class Conversation:
 
     def rebuild(self, history: History) -> None:
         """Replace everything by a history, in one step."""
+        self.replaced = self.prompts
         before = dict(self._state.turns)
         self._state.turns.clear()
         self._state.queue.clear()

@@ -85,7 +85,7 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True)
-class Terminal:
+class TerminalVariables:
     """A terminal in the editor and the variables that it was opened with."""
 
     title: str
@@ -110,7 +110,7 @@ class ShownWindow:
     number: int
     title: str
     folders: tuple[str, ...]
-    terminals: tuple[Terminal, ...] = ()
+    terminals: tuple[TerminalVariables, ...] = ()
     chats: tuple[ShownChat, ...] = ()
 
 

@@ -44,6 +44,25 @@ def save(view: sublime.View) -> None:
         view.run_command("save", {"quiet": True})
 
 
+def smallest_edit(before: str, after: str) -> Edit:
+    """The smallest single change that makes one text of the other."""
+    start = _shared(before, after)
+    end = _shared(before[start:][::-1], after[start:][::-1])
+    return start, len(before) - end, after[start : len(after) - end]
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts begin with alike. Comparing halves is much faster than each character."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 @contextmanager
 def _overriding(settings: sublime.Settings, **own: bool | str) -> Iterator[None]:
     """Have other values of settings for a moment. A view that had none of its own has none afterwards."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import tracemalloc
 from typing import Any
 from unittest.mock import patch
 
 import sublime
 
 from .chat_case import ChatCase, Steps, loaded
+from .companion_case import CompanionCase
 
 
 class TestSending(ChatCase):
@@ -265,6 +268,59 @@ class TestUndo(ChatCase):
         self.view.run_command("undo")
         self.assertEqual(self.prompt, "")
         yield 1
+
+
+class TestUndoHistory(CompanionCase):
+    """The steps by themselves."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.undo = loaded("sublime_text.chat.undo").Undo("")
+
+    def test_a_large_paste_is_kept_once_whatever_is_typed_after_it(self) -> Steps:
+        text = "x" * 1_000_000
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        for number in range(300):
+            text += f" {number}"
+            self.undo.record(text, len(text), number * 10.0)
+        self.assertLess(tracemalloc.get_traced_memory()[0], 10_000_000)
+        for number in range(299, 99, -1):
+            text = text.removesuffix(f" {number}")
+            self.assertEqual(self.undo.step(-1), (text, len(text)))
+        self.assertIsNone(self.undo.step(-1))
+        yield 0
+
+    def test_large_texts_that_replace_each_other_push_out_the_oldest(self) -> Steps:
+        texts = [str(number) * 1_000_000 for number in range(9)]
+        for number, text in enumerate(texts):
+            self.undo.record(text, 1, number * 10.0)
+        self.assertEqual(self.undo.step(-1), (texts[-2], 1))
+        back = [texts[-2]]
+        while step := self.undo.step(-1):
+            back.append(step[0])
+        self.assertTrue(2 <= len(back) <= 4)
+        for text in [*reversed(back[:-1]), texts[-1]]:
+            self.assertEqual(self.undo.step(1), (text, 1))
+        self.assertIsNone(self.undo.step(1))
+        yield 0
+
+    def test_any_changes_are_undone_and_redone(self) -> Steps:
+        chance = random.Random(5)  # noqa: S311 - what is typed is no secret
+        text, states = "", [("", 0)]
+        for number in range(150):
+            start = chance.randint(0, len(text))
+            end = chance.randint(start, min(len(text), start + 4))
+            text = text[:start] + "".join(chance.choices("ab \n", k=chance.randint(0, 4))) + text[end:]
+            if text != states[-1][0]:
+                states.append((text, start))
+            self.undo.record(text, start, number * 10.0)
+        for state in reversed(states[:-1]):
+            self.assertEqual(self.undo.step(-1), state)
+        self.assertIsNone(self.undo.step(-1))
+        for state in states[1:]:
+            self.assertEqual(self.undo.step(1), state)
+        yield 0
 
 
 class TestSlashCommands(ChatCase):

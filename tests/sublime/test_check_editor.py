@@ -150,7 +150,7 @@ class TestCheck(CheckCase):
         def closing(bench: Any) -> Any:
             bench.window.run_command("close_window")
             yield 0
-            return loaded("sublime_text.check.bench").Finding(True)
+            return loaded("sublime_text.check.bench").ProbeResult(True)
 
         self.use_probes(filler_height=closing)
         yield from self.check()

@@ -27,7 +27,8 @@ def replace(path: str, text: str) -> bool:
         return False
     before = view.substr(sublime.Region(0, view.size()))
     if before != text:
-        buffers.edit(view, [_edit(before, text)])
+        # The smallest one, so that carets and folds stay where they are.
+        buffers.edit(view, [buffers.smallest_edit(before, text)])
     with OWN_SAVES.saving(path):
         buffers.save(view)
     if view.is_dirty():
@@ -46,14 +47,3 @@ def may_touch(agent: str, path: str, *, writes: bool) -> bool:
         "Your answer counts for the folder of that file, until the chat ends."
     )
     return sublime.ok_cancel_dialog(question, "Allow", "Qwen Companion")
-
-
-def _edit(before: str, after: str) -> buffers.Edit:
-    """The smallest edit that makes one text of the other, so that carets and folds stay where they are."""
-    start, most = 0, min(len(before), len(after))
-    while start < most and before[start] == after[start]:
-        start += 1
-    end = 0
-    while end < most - start and before[-1 - end] == after[-1 - end]:
-        end += 1
-    return start, len(before) - end, after[start : len(after) - end]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import sublime_plugin
 
 from ...chat.transcript.render import MARK
 from .. import buffers
+from .undo import Undo
 
 if TYPE_CHECKING:
     from ...chat.transcript.render import Render
@@ -21,45 +21,6 @@ SIGNS_SETTING = "qwen_companion.chat_signs"
 
 Unlike the transcript's length, it stays valid while the transcript grows, even if the editor is killed.
 """
-
-
-MOST_UNDONE = 200
-"""Steps that can be undone in a prompt."""
-WORD = 1.0
-"""Seconds within which letters that follow one another are one step."""
-
-
-class Undo:
-    """What a prompt was before, since the editor's own undo would undo the transcript. Pure."""
-
-    def __init__(self, text: str) -> None:
-        self._states: list[tuple[str, int]] = [(text, len(text))]
-        """The texts with where their carets were."""
-        self._at = 0
-        self._typed = -inf
-
-    def record(self, text: str, caret: int, now: float) -> None:
-        """The person has changed the prompt. `now` is in seconds."""
-        before = self._states[self._at][0]
-        if text == before:
-            return
-        grown = text.removeprefix(before) if text.startswith(before) else ""
-        continues = len(grown) == 1 and not grown.isspace() and now - self._typed < WORD and self._at > 0
-        self._typed = now if len(grown) == 1 else -inf
-        if continues:
-            self._states[self._at :] = [(text, caret)]
-        else:
-            self._states[self._at + 1 :] = [(text, caret)]
-            del self._states[:-MOST_UNDONE]
-            self._at = len(self._states) - 1
-
-    def step(self, by: int) -> tuple[str, int] | None:
-        """The prompt and its caret one step back (-1) or forth (1); None at either end."""
-        at = self._at + by
-        if not 0 <= at < len(self._states):
-            return None
-        self._at, self._typed = at, -inf
-        return self._states[at]
 
 
 class _Guard(sublime_plugin.TextChangeListener):

@@ -18,7 +18,8 @@ from .marks import ChatMarks
 from .permissions import Attention
 from .prompt import ATTACHED_SETTING, RECALL_SETTING, SESSION_SETTING, Recall, attached
 from .scroll import Scroll, ScrollWatch
-from .text import ChatText, Undo
+from .text import ChatText
+from .undo import Undo
 
 if TYPE_CHECKING:
     from ...chat.transcript.render import Code, Render

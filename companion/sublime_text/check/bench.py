@@ -16,7 +16,7 @@ PATIENCE = 400
 """Milliseconds to wait for a condition. Then the probe continues, whether it is true or not."""
 
 
-class Finding(NamedTuple):
+class ProbeResult(NamedTuple):
     """What a probe found."""
 
     holds: bool
@@ -24,7 +24,7 @@ class Finding(NamedTuple):
     """What it saw, for the report."""
 
 
-Probe = Callable[["Bench"], Generator[Wait, None, Finding]]
+Probe = Callable[["Bench"], Generator[Wait, None, ProbeResult]]
 
 
 class Bench:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from .bench import Bench, Finding, Probe, Wait
+from .bench import Bench, Probe, ProbeResult, Wait
 
 if TYPE_CHECKING:
     from sublime_types import WindowLayout
 
-Steps = Generator[Wait, None, Finding]
+Steps = Generator[Wait, None, ProbeResult]
 PANEL = "qwen_companion_check"
 SINGLE: WindowLayout = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
 SPLIT: WindowLayout = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
@@ -25,7 +25,7 @@ def panel_has_sheet_id_0(bench: Bench) -> Steps:
     panel = _panel(bench)
     yield 0
     number, element = panel.sheet_id(), panel.element()
-    return Finding(number == 0 and bool(element), f"sheet id {number}, element {element!r}")
+    return ProbeResult(number == 0 and bool(element), f"sheet id {number}, element {element!r}")
 
 
 def panel_gets_focus(bench: Bench) -> Steps:
@@ -40,7 +40,7 @@ def panel_gets_focus(bench: Bench) -> Steps:
     yield lambda: bench.heard(panel, "on_activated")
     has_focus = bool(bench.heard(panel, "on_activated"))
     bench.window.focus_view(tab)
-    return Finding(has_focus, "" if has_focus else "the view of the panel was not activated")
+    return ProbeResult(has_focus, "" if has_focus else "the view of the panel was not activated")
 
 
 def active_panel(bench: Bench) -> Steps:
@@ -52,7 +52,7 @@ def active_panel(bench: Bench) -> Steps:
     bench.window.run_command("hide_panel")
     yield SETTLING
     hidden = bench.window.active_panel()
-    return Finding((shown, hidden) == (f"output.{PANEL}", None), f"shown: {shown!r}, hidden: {hidden!r}")
+    return ProbeResult((shown, hidden) == (f"output.{PANEL}", None), f"shown: {shown!r}, hidden: {hidden!r}")
 
 
 def focus_stays_in_window(bench: Bench) -> Steps:
@@ -61,7 +61,7 @@ def focus_stays_in_window(bench: Bench) -> Steps:
     bench.front.bring_to_front()
     yield lambda: sublime.active_window() == bench.front
     if sublime.active_window() != bench.front:
-        return Finding(False, "the window of the person could not be brought to the front")
+        return ProbeResult(False, "the window of the person could not be brought to the front")
     bench.window.focus_view(first)
     yield 2 * SETTLING
     raised = sublime.active_window() == bench.window
@@ -73,7 +73,7 @@ def focus_stays_in_window(bench: Bench) -> Steps:
         raised = raised or sublime.active_window() == bench.window
     bench.window.bring_to_front()
     yield lambda: sublime.active_window() == bench.window
-    return Finding(not raised, "the window came to the front" if raised else "")
+    return ProbeResult(not raised, "the window came to the front" if raised else "")
 
 
 def focus_keeps_selection(bench: Bench) -> Steps:
@@ -86,7 +86,7 @@ def focus_keeps_selection(bench: Bench) -> Steps:
         bench.window.focus_sheet(sheet)
         yield SETTLING
     after = len(bench.shown())
-    return Finding((before, after) == (2, 2), f"{before} tabs were selected, then {after}")
+    return ProbeResult((before, after) == (2, 2), f"{before} tabs were selected, then {after}")
 
 
 def select_keeps_groups(bench: Bench) -> Steps:
@@ -99,7 +99,7 @@ def select_keeps_groups(bench: Bench) -> Steps:
         bench.window.select_sheets(bench.sheets(*views))
         yield SETTLING
         counts = [len(bench.shown(group)) for group in (0, 1)]
-        return Finding(counts == [2, 2], f"{counts[0]} and {counts[1]} tabs of 2 and 2 are selected")
+        return ProbeResult(counts == [2, 2], f"{counts[0]} and {counts[1]} tabs of 2 and 2 are selected")
     finally:
         bench.window.set_layout(SINGLE)
 
@@ -116,7 +116,7 @@ def select_leaves_other_groups(bench: Bench) -> Steps:
         bench.window.select_sheets(bench.sheets(views[0]))
         yield SETTLING
         count = len(bench.shown(1))
-        return Finding(count == 2, f"{count} of 2 tabs are still selected")
+        return ProbeResult(count == 2, f"{count} of 2 tabs are still selected")
     finally:
         bench.window.set_layout(SINGLE)
 
@@ -124,7 +124,7 @@ def select_leaves_other_groups(bench: Bench) -> Steps:
 def first_tab(bench: Bench) -> Steps:
     """See assumptions."""
     yield 0
-    return Finding(bench.first_tabs == 1, f"it began with {bench.first_tabs} tabs")
+    return ProbeResult(bench.first_tabs == 1, f"it began with {bench.first_tabs} tabs")
 
 
 def close_closes_one(bench: Bench) -> Steps:
@@ -136,7 +136,7 @@ def close_closes_one(bench: Bench) -> Steps:
     bench.window.run_command("close")
     yield SETTLING
     left = [view.is_valid() for view in (first, second)]
-    return Finding(left == [False, True], f"{2 - sum(left)} of 2 tabs were closed")
+    return ProbeResult(left == [False, True], f"{2 - sum(left)} of 2 tabs were closed")
 
 
 def activated_before_loaded(bench: Bench) -> Steps:
@@ -144,7 +144,7 @@ def activated_before_loaded(bench: Bench) -> Steps:
     view = bench.file("order.txt", "text\n")
     yield lambda: {"on_activated", "on_load"} <= set(bench.heard(view, "on_activated", "on_load"))
     order = list(dict.fromkeys(bench.heard(view, "on_activated", "on_load")))
-    return Finding(order == ["on_activated", "on_load"], ", then ".join(order) or "neither came")
+    return ProbeResult(order == ["on_activated", "on_load"], ", then ".join(order) or "neither came")
 
 
 def save_is_announced(bench: Bench) -> Steps:
@@ -161,7 +161,7 @@ def save_is_announced(bench: Bench) -> Steps:
     yield SETTLING
     by_view = {name for name, _, command in bench.events if command == "save"}
     seen = f"the window's: {_names(by_window)}; the view's: {_names(by_view)}"
-    return Finding(bool(by_window) and bool(by_view), seen)
+    return ProbeResult(bool(by_window) and bool(by_view), seen)
 
 
 def project_data_at_once(bench: Bench) -> Steps:
@@ -170,14 +170,14 @@ def project_data_at_once(bench: Bench) -> Steps:
     bench.window.set_project_data({"folders": [], "settings": settings})
     data = bench.window.project_data() or {}
     yield 0
-    return Finding(data.get("settings") == settings, "")
+    return ProbeResult(data.get("settings") == settings, "")
 
 
 def companion_answers(bench: Bench) -> Steps:
     """See assumptions."""
     for _ in range(5):  # the libraries may still be loading
         yield lambda: bench.libraries is not None
-    return Finding(bench.libraries is True, "" if bench.libraries else "it did not answer in time")
+    return ProbeResult(bench.libraries is True, "" if bench.libraries else "it did not answer in time")
 
 
 def _panel(bench: Bench) -> sublime.View:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import sublime
 
 from . import places, screen, texts
-from .bench import PATIENCE, Bench, Finding, Probe, Wait
+from .bench import PATIENCE, Bench, Probe, ProbeResult, Wait
 from .scratch import ScratchWindow, close
 
 PROBES: tuple[Probe, ...] = (*texts.PROBES, *screen.PROBES, *places.PROBES)
@@ -27,7 +27,7 @@ LIMIT = 10.0
 class Outcome:
     """What a check found."""
 
-    findings: dict[str, Finding] = field(default_factory=dict)
+    findings: dict[str, ProbeResult] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     """The probes that failed or were not tried, each with the reason."""
     failed: str = ""
@@ -93,7 +93,7 @@ class EditorCheck:
         self._outcome.failures.update({probe.__name__: why for probe in self._left})
         self._end()
 
-    def _step(self, name: str, steps: Generator[Wait, None, Finding]) -> None:
+    def _step(self, name: str, steps: Generator[Wait, None, ProbeResult]) -> None:
         try:
             wait = next(steps)
         except StopIteration as end:
@@ -105,7 +105,7 @@ class EditorCheck:
         else:
             self._wait(name, steps, wait, time.monotonic())
 
-    def _wait(self, name: str, steps: Generator[Wait, None, Finding], wait: Wait, since: float) -> None:
+    def _wait(self, name: str, steps: Generator[Wait, None, ProbeResult], wait: Wait, since: float) -> None:
         if isinstance(wait, int):
             sublime.set_timeout(lambda: self._step(name, steps), wait)
             return

@@ -8,9 +8,9 @@ from typing import Any
 import sublime
 
 from ..diff.marks import filler
-from .bench import Bench, Finding, Probe, Wait
+from .bench import Bench, Probe, ProbeResult, Wait
 
-Steps = Generator[Wait, None, Finding]
+Steps = Generator[Wait, None, ProbeResult]
 LINES = 3
 """Lines that the measured filler stands for."""
 TOLERANCE = 1.0
@@ -31,7 +31,7 @@ def filler_height(bench: Bench) -> Steps:
     yield lambda: view.text_to_layout(view.text_point(1, 0))[1] != before
     height = view.text_to_layout(view.text_point(1, 0))[1] - before
     wanted = LINES * view.line_height()
-    return Finding(abs(height - wanted) <= TOLERANCE, f"{height:g} px instead of {wanted:g}")
+    return ProbeResult(abs(height - wanted) <= TOLERANCE, f"{height:g} px instead of {wanted:g}")
 
 
 def viewport_at_once(bench: Bench) -> Steps:
@@ -41,7 +41,7 @@ def viewport_at_once(bench: Bench) -> Steps:
     wanted = 20 * view.line_height()
     view.set_viewport_position((0.0, wanted), animate=False)
     at_once = view.viewport_position()[1]
-    return Finding(abs(at_once - wanted) <= TOLERANCE, f"{at_once:g} instead of {wanted:g}")
+    return ProbeResult(abs(at_once - wanted) <= TOLERANCE, f"{at_once:g} instead of {wanted:g}")
 
 
 def inline_diff_shown(bench: Bench) -> Steps:
@@ -55,7 +55,7 @@ def inline_diff_shown(bench: Bench) -> Steps:
     view.run_command("toggle_inline_diff")
     yield lambda: view.layout_extent()[1] > before
     grown = view.layout_extent()[1] - before
-    return Finding(grown > 0, f"the view grew by {grown:g} px for two removed lines")
+    return ProbeResult(grown > 0, f"the view grew by {grown:g} px for two removed lines")
 
 
 def diff_colours(bench: Bench) -> Steps:
@@ -69,7 +69,7 @@ def diff_colours(bench: Bench) -> Steps:
         return style.get("background") or plain.get("background"), style.get("foreground")
 
     colours = {own(added), own(removed), (plain.get("background"), plain.get("foreground"))}
-    return Finding(len(colours) == 3, f"added {own(added)}, removed {own(removed)}")
+    return ProbeResult(len(colours) == 3, f"added {own(added)}, removed {own(removed)}")
 
 
 def chat_syntax(bench: Bench) -> Steps:
@@ -78,7 +78,8 @@ def chat_syntax(bench: Bench) -> Steps:
     view.assign_syntax(SYNTAX)
     yield 50
     scope = view.scope_name(0)
-    return Finding(scope.startswith("text.qwen-companion"), f"the scope of the first character is {scope.strip()!r}")
+    holds = scope.startswith("text.qwen-companion")
+    return ProbeResult(holds, f"the scope of the first character is {scope.strip()!r}")
 
 
 def detect_indentation(bench: Bench) -> Steps:
@@ -88,7 +89,7 @@ def detect_indentation(bench: Bench) -> Steps:
     view.run_command("detect_indentation", {"show_message": False})
     yield lambda: not view.settings().get("translate_tabs_to_spaces")
     found = view.settings().get("translate_tabs_to_spaces")
-    return Finding(not found, f"translate_tabs_to_spaces is {found} for a text indented with tabs")
+    return ProbeResult(not found, f"translate_tabs_to_spaces is {found} for a text indented with tabs")
 
 
 PROBES: tuple[Probe, ...] = (

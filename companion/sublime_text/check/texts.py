@@ -7,9 +7,9 @@ from collections.abc import Generator
 import sublime
 import sublime_plugin
 
-from .bench import Bench, Finding, Probe, Wait, region
+from .bench import Bench, Probe, ProbeResult, Wait, region
 
-Steps = Generator[Wait, None, Finding]
+Steps = Generator[Wait, None, ProbeResult]
 CHARACTERS = "a\tb\u2028c\u2029d\x01\x1b\x7fe\x85f\u00a0g"
 NUL = "a\0b"
 
@@ -34,7 +34,7 @@ def replace_keeps_carets(bench: Bench) -> Steps:
     bench.replace(view, 1, 1, "XY")
     yield 0
     selected = list(view.sel())
-    return Finding(all(one.empty() for one in selected), f"the selection is {region(selected)}")
+    return ProbeResult(all(one.empty() for one in selected), f"the selection is {region(selected)}")
 
 
 def replace_keeps_regions(bench: Bench) -> Steps:
@@ -44,7 +44,7 @@ def replace_keeps_regions(bench: Bench) -> Steps:
     bench.replace(view, 1, 1, "XY")
     yield 0
     regions = view.get_regions("check")
-    return Finding(len(regions) == 1 and regions[0].empty(), f"the region is {region(regions)}")
+    return ProbeResult(len(regions) == 1 and regions[0].empty(), f"the region is {region(regions)}")
 
 
 def modified_during_command(bench: Bench) -> Steps:
@@ -54,8 +54,8 @@ def modified_during_command(bench: Bench) -> Steps:
     during = bool(bench.heard(view, "on_modified"))
     yield lambda: bench.heard(view, "on_modified")
     if not bench.heard(view, "on_modified"):
-        return Finding(False, "it did not come")
-    return Finding(during, "" if during else "it came after the command")
+        return ProbeResult(False, "it did not come")
+    return ProbeResult(during, "" if during else "it came after the command")
 
 
 def nested_modified_at_once(bench: Bench) -> Steps:
@@ -74,8 +74,8 @@ def nested_modified_at_once(bench: Bench) -> Steps:
     yield lambda: counts
     bench.reaction = None
     if not counts:
-        return Finding(False, "on_modified did not come")
-    return Finding(counts[0] > 0, "" if counts[0] else "it was told after the first listener returned")
+        return ProbeResult(False, "on_modified did not come")
+    return ProbeResult(counts[0] > 0, "" if counts[0] else "it was told after the first listener returned")
 
 
 def typed_letters_one_step(bench: Bench) -> Steps:
@@ -86,7 +86,7 @@ def typed_letters_one_step(bench: Bench) -> Steps:
     view.run_command("undo")
     yield 0
     left = bench.text(view)
-    return Finding(not left, f"one undo of “abc” leaves “{left}”")
+    return ProbeResult(not left, f"one undo of “abc” leaves “{left}”")
 
 
 def rewritten_command_asked(bench: Bench) -> Steps:
@@ -100,7 +100,7 @@ def rewritten_command_asked(bench: Bench) -> Steps:
     finally:
         bench.rewrite = None
     names = [command for name, _, command in bench.events if name == "on_text_command"]
-    return Finding(
+    return ProbeResult(
         names == ["right_delete", "select_all"], f"listeners were asked about {', '.join(names) or 'nothing'}"
     )
 
@@ -131,8 +131,8 @@ def text_listener_during_edit(bench: Bench) -> Steps:
         during = ear.count > 0
         yield lambda: ear.count
         if not ear.count:
-            return Finding(False, "it heard nothing")
-        return Finding(during, "" if during else "it heard it after the command")
+            return ProbeResult(False, "it heard nothing")
+        return ProbeResult(during, "" if during else "it heard it after the command")
     finally:
         if ear.is_attached():
             ear.detach()
@@ -145,7 +145,7 @@ def phantom_moves_at_insertion(bench: Bench) -> Steps:
     bench.replace(view, 1, 1, "XY")
     yield 0
     regions = view.query_phantom(number)
-    return Finding([one.begin() for one in regions] == [3], f"it was at 1 and is at {region(regions)}")
+    return ProbeResult([one.begin() for one in regions] == [3], f"it was at 1 and is at {region(regions)}")
 
 
 def fold_stays_at_insertion(bench: Bench) -> Steps:
@@ -155,13 +155,13 @@ def fold_stays_at_insertion(bench: Bench) -> Steps:
     bench.replace(view, 3, 3, "XY")
     yield 0
     folds = view.folded_regions()
-    return Finding([(one.begin(), one.end()) for one in folds] == [(1, 3)], f"the fold is {region(folds)}")
+    return ProbeResult([(one.begin(), one.end()) for one in folds] == [(1, 3)], f"the fold is {region(folds)}")
 
 
-def _kept(bench: Bench, text: str) -> Finding:
+def _kept(bench: Bench, text: str) -> ProbeResult:
     view = bench.view(text)
     kept = bench.text(view)
-    return Finding(kept == text, "" if kept == text else f"{text!r} became {kept!r}")
+    return ProbeResult(kept == text, "" if kept == text else f"{text!r} became {kept!r}")
 
 
 PROBES: tuple[Probe, ...] = (

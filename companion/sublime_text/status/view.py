@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ... import __version__
-from ...status.facts import Facts, ShownChat, ShownWindow, Terminal
+from ...status.facts import Facts, ShownChat, ShownWindow, TerminalVariables
 from ...status.report import without_secrets
 from ..patience import expect
 
@@ -113,7 +113,7 @@ def _shown(window: sublime.Window, chats: tuple[ShownChat, ...]) -> ShownWindow:
     return ShownWindow(window.id(), title, tuple(window.folders()), terminals, chats)
 
 
-def _terminal(view: sublime.View) -> Terminal | None:
+def _terminal(view: sublime.View) -> TerminalVariables | None:
     """A tab of Terminus, with the variables that it was opened with (docs/protocols/sublime.md#terminus).
 
     It keeps them over restarts.
@@ -123,4 +123,4 @@ def _terminal(view: sublime.View) -> Terminal | None:
     if not isinstance(variables, dict):
         return None
     ports = {name: str(value) for name, value in variables.items() if str(name).endswith("_IDE_SERVER_PORT")}
-    return Terminal(view.name() or "Terminal", ports)
+    return TerminalVariables(view.name() or "Terminal", ports)

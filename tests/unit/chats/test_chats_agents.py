@@ -14,6 +14,7 @@ from unittest.mock import patch
 import psutil
 import pytest
 
+from companion.acp.files import Files
 from companion.agents import AgentCommand
 from companion.chat.prompt import Draft
 from companion.chat.transcript.render import Render
@@ -418,5 +419,35 @@ def test_another_command_in_the_settings_is_for_who_has_allowed_it(project: Path
             states = lambda: [each.status.connection.state for each in here.editor.renders[1][count:]]  # noqa: E731
             await until(lambda: "connecting" in states() and states()[-1] == "live")
             assert here.command.endswith("other")
+
+    run(test())
+
+
+def test_escape_just_as_a_turn_ends_refuses_nothing_of_the_next_one(
+    project: Path, agent: AgentCommand, monkeypatch: pytest.MonkeyPatch
+):
+    path = project / "a.txt"
+    path.write_text("one\n")
+    ends, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def settle_all(_: Files) -> list[Any]:
+        ends.set()
+        await asyncio.wait_for(goes_on.wait(), LIMIT)
+        return []
+
+    monkeypatch.setattr(Files, "settle_all", settle_all)
+
+    async def test():
+        async with chatting(project, agent) as room:
+            room.say("One")
+            await asyncio.wait_for(ends.wait(), LIMIT)
+            room.chats.cancel(CHAT)
+            await room.shows("Cancelling …")
+            goes_on.set()
+            room.say(json.dumps([str(path), "one\n", "two\n"]))
+            diff = await room.diff()
+            room.reviews.accept(diff.review.number, diff.text)
+            await until(lambda: path.read_text() == "two\n")
+            assert room.editor.said == []
 
     run(test())

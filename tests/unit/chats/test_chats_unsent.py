@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from companion.chat.prompt import Draft
+import pytest
+
+from companion.chat.prompt import Draft, Excerpt
 
 from ..fake_daemon import until
 from .chatting import CHAT, WINDOW, Room
-from .test_chats import attached, prompts
+from .test_chats import attached, prompts, stat
 
 
 def returned(room: Room) -> list[str]:
@@ -87,5 +90,73 @@ def test_a_prompt_that_was_not_sent_survives_two_reloads_without_the_chat_being_
         room.chats.inherit(first, {1: None})
         second = await room.chats.stop(hand_over=True)
         assert second[1]["chats"] == first[1]["chats"]
+
+    attached(project, test)
+
+
+def history(*prompts: list[dict[str, str]]) -> dict[str, Any]:
+    """The answer to `/load` with prompts that have ended, whose ids are other ones than those of their events."""
+    chunks = [
+        {"update": {"sessionUpdate": "user_message_chunk", "content": block, "_meta": {"promptId": f"of-disk-{at}"}}}
+        for at, blocks in enumerate(prompts)
+        for block in blocks
+    ]
+    session = {"sessionId": "s", "attached": True, "lastEventId": 0, "eventEpoch": "e"}
+    return session | {"compactedReplay": [{"v": 1, "type": "session_update", "data": chunk} for chunk in chunks]}
+
+
+def text(words: str) -> dict[str, str]:
+    return {"type": "text", "text": words}
+
+
+LINK = {"type": "resource_link", "uri": "file:///w/a.py", "name": "a.py"}
+
+
+@pytest.mark.parametrize("words", ["@src/a.py look", "@src/a.py", "@src/a.py explain", "Go on", "Go", "", "@nothing"])
+def test_a_prompt_that_a_daemon_lost_comes_back_whatever_was_said_before(project: Path, words: str):
+    """A prompt whose text is like an earlier one's, or begins with a file, is told from that."""
+
+    async def test(room: Room) -> None:
+        room.daemon.routes["GET /stat"] = stat("src/a.py")
+        room.daemon.routes["POST /session/s/load"] = 200, history([text("Go on")], [LINK, text(" explain")])
+        room.chats.open(CHAT, WINDOW, room.folder, "s")
+        stream = await room.live()
+        draft = Draft(words, (Excerpt("file:///w/b.py#L1", "b.py:1", "x"),))
+        room.chats.send(CHAT, draft)
+        await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
+        stream.send("pending_prompt_added", 1, promptId="p", text=words)
+        await until(lambda: room.render.status.queue and not room.render.unsent)
+        stream.send("state_resync_required", reason="epoch_reset")
+        await until(lambda: room.editor.returned)
+        assert room.editor.returned[0][1:] == (draft, "The daemon has ended before it began this.")
+
+    attached(project, test)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("@src/a.py look", [LINK, text(" look")]),
+        ("@src/a.py", [LINK]),
+        ("Go on", [text("Go on")]),
+        ("see @src/a.py and more", [text("see "), LINK, text(" and more")]),
+        ("@nothing", [text("@nothing")]),
+    ],
+)
+def test_a_prompt_that_ran_is_found_in_a_history_with_other_ids(project: Path, words: str, shown: list[dict[str, str]]):
+    async def test(room: Room) -> None:
+        room.daemon.routes["GET /stat"] = stat("src/a.py")
+        before = [text("Go on")], [LINK, text(" explain")]
+        room.daemon.routes["POST /session/s/load"] = 200, history(*before)
+        room.chats.open(CHAT, WINDOW, room.folder, "s")
+        stream = await room.live()
+        for sent in (words, "the next"):
+            room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": sent}
+            room.chats.send(CHAT, Draft(sent))
+            await until(lambda: [unsent.state for unsent in room.render.unsent][-1:] == ["sent"])
+        room.daemon.routes["POST /session/s/load"] = 200, history(*before, shown)
+        stream.send("state_resync_required", reason="epoch_reset")
+        await until(lambda: room.editor.returned)
+        assert returned(room) == ["the next"]
 
     attached(project, test)

@@ -23,7 +23,17 @@ from companion.clis.settings import names_approval_mode, settings_folder
 from companion.editor import WindowStatus
 from companion.settings import Settings
 from companion.status import survey
-from companion.status.facts import Cli, ConnectedCli, DiscoveryFile, Facts, Folder, Rival, Served, ShownWindow, Terminal
+from companion.status.facts import (
+    Cli,
+    ConnectedCli,
+    DiscoveryFile,
+    Facts,
+    Folder,
+    Rival,
+    Served,
+    ShownWindow,
+    TerminalVariables,
+)
 from companion.status.findings import Finding, approval_mode, findings, verdicts
 from companion.status.report import report, without_secrets
 
@@ -201,9 +211,9 @@ def test_an_approval_mode_that_asks(changes: dict[str, Any], mode: str):
 
 
 def test_a_terminal_with_an_old_port():
-    old = Terminal("qwen", {QWEN_CODE.port_variable: "4000", GEMINI_CLI.port_variable: "4000"})
-    fresh = Terminal("fresh", {QWEN_CODE.port_variable: str(PORT)})
-    odd = Terminal("odd", {QWEN_CODE.port_variable: ""})
+    old = TerminalVariables("qwen", {QWEN_CODE.port_variable: "4000", GEMINI_CLI.port_variable: "4000"})
+    fresh = TerminalVariables("fresh", {QWEN_CODE.port_variable: str(PORT)})
+    odd = TerminalVariables("odd", {QWEN_CODE.port_variable: ""})
     finding = only(facts(window=ShownWindow(1, "Window 1", ("/srv/app",), (old, fresh, odd))))
     assert finding.kind == "old port"
     assert "“qwen” has the port 4000 of an earlier session. Close it" in finding.text
