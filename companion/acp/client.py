@@ -9,45 +9,45 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, cast
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, cast
 
 from ..agents import AgentCommand
+from ..backends.backend import Block
 from ..backends.sessions import Session
-from ..backends.wire import as_object
+from ..backends.wire import read
 from ..clis.environment import LoginEnvironment
 from ..conversation import events
-from ..conversation.failures import UnsendableError
-from ..conversation.history import Cursor
-from ..conversation.snapshot import ContextWindow, Queued
+from ..conversation.events import Envelope
+from ..conversation.failures import MissingFeatureError, UnsendableError
+from ..conversation.history import Cursor, Replay
+from ..conversation.snapshot import Locality
 from ..platforms.files import real_folder
 from ..told import Told
-from . import decoder, extensions, finding, process, proposals, schema, tool_calls
-from .agent_terminals import AgentTerminals
-from .choosing import Choosing
-from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, EndedError, RequestError, SilentError, VersionError
-from .files import Edited, Files
-from .leaving import Leaving, stop_reason
-from .news import News
-from .opening import Opening
-from .outputs import Outputs
+from . import decoder, process, schema
+from .authentication import AgentAuthentication
+from .cancellation import Cancellation
+from .errors import METHOD_NOT_FOUND, EndedError, RequestError, VersionError
+from .finding import AgentFolder
+from .options import AgentOptions
 from .peer import Peer
-from .port import AgentFiles, EditorServer, OfferedServer
+from .port import EditorServer
 from .process import AgentProcess
-from .prompts import Block, Prompts
-from .questions import Questions
-from .signing import Way, ways
+from .prompts import Prompts
+from .publisher import Publisher
+from .requests import Requests
+from .services import Screen, Services
+from .session import OpenSession
+from .sessions import AgentSessions
+from .steering import AgentSteering
 from .stream import Stream
-from .terminals import Terminals
-from .tool_calls import ToolCalls
 
 logger = logging.getLogger(__name__)
 
 START_LIMIT = 60.0
 """Seconds for `initialize`; 1 to 3 on an idle machine with Node.js."""
-CANCEL_LIMIT = 20.0
-"""Seconds that a turn has to end after a cancel."""
+LEAVE_LIMIT = 0.2
+"""Seconds that requests of the agent have to be answered before it is left to the next instance."""
 MAX_VERSION = 40
 """Characters of a version of the protocol in a message."""
 CLIENT = {"name": "QwenCompanion", "title": "QwenCompanion for Sublime Text", "version": "1"}
@@ -59,30 +59,12 @@ CAPABILITIES: Mapping[str, Any] = {
     "plan": {},
     "_meta": {"terminal_output": True, "terminal-auth": True},
 }
-TOLD = (
-    "(From the editor: the user has edited your change of {path} before allowing it. The file now holds the user's "
-    "version, not yours. Read it again before you change or describe it.)"
-)
-NOT_WRITTEN = (
-    "(From the editor: the user has edited your change of {path} before allowing it, but the file holds something "
-    "else. Read it again before you change or describe it.)"
-)
 
 
-class Screen(AgentFiles, Protocol):
-    """What a client needs from the editor."""
+class AgentClient:
+    """Talks with one agent: see `backends.backend.Backend`. Close it."""
 
-    def say(self, message: str, window: int | None = None) -> None:
-        """See Messages."""
-        ...
-
-    def keep_text(self, window: int, title: str, text: str, why: str) -> None:
-        """See Messages."""
-        ...
-
-
-class AgentClient(Choosing, Leaving, Opening):
-    """Talks with one agent. Close it."""
+    catalog = history = rewind = tasks = queries = sign_in = None
 
     def __init__(
         self,
@@ -97,35 +79,66 @@ class AgentClient(Choosing, Leaving, Opening):
 
         `server` offers the editor's own MCP server to the agent.
         """
-        super().__init__(command)
+        self.folder = ""
+        """The one that it works in."""
+        self._command = command
         self._editor = editor
         self._window = window
-        self._login = environment
-        self._told_of = told
-        self._server = server
-        self._offered: OfferedServer | None = None
+        self._environment = environment
+        self._told = told
         self._process: AgentProcess | None = None
         self._reading: asyncio.Task[None] | None = None
+        self._services: Services | None = None
         self._stream = Stream()
         self._peer = Peer(command.name, self._write, self._requested, self._notified, self._junk)
+        self._requests = Requests(command, self._peer)
         self._prompts = Prompts(self._stream, self._ask, self._turn_over)
-        self._files: Files | None = None
-        self._terminals: Terminals | None = None
-        self._news = News(self._stream, lambda: self._prompts.running)
-        self._questions = Questions(self._publish, self._stream.epoch)
-        self._outputs = Outputs(self._output, self._publish)
-        self._calls = ToolCalls()
-        self._own_terminals = AgentTerminals()
-        self._settling: set[asyncio.Task[None]] = set()
-        self._cancelling: asyncio.TimerHandle | None = None
-        self._cancelled: str | None = None
-        """The prompt that the person has cancelled last."""
+        self._publisher = Publisher(self._stream, lambda: self._prompts.running)
+        self._cancellation = Cancellation(self._requests, self._peer, self._prompts, self._stream, self._end)
+        self._sessions = AgentSessions(self._requests)
+        self.options = AgentOptions(self._requests, self._publisher.publish)
+        self._session = OpenSession(
+            self._requests, self._peer, self._publisher, self._stream, self.options, server, self._hide
+        )
+        self.steering = AgentSteering(self._prompts)
+        self.authentication = AgentAuthentication(self._requests, self._peer)
+        self.files = AgentFolder(lambda: self.folder)
+
+    @property
+    def sessions(self) -> AgentSessions | None:
+        """The list of sessions, if the agent can list them."""
+        return self._sessions if self._requests.has("list") else None
+
+    @property
+    def edits(self) -> Services | None:
+        """Proposals that the person edits."""
+        return self._services
+
+    @property
+    def terminals(self) -> Services | None:
+        """The editor's terminals in which it runs commands."""
+        return self._services
+
+    @property
+    def handover(self) -> AgentClient:
+        """Going on with it after a reload of the package."""
+        return self
+
+    def missing(self, what: str) -> MissingFeatureError:
+        """The error for a part that it hasn't. `what` follows "can't"."""
+        return self._requests.missing(what)
 
     # The agent
 
-    def can(self, feature: Literal["choices", "tasks", "edits"]) -> bool:
-        """Whether a chat can count on something. What the protocol doesn't have, no agent can."""
-        return feature != "tasks"
+    @property
+    def name(self) -> str:
+        """What the agent calls itself; what the person calls it until it has said that."""
+        return self._requests.name
+
+    @property
+    def agent(self) -> schema.Agent:
+        """What it has said about itself, once it is connected."""
+        return self._requests.agent
 
     async def connect(self, folder: str) -> str:
         """Start the agent in a folder and shake hands. Returns the folder as the agent gets it.
@@ -134,67 +147,87 @@ class AgentClient(Choosing, Leaving, Opening):
             AgentError: it can't be started, ends at once, doesn't answer, or speaks another version.
         """
         self.folder = await asyncio.to_thread(real_folder, folder)
-        environment = {**await self._login.get(), **self.command.environment}
-        name, command = self.command.name, self.command.command
-        self._process = await process.start(name, command, self.folder, environment, self.command.install)
-        self._made(environment)
+        environment = {**await self._environment.get(), **self._command.environment}
+        name, command = self._command.name, self._command.command
+        self._process = await process.start(name, command, self.folder, environment, self._command.install)
+        self._services = self._made(environment)
         self._reading = asyncio.create_task(self._read(self._process))
         answer = await self._peer.call(
             "initialize",
             {"protocolVersion": schema.VERSION, "clientCapabilities": CAPABILITIES, "clientInfo": CLIENT},
             START_LIMIT,
         )
-        self.agent = schema.read(schema.Agent, answer) or schema.Agent()
+        self._requests.agent = read(schema.Agent, answer) or schema.Agent()
         if not schema.is_known(self.agent.protocol_version):
             raise VersionError(self.name, str(self.agent.protocol_version)[:MAX_VERSION])
         self._peer.agent = self._process.agent = self.name
         return self.folder
 
-    def _made(self, environment: Mapping[str, str]) -> tuple[Files, Terminals]:
-        self._files = Files(self._editor, self._window, lambda: self.name, self.folder, self._told, self._told_of)
-        self._terminals = Terminals(self.folder, environment, self._outputs.printed)
-        return self._files, self._terminals
+    def _made(self, environment: Mapping[str, str]) -> Services:
+        return Services(
+            self._editor,
+            self._window,
+            lambda: self.name,
+            self.folder,
+            environment,
+            self._told,
+            self._prompts,
+            self._publisher,
+            self._stream.epoch,
+            lambda: self._cancellation.is_on,
+        )
 
-    @property
-    def ways(self) -> tuple[Way, ...]:
-        """The ways to sign in."""
-        return ways(self.command, self.agent.auth_methods)
-
-    async def authenticate(self, method: str) -> None:
-        """Sign in by one of the agent's own methods, which may open a browser and wait for the person.
-
-        Raises:
-            AgentError: it refuses.
-        """
-        await self._peer.call("authenticate", {"methodId": method}, None)
+    async def describe(self, locality: Locality) -> str:
+        """A page for the person on the agent."""
+        lines = [
+            f"# {locality.agent}",
+            "",
+            f"- Version: {locality.version or 'not told'}",
+            f"- Folder: {locality.folder}",
+            "- Files, commands and keys are those of this computer.",
+            "- It is a process of this chat, and ends with it.",
+        ]
+        return "\n".join(lines) + "\n"
 
     async def close(self) -> None:
         """End the agent and all that it has started."""
-        if self._cancelling:
-            self._cancelling.cancel()
-        self._outputs.close()
-        self._questions.cancel()
+        self._cancellation.stop()
         self._prompts.close()
         self._peer.close(EndedError(self.name, "it was closed"))
         await self._prompts.closed()
-        if self._terminals:
-            await self._terminals.close()
+        if self._services:
+            await self._services.close()
         if self._process:
             await self._process.stop()
-        if self._server and self._offered:
-            self._server.dismiss(self._offered.token)
+        self._session.close()
         if self._reading:
             self._reading.cancel()
             await asyncio.wait([self._reading])
 
-    def _servers(self) -> list[Mapping[str, Any]]:
-        if self._server and self._process and self._offered is None and self.has("http"):
-            self._offered = self._server.admit(self.name)
-            if self._offered:
-                self._process.hide(self._offered.token)
-        return [self._offered.entry] if self._offered else []
+    # Its session
 
-    # A conversation
+    async def create(self, folder: str, *, scope: Literal["single", "thread"] = "thread") -> Session:
+        """Begin a new session. No other client shares it.
+
+        Raises:
+            SignInError: the agent wants the person to sign in first.
+            AgentError: it refuses.
+        """
+        return await self._session.create(folder)
+
+    async def load(self, session: Session) -> tuple[Session, Replay]:
+        """Take up a session again, and get its conversation.
+
+        Raises:
+            MissingFeatureError: the agent can't do that.
+            SessionGoneError: it has no such session.
+            AgentError: it refuses.
+        """
+        return await self._session.load(session, self.folder)
+
+    async def detach(self, session: Session) -> None:
+        """Leave the session; its history stays."""
+        await self._session.detach()
 
     @contextlib.asynccontextmanager
     async def events(self, session: Session, cursor: Cursor | None) -> AsyncGenerator[Stream]:
@@ -209,66 +242,47 @@ class AgentClient(Choosing, Leaving, Opening):
         """
         return self._prompts.send([self._suited(block) for block in blocks])
 
-    async def inject(self, session: Session, message: str) -> str | None:
-        """Send a message into the turn that runs. Returns its id; None if no turn runs, or the agent takes none."""
-        return self._prompts.inject(message)
+    def _suited(self, block: Block) -> Block:
+        """A block of a prompt as the agent takes it."""
+        if block.get("type") == "image" and not self._requests.has("image"):
+            raise UnsendableError(f"{self.name} takes no pictures.", "Remove the picture.")
+        if block.get("type") == "resource" and not self._requests.has("embedded"):
+            resource = block["resource"]
+            return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
+        return block
 
-    async def queue(self, session: Session) -> list[tuple[Queued, str]]:
-        """The prompts that run or wait, each with its state: running or queued."""
-        return self._prompts.queue
+    async def _ask(self, blocks: Sequence[Block]) -> str:
+        params = {"sessionId": self._session.id, "prompt": list(blocks)}
+        return await _stop_reason(self._requests.call_signed_in("session/prompt", params, None))
 
-    async def dequeue(self, session: Session, prompt: str) -> bool:
-        """Remove a prompt that waits. Returns False if it doesn't."""
-        return self._prompts.dequeue(prompt)
-
-    async def cancel(self, session: Session) -> None:
-        """End the turn that runs, if one does: its questions are cancelled, and what it runs is killed."""
-        if (running := self._prompts.running) is None:
-            return
-        self._stream.publish(events.CancelRequested(), running)
-        self._peer.notify("session/cancel", {"sessionId": session.id})
-        self._questions.cancel()
-        if not self._is_cancelled:
-            self._cancel_later(running)
-        if self._terminals:
-            await self._terminals.kill_all()
-
-    async def vote(
-        self, session: Session, request: str, option: str | None, answers: Mapping[str, str] | None = None
+    async def answer(
+        self,
+        session: Session,
+        request: str,
+        option: str | None,
+        answers: Mapping[str, str] | None = None,
     ) -> None:
         """Answer a permission request with the id of an option; None cancels it.
 
         Raises:
             AlreadyAnsweredError: it is settled.
         """
-        self._questions.vote(request, option, answers or {})
+        if self._services:
+            self._services.questions.answer(request, option, answers or {})
 
-    async def stop_terminal(self, terminal: str) -> bool:
-        """End what runs in a terminal. Returns False if nothing does; the agent is told how it has ended."""
-        found = self._terminals.find(terminal) if self._terminals else None
-        if found is None or not found.is_running:
-            return False
-        await found.kill()
-        return True
+    async def cancel(self, session: Session) -> None:
+        """End the turn that runs, if one does: its questions are cancelled, and what it runs is killed."""
+        if (running := self._prompts.running) is None:
+            return
+        self._cancellation.begin(running, session.id)
+        if self._services:
+            self._services.questions.cancel()
+            await self._services.kill_all()
 
-    async def edited(self, path: str, proposed: str, content: str) -> None:
-        """The person has edited a proposal before they allow it: `content` is written, and the agent is told."""
-        if self._files:
-            await self._files.allowed(Edited(path, proposed, content))
-
-    async def window(self, session: Session) -> ContextWindow | None:
-        """How full the context window is: None, since the agent tells it by itself, or not at all."""
-        return None
-
-    # Files
-
-    async def is_file(self, path: str) -> bool:
-        """Whether the chat's folder has a file; `path` is relative to it or absolute."""
-        return await asyncio.to_thread(os.path.isfile, os.path.join(self.folder, path))
-
-    async def glob(self, pattern: str, limit: int) -> list[str]:
-        """The files and folders that match a pattern, relative to the chat's folder."""
-        return await asyncio.to_thread(finding.find, self.folder, pattern, limit)
+    async def _turn_over(self) -> None:
+        self._cancellation.stop()
+        if self._services:
+            await self._services.turn_over()
 
     # What the agent sends
 
@@ -276,27 +290,36 @@ class AgentClient(Choosing, Leaving, Opening):
         try:
             async for line in running.lines():
                 self._peer.receive(line)
-                if not self._news.is_history:
+                if not self._publisher.is_history:
                     await self._stream.room()
         except Exception:
             logger.exception("%s can't be read", self.name)
             await running.stop(0)
         error = await running.ended()
         self._peer.close(error)
-        self._questions.cancel()
+        if self._services:
+            self._services.questions.cancel()
         await self._prompts.closed()
         self._stream.fail(error)
         # What it has left behind ends with it.
-        if self._terminals:
-            await self._terminals.kill_all()
+        if self._services:
+            await self._services.kill_all()
         await running.stop(0)
 
     def _write(self, line: bytes) -> None:
         if self._process:
             self._process.write(line)
 
+    def _end(self, why: str) -> None:
+        if self._process:
+            self._process.end(why)
+
+    def _hide(self, secret: str) -> None:
+        if self._process:
+            self._process.hide(secret)
+
     def _junk(self, what: str) -> None:
-        self._publish(events.Unsupported(f"{what}, from {self.name}"))
+        self._publisher.publish(events.Unsupported(f"{what}, from {self.name}"))
 
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
         if method != "session/update":
@@ -304,138 +327,94 @@ class AgentClient(Choosing, Leaving, Opening):
                 logger.debug("%s sends the notification %s", self.name, method)
             return
         update = params.get("update")
-        if params.get("sessionId") != self._session or not isinstance(update, dict):
+        if params.get("sessionId") != self._session.id or not isinstance(update, dict):
             logger.debug("%s tells of another session", self.name)
             return
-        self._updated(cast("dict[str, Any]", update))
-
-    def _updated(self, update: Mapping[str, Any]) -> None:
-        self._outputs.noted(update)
-        call = self._noted(update)
-        if self._own_terminals.note(update):
-            # What a terminal of its own has printed is shown where the tool call shows the terminal.
-            update = {**update, "content": call.get("content")}
-        event = decoder.decode(update, self._output, self._settings)
+        found = cast("Mapping[str, Any]", update)
+        if self._services:
+            found = self._services.note(found)
+        event = decoder.decode(found, self._output, self.options.settings)
         if not isinstance(event, events.Ignored):
-            self._publish(event)
+            self._publisher.publish(event)
 
-    def _noted(self, update: Mapping[str, Any]) -> Mapping[str, Any]:
-        """All that is known of an update's tool call. If it is over, its files have what the person has made of it."""
-        if update.get("sessionUpdate") not in ("tool_call", "tool_call_update"):
-            return {}
-        call = self._calls.note(update)
-        if update.get("status") in ("completed", "failed") and not self._news.is_history:
-            task = asyncio.create_task(self._settle(tool_calls.paths(call)))
-            self._settling.add(task)
-            task.add_done_callback(self._settling.discard)
-        return call
-
-    async def _settle(self, paths: Collection[str]) -> None:
-        if self._files:
-            self._keep(await self._files.settle(paths))
-
-    def _keep(self, lost: Iterable[Edited]) -> None:
-        """Keep what the person has accepted and the agent hasn't written."""
-        for edited in lost:
-            name = os.path.basename(edited.path)
-            why = f"{self.name} has not written {name} as it proposed. The text that you accepted is kept here."
-            self._editor.keep_text(self._window, name, edited.content, why)
-            self._prompts.note(NOT_WRITTEN.format(path=edited.path))
-
-    def _publish(self, event: events.Event) -> None:
-        self._news.publish(event)
+    def _output(self, terminal: str) -> decoder.Printed | None:
+        return self._services.output(terminal) if self._services else None
 
     async def _requested(self, method: str, params: Mapping[str, Any]) -> Any:
         """Answer a request of the agent."""
-        if not self._files or not self._terminals:
+        if not self._services:
             raise RequestError(METHOD_NOT_FOUND, "there is no session")
-        match method:
-            case "terminal/create" | "fs/write_text_file" if self._is_cancelled:
-                raise RequestError(INTERNAL_ERROR, "the person has cancelled this")
-            case "session/request_permission":
-                is_ours = params.get("sessionId") == self._session
-                turn = self._prompts.running
-                call = await self._asked_about(as_object(params.get("toolCall")))
-                is_over = self._is_cancelled or self._prompts.running != turn
-                return await self._questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
-            case "fs/read_text_file":
-                return await self._files.read(params)
-            case "fs/write_text_file":
-                await self._files.write(params)
-                return {}
-            case "terminal/create":
-                return await self._terminals.create(params)
-            case "terminal/output" | "terminal/wait_for_exit" | "terminal/kill" | "terminal/release":
-                return await self._terminals.answer(method, params)
-            case extensions.DRAIN:
-                return extensions.drained(self._prompts.drain())
-            case _:
-                logger.debug("%s asks for %s, which isn't known", self.name, method)
-                raise RequestError(METHOD_NOT_FOUND, f"“{method[:100]}” is not known")
+        return await self._services.answer(method, params, self._session.id)
 
-    async def _asked_about(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The tool call of a permission request with all that is known of it, its diffs as whole files."""
-        call = self._calls.asked(call)
-        await self._settle(tool_calls.paths(call))
-        if self._files:
-            call = await proposals.whole_files(call, self._files.texts)
-        return decoder.with_terminals(call, self._output)
-
-    # Turns
-
-    async def _ask(self, blocks: Sequence[Block]) -> str:
-        params = {"sessionId": self._session, "prompt": list(blocks)}
-        return await stop_reason(self._asked("session/prompt", params, None))
-
-    async def _turn_over(self) -> None:
-        if self._cancelling:
-            self._cancelling.cancel()
-            self._cancelling = None
-        self._questions.cancel()
-        self._outputs.show()
-        if self._settling:
-            await asyncio.gather(*self._settling)
-        if self._files:
-            self._keep(await self._files.settle_all())
+    # Over a reload of the package
 
     @property
-    def _is_cancelled(self) -> bool:
-        """Whether the person has cancelled the turn that runs, and not one that was just ending then."""
-        return self._cancelled is not None and self._cancelled == self._prompts.running
+    def unread(self) -> list[Envelope]:
+        """The events that nobody has read."""
+        return self._stream.unread
 
-    def _cancel_later(self, prompt: str) -> None:
-        if self._cancelling:
-            self._cancelling.cancel()
-        self._cancelled = prompt
-        self._cancelling = asyncio.get_running_loop().call_later(CANCEL_LIMIT, self._not_cancelled, prompt)
+    async def leave(self) -> dict[str, Any] | None:
+        """Let go of the agent in the middle of whatever it does. Returns what `take_over` needs.
 
-    def _not_cancelled(self, prompt: str) -> None:
-        """The agent doesn't end its turn."""
-        self._cancelling = None
-        if self._prompts.running == prompt and self._process:
-            error = SilentError(self.name, CANCEL_LIMIT)
-            self._peer.close(error)
-            self._stream.fail(error)
-            # Nobody knows what else it would do.
-            self._process.end("it doesn't end its turn")
-
-    def _told(self, edited: Edited) -> None:
-        """An edited proposal is written: the agent has to know."""
-        self._prompts.note(TOLD.format(path=edited.path))
-
-    def _suited(self, block: Block) -> Block:
-        """A block of a prompt as the agent takes it.
-
-        Raises:
-            UnsendableError: it takes no pictures.
+        None if it could not be left; then it has ended. Afterwards `unread` has the last events.
         """
-        if block.get("type") == "image" and not self.has("image"):
-            raise UnsendableError(f"{self.name} takes no pictures.", "Remove the picture.")
-        if block.get("type") == "resource" and not self.has("embedded"):
-            resource = block["resource"]
-            return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
-        return block
+        if not (self._process and self._reading and self._services and self._session.id and self._process.is_running):
+            await self.close()
+            return None
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
+        for line in self._process.take_ready():
+            self._peer.receive(line)
+        end = asyncio.get_running_loop().time() + LEAVE_LIMIT
+        while self._prompts.running and not self._peer.waits_for("session/prompt"):
+            # The turn has just ended, which is being told.
+            await asyncio.sleep(0.005)
+            if asyncio.get_running_loop().time() > end:
+                break
+        peer = await self._peer.leave(LEAVE_LIMIT)
+        self._services.outputs.show()
+        prompts = await self._prompts.leave()
+        services = await self._services.leave()
+        left = await self._process.leave() if services and not self._publisher.is_history else None
+        if services is None or left is None:
+            await self.close()
+            return None
+        is_cancelling = self._cancellation.is_on
+        self._cancellation.stop()
+        return {
+            **services,
+            **self._session.leave(),
+            "peer": peer,
+            "prompts": prompts,
+            "process": left,
+            "agent": self.agent.model_dump(by_alias=True),
+            "command": (self._command.name, list(self._command.command)),
+            "folder": self.folder,
+            "is_cancelling": is_cancelling,
+        }
 
-    def _output(self, terminal: str) -> decoder.Printed | None:
-        found = self._terminals.printed(terminal) if self._terminals else None
-        return found or self._own_terminals.printed(terminal)
+    async def take_over(self, left: Mapping[str, Any]) -> Session:
+        """Go on with an agent that another instance has left. Returns its session.
+
+        Raises whatever is wrong with what another version of the package may have left in another form.
+        """
+        self._requests.agent = read(schema.Agent, left["agent"]) or schema.Agent()
+        self.folder = left["folder"]
+        session = self._session.take_over(left, self.folder)
+        self._services = self._made({**await self._environment.get(), **self._command.environment})
+        await self._services.take_over(left)
+        self._process = await process.take_over(left["process"])
+        self._peer.agent = self._process.agent = self.name
+        answer = self._peer.go_on(left["peer"], "session/prompt")
+        self._prompts.take_over(left["prompts"], lambda: _stop_reason(answer))
+        self._reading = asyncio.create_task(self._read(self._process))
+        self._peer.repeat(left["peer"])
+        if left["is_cancelling"] and self._prompts.running:
+            self._cancellation.watch(self._prompts.running)
+        return session
+
+
+async def _stop_reason(answer: Awaitable[Mapping[str, Any]] | None) -> str:
+    """Why a turn has stopped, from the answer to `session/prompt`; nothing if that was lost."""
+    ended = read(schema.Ended, await answer) if answer else None
+    return ended.stop_reason if ended else ""

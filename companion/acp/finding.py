@@ -1,10 +1,12 @@
-"""Files of the chat's folder, for mentions and their completion. Not for an event loop: it reads the disk."""
+"""Files of the chat's folder, for mentions and their completion."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import time
+from collections.abc import Callable
 from functools import lru_cache
 
 MAX_LOOKED_AT = 200_000
@@ -14,11 +16,26 @@ LIMIT = 1.5
 _LEFT_OUT = {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"}
 
 
+class AgentFolder:
+    """Looks for files in the folder of one chat."""
+
+    def __init__(self, folder: Callable[[], str]) -> None:
+        self._folder = folder
+
+    async def is_file(self, path: str) -> bool:
+        """Whether the chat's folder has a file; `path` is relative to it or absolute."""
+        return await asyncio.to_thread(os.path.isfile, os.path.join(self._folder(), path))
+
+    async def glob(self, pattern: str, limit: int) -> list[str]:
+        """The files and folders that match a pattern, relative to the chat's folder."""
+        return await asyncio.to_thread(find, self._folder(), pattern, limit)
+
+
 def find(folder: str, pattern: str, limit: int) -> list[str]:
     """The files and folders below a folder that match a pattern, relative to it, the nearest first.
 
     A pattern has `**/` for any folders, `*` for any part of a name, and characters in brackets. Folders that nobody
-    writes by hand are left out.
+    writes by hand are left out. It reads the disk.
     """
     wanted = _translated(pattern)
     found: list[str] = []

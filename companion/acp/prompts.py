@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..backends.backend import Block
 from ..backends.updates import decode_update
 from ..conversation import events
 from ..conversation.failures import ChatError
@@ -18,8 +19,6 @@ from .errors import EndedError, SilentError
 from .stream import Stream
 
 logger = logging.getLogger(__name__)
-
-Block = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Questions:
         self._publish(events.PermissionResolved(number, is_selected=bool(option), option=option))
         return {"outcome": outcome, **({"answers": dict(answers)} if answers else {})}
 
-    def vote(self, request: str, option: str | None, answers: Mapping[str, str]) -> None:
+    def answer(self, request: str, option: str | None, answers: Mapping[str, str]) -> None:
         """Answer a question with the id of an option; None cancels it.
 
         Raises:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 from ..conversation.changed import FileChange, changed_files
@@ -86,7 +87,7 @@ class ChatChanges:
         points: list[RewindTarget] = []
         with contextlib.suppress(ChatError):
             client, session = chat.connection.connected
-            points = rewind_targets(turns, await client.rewind_points(session), folder)
+            points = rewind_targets(turns, await client.rewind.points(session) if client.rewind else [], folder)
         written: dict[str, list[FileChange]] = {}
         for turn in turns if self._written and chat.is_local else ():
             if self._written and (texts := await self._written.turn_texts(chat.window, turn.key)) is not None:
@@ -98,7 +99,10 @@ class ChatChanges:
 
 
 def _changes(
-    turns: Sequence[Turn], points: Sequence[RewindTarget], folder: str, written: Mapping[str, Sequence[FileChange]]
+    turns: Sequence[Turn],
+    points: Sequence[RewindTarget],
+    folder: str,
+    written: Mapping[str, Sequence[FileChange]] = MappingProxyType({}),
 ) -> list[TurnChanges]:
     known = {point.turn: point for point in points}
     found: list[TurnChanges] = []

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from ..backends.updates import ModeChoice, ModelChoice, OptionValue
 from ..backends.wire import Object, Text, Wire
 from ..conversation.events import Envelope
-from ..conversation.history import Cursor, History
+from ..conversation.history import Cursor, Replay
 from ..conversation.snapshot import Choice, Choices, ContextWindow, Queued
 from ..pauses import with_pauses
 from .decoder import decode
@@ -151,7 +151,7 @@ def _raw(value: object) -> list[Raw]:
     return [cast("Raw", item) for item in _items(value) if isinstance(item, tuple)]
 
 
-def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: bool) -> History:
+def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: bool) -> Replay:
     """The conversation in an answer of `/load`. `has_pages`: whether the daemon gives what it leaves out as pages."""
     loaded = read(_Loaded, answer)
     # Not a part of the model: validating a long list would keep all other threads waiting.
@@ -160,7 +160,7 @@ def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: 
     if has_pages and settled and settled[0][0] == "history_truncated":
         settled, has_more = settled[1:], True
     before, page = split([*settled, *journal])
-    return History(
+    return Replay(
         tuple(decode(text) for _, text in with_pauses(page)),
         Cursor(loaded.event_epoch, loaded.last_event_id),
         loaded.has_active_prompt,

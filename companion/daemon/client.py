@@ -1,4 +1,4 @@
-"""The daemon's routes: one method for each. Answers are plain values, refusals are errors that say what to do.
+"""A client of the daemon, made of parts. Answers are plain values, refusals are errors that say what to do.
 
 Runs on the companion thread. A client holds no session; each route gets its `Session` as an argument.
 """
@@ -12,21 +12,18 @@ import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote
-from uuid import uuid4
 
+from ..backends.backend import Block
 from ..backends.sessions import Session
-from ..backends.updates import decode_update
-from ..conversation.events import AvailableCommandsUpdate
-from ..conversation.history import Cursor, History
-from ..conversation.snapshot import Choices, Command, ContextWindow, Queued
+from ..conversation.history import Cursor, Replay
+from ..conversation.snapshot import Locality
 from ..libraries.loading import loading
-from . import answers
-from .background import FEATURE, Background
+from . import answers, sign_in, tasks
+from .address import Address
 from .errors import (
     AlreadyAnsweredError,
-    DaemonError,
     MissingFeatureError,
     NotADaemonError,
     RefusedError,
@@ -34,11 +31,14 @@ from .errors import (
     TroubleError,
     WorkspaceMismatchError,
 )
-from .listing import Listing
-from .pages import PAGE, PAGES, Pages
-from .past import Past
-from .routes import QUALIFIED, path
-from .sign_in import SignIn
+from .files import DaemonFiles
+from .locality import described
+from .options import DaemonOptions, DaemonQueries
+from .pages import PAGE, PAGES, DaemonHistory
+from .rewind import DaemonRewind
+from .routes import QUALIFIED, Routes, path
+from .sessions import DaemonSessions
+from .steering import DaemonSteering
 
 if TYPE_CHECKING:
     from .transport import EventStream
@@ -54,14 +54,8 @@ BOOT_LIMIT = 10.0
 MAX_QUEUED = 2048
 """Events that the daemon may hold for us; its own choice is 256."""
 
-_MID_TURN = "session_mid_turn_message_mutation"
-_QUEUES = {"pending-prompts": "session_prompt", "mid-turn-messages": _MID_TURN}
-"""The routes of what waits, each with the feature that it comes with."""
-
 Scope = Literal["single", "thread"]
 """The conversation that all clients of the folder share, or a new one."""
-Block = Mapping[str, Any]
-"""A part of a prompt: see `prompt`."""
 
 
 async def load() -> None:
@@ -75,8 +69,58 @@ async def load() -> None:
     await asyncio.to_thread(load)
 
 
-class Client(Background, Listing, Pages, Past, SignIn):
-    """Asks one daemon. Use it with `async with`, or close it."""
+class Client:
+    """Asks one daemon: see `backends.backend.Backend`. Use it with `async with`, or close it."""
+
+    edits = terminals = authentication = handover = None
+
+    def __init__(self, address: Address, *, is_known: bool = False) -> None:
+        """`is_known`: whether a daemon has answered at the address before."""
+        self._routes = routes = Routes(address, is_known=is_known)
+        self.sessions = self.catalog = DaemonSessions(routes)
+        self.rewind = DaemonRewind(routes)
+        self.options = DaemonOptions(routes)
+        self.queries = DaemonQueries(routes)
+        self.steering = DaemonSteering(routes)
+        self.files = DaemonFiles(routes)
+        self._history = DaemonHistory(routes)
+        self._tasks = tasks.DaemonTasks(routes)
+        self._sign_in = sign_in.DaemonSignIn(routes)
+
+    # What only some daemons have
+
+    @property
+    def history(self) -> DaemonHistory | None:
+        """The earlier parts of a conversation."""
+        return self._history if self._routes.has(PAGES) else None
+
+    @property
+    def tasks(self) -> tasks.DaemonTasks | None:
+        """What the agent does besides its turn."""
+        return self._tasks if self._routes.has(tasks.FEATURE) else None
+
+    @property
+    def sign_in(self) -> sign_in.DaemonSignIn | None:
+        """Signing in with a code."""
+        return self._sign_in if self._routes.has(sign_in.FEATURE) else None
+
+    def missing(self, what: str) -> MissingFeatureError:
+        """The error for a part that this daemon hasn't. `what` follows "can't"."""
+        return MissingFeatureError(what, f"This Qwen Code can't {what}.")
+
+    @property
+    def address(self) -> Address:
+        """Where the daemon is."""
+        return self._routes.address
+
+    @property
+    def capabilities(self) -> answers.Capabilities | None:
+        """What the daemon can do, once `connect` has asked."""
+        return self._routes.capabilities
+
+    def has(self, feature: str) -> bool:
+        """Whether the daemon has a feature; every one until it was asked."""
+        return self._routes.has(feature)
 
     async def __aenter__(self) -> Self:
         return self
@@ -88,7 +132,7 @@ class Client(Background, Listing, Pages, Past, SignIn):
 
     async def close(self) -> None:
         """Drop all connections."""
-        await self._transport.close()
+        await self._routes.transport.close()
 
     # The daemon
 
@@ -98,11 +142,12 @@ class Client(Background, Listing, Pages, Past, SignIn):
         Raises:
             DaemonError: it doesn't answer, is none, lacks something needed, or works elsewhere.
         """
+        transport = self._routes.transport
         end = asyncio.get_running_loop().time() + BOOT_LIMIT
         while True:
-            capabilities = answers.capabilities(await self._transport.json("GET", "/capabilities"))
+            capabilities = answers.capabilities(await transport.json("GET", "/capabilities"))
             if capabilities is None:
-                raise TroubleError(HTTPStatus.OK) if self._transport.is_known else NotADaemonError(self.address.url)
+                raise TroubleError(HTTPStatus.OK) if transport.is_known else NotADaemonError(self.address.url)
             found = capabilities.folder(folder)
             # While it boots it names only one of its workspaces.
             if found is not None or capabilities.workspaces or asyncio.get_running_loop().time() > end:
@@ -113,10 +158,14 @@ class Client(Background, Listing, Pages, Past, SignIn):
                 raise MissingFeatureError(feature)
         if found is None:
             raise WorkspaceMismatchError(folder, capabilities.folders)
-        self.capabilities = capabilities
-        self.folder = found if found != capabilities.workspace_cwd else ""
-        self._transport.is_known = True
+        self._routes.capabilities = capabilities
+        self._routes.folder = found if found != capabilities.workspace_cwd else ""
+        transport.is_known = True
         return found
+
+    async def describe(self, locality: Locality) -> str:
+        """A page for the person on the daemon: where it runs, with which servers, skills, providers and rules."""
+        return await described(self.page, self.address.url, locality)
 
     async def page(self, route: str) -> Mapping[str, Any]:
         """What a route of the workspace says, for example `/workspace/env`: for the page on locality.
@@ -124,56 +173,36 @@ class Client(Background, Listing, Pages, Past, SignIn):
         Raises:
             DaemonError: the daemon refuses, or has the route for its primary folder alone.
         """
-        if self.folder and route.startswith("/workspace/"):
-            route = self._own(route.removeprefix("/workspace"), QUALIFIED)
-        return await self._transport.json("GET", route)
-
-    async def is_file(self, path: str) -> bool:
-        """Whether the daemon's folder has a file; `path` is relative to it or absolute."""
-        try:
-            route = self._own(f"/stat?path={quote(path, safe='')}", QUALIFIED)
-            answer = await self._transport.json("GET", route)
-        except (MissingFeatureError, RefusedError):
-            return False
-        return answer.get("type") == "file"
-
-    async def glob(self, pattern: str, limit: int) -> list[str]:
-        """The files and folders that match a pattern, relative to the daemon's folder."""
-        route = self._own(f"/glob?pattern={quote(pattern, safe='')}&maxResults={limit}", QUALIFIED)
-        answer = await self._transport.json("GET", route)
-        return [match for match in cast("list[object]", answer.get("matches") or []) if isinstance(match, str)]
+        if self._routes.folder and route.startswith("/workspace/"):
+            route = self._routes.own(route.removeprefix("/workspace"), QUALIFIED)
+        return await self._routes.transport.json("GET", route)
 
     # Sessions
 
     async def create(self, folder: str, *, scope: Scope = "single", mode: str | None = None) -> Session:
         """Attach to the folder's session, or begin a new one. `folder` is what `connect` has given."""
         body = {"cwd": folder, "sessionScope": scope, "approvalMode": mode}
-        if self.has("session_source_metadata") and scope == "thread":
+        if self._routes.has("session_source_metadata") and scope == "thread":
             body["sourceType"] = SOURCE
-        answer = await self._transport.json("POST", "/session", body, limit=SESSION_LIMIT)
+        answer = await self._routes.transport.json("POST", "/session", body, limit=SESSION_LIMIT)
         return answers.read(Session, answer)
 
-    async def load(self, session: Session) -> tuple[Session, History]:
+    async def load(self, session: Session) -> tuple[Session, Replay]:
         """Attach to a session, be it at work, listed or lost, and get its conversation, a long one's end at least."""
-        self._need("session_load")
-        has_pages = self.has(PAGES)
+        self._routes.need("session_load")
+        has_pages = self._routes.has(PAGES)
         body = {"cwd": session.folder, "historyPageSize": PAGE if has_pages else None}
-        answer = await self._transport.json(
+        answer = await self._routes.transport.json(
             "POST", path(session, "load"), body, session, limit=SESSION_LIMIT, keep=answers.keep
         )
         loaded = answers.read(Session, answer)
-        queue = tuple(waiting for waiting, state in await self.queue(loaded) if state == "queued")
+        queue = tuple(waiting for waiting, state in await self.steering.queue(loaded) if state == "queued")
         return loaded, await asyncio.to_thread(answers.history, answer, queue, has_pages=has_pages)
 
     async def detach(self, session: Session) -> None:
         """Detach from a session. The daemon closes an idle one when its last client detaches; its history stays."""
         with contextlib.suppress(SessionGoneError):
-            await self._transport.json("POST", path(session, "detach"), {}, session)
-
-    def can(self, feature: Literal["choices", "tasks", "edits"]) -> bool:
-        """Whether the daemon has what a chat needs, whatever it calls that."""
-        name = {"choices": "session_context", "tasks": FEATURE}.get(feature)
-        return name is not None and self.has(name)
+            await self._routes.transport.json("POST", path(session, "detach"), {}, session)
 
     # A conversation
 
@@ -189,60 +218,22 @@ class Client(Background, Listing, Pages, Past, SignIn):
         if cursor and cursor.epoch:
             headers["X-Qwen-Event-Epoch"] = cursor.epoch
         route = f"{path(session, 'events')}?snapshot=1&maxQueued={MAX_QUEUED}"
-        async with self._transport.stream(route, headers, session) as stream:
+        async with self._routes.transport.stream(route, headers, session) as stream:
             yield stream
 
     async def prompt(self, session: Session, blocks: Sequence[Block]) -> str:
         """Send a prompt, which is queued while a turn runs. Returns its id, which the events of its turn carry."""
-        answer = await self._transport.json("POST", path(session, "prompt"), {"prompt": list(blocks)}, session)
+        answer = await self._routes.transport.json("POST", path(session, "prompt"), {"prompt": list(blocks)}, session)
         prompt: object = answer.get("promptId")
         if not (isinstance(prompt, str) and prompt):
             raise TroubleError(HTTPStatus.OK)
         return prompt
 
-    async def inject(self, session: Session, message: str) -> str | None:
-        """Send a message into the turn that runs. Returns its id, which the queue has; None if no turn runs."""
-        # 0.21.2 takes them too, but doesn't show them, and drops those that come too late for the turn.
-        self._need(_MID_TURN)
-        body = {"message": message, "messageId": str(uuid4())}
-        try:
-            answer = await self._transport.json("POST", path(session, "mid-turn-message"), body, session)
-        except DaemonError as error:
-            if error.may_have_arrived and await self._has_injected(session, body["messageId"]):
-                return body["messageId"]
-            raise
-        return str(answer.get("messageId", "")) if answer.get("accepted") is True else None
-
-    async def _has_injected(self, session: Session, message: str) -> bool:
-        """Whether a message for the turn has arrived; False if that can't be found out."""
-        try:
-            answer = await self._transport.json("GET", path(session, "mid-turn-messages"), session=session)
-        except DaemonError:
-            return False
-        return message in answers.injected(answer)
-
-    async def queue(self, session: Session) -> list[tuple[Queued, str]]:
-        """The prompts that run or wait, each with its state: running or queued."""
-        answer = await self._transport.json("GET", path(session, "pending-prompts"), session=session)
-        return [
-            (Queued(pending.prompt_id, pending.text, pending.originator_client_id), pending.state)
-            for pending in answers.pending(answer)
-        ]
-
-    async def dequeue(self, session: Session, prompt: str) -> bool:
-        """Remove a queued prompt or a message for the running turn. Returns False if it isn't queued."""
-        for kind, feature in _QUEUES.items():
-            if self.has(feature):
-                route = path(session, f"{kind}/{quote(prompt, safe='')}")
-                if (await self._transport.json("DELETE", route, session=session)).get("removed") is True:
-                    return True
-        return False
-
     async def cancel(self, session: Session) -> None:
         """End the turn that runs, if one does. The queue continues."""
-        await self._transport.json("POST", path(session, "cancel"), {}, session)
+        await self._routes.transport.json("POST", path(session, "cancel"), {}, session)
 
-    async def vote(
+    async def answer(
         self, session: Session, request: str, option: str | None, answers: Mapping[str, str] | None = None
     ) -> None:
         """Answer a permission request with the id of an option; None cancels it.
@@ -255,55 +246,10 @@ class Client(Background, Listing, Pages, Past, SignIn):
         if answers:
             body["answers"] = dict(answers)
         vote = f"permission/{quote(request, safe='')}"
-        route = path(session, vote) if self.has("session_permission_vote") else f"/{vote}"
+        route = path(session, vote) if self._routes.has("session_permission_vote") else f"/{vote}"
         try:
-            await self._transport.json("POST", route, body, session)
+            await self._routes.transport.json("POST", route, body, session)
         except RefusedError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 raise AlreadyAnsweredError from None
             raise
-
-    async def switch_model(self, session: Session, model: str) -> None:
-        """Switch the model. The daemon makes it the user's default too."""
-        self._need("session_set_model")
-        await self._transport.json("POST", path(session, "model"), {"modelId": model}, session)
-
-    async def switch_mode(self, session: Session, mode: str) -> None:
-        """Switch the mode: plan, default, auto-edit, auto or yolo."""
-        self._need("session_approval_mode_control")
-        await self._transport.json("POST", path(session, "approval-mode"), {"mode": mode}, session)
-
-    async def switch_effort(self, session: Session, effort: str) -> None:
-        """Switch how long the model thinks, for this session."""
-        await self.set_option(session, answers.EFFORT, effort)
-
-    async def set_option(self, session: Session, option: str, value: str | bool) -> None:
-        """Set an option of the session."""
-        body = {"configId": option, "value": value}
-        await self._transport.json("POST", path(session, "config-option"), body, session)
-
-    async def edited(self, path: str, proposed: str, content: str) -> None:
-        """An edited proposal: the daemon takes no text with a vote.
-
-        Raises:
-            MissingFeatureError: always.
-        """
-        raise MissingFeatureError("edited proposals")
-
-    async def choices(self, session: Session) -> Choices:
-        """The models, the modes and the efforts that the session can switch to."""
-        self._need("session_context")
-        return answers.choices(await self._transport.json("GET", path(session, "context"), session=session))
-
-    async def commands(self, session: Session) -> tuple[Command, ...]:
-        """The slash commands of the session."""
-        self._need("session_supported_commands")
-        answer = await self._transport.json("GET", path(session, "supported-commands"), session=session)
-        update = decode_update({**answer, "sessionUpdate": "available_commands_update"})
-        return update.commands if isinstance(update, AvailableCommandsUpdate) else ()
-
-    async def window(self, session: Session) -> ContextWindow | None:
-        """How full the context window is."""
-        if not self.has("session_context_usage"):
-            return None
-        return answers.window(await self._transport.json("GET", path(session, "context-usage"), session=session))

@@ -93,8 +93,8 @@ class MissingFeatureError(DaemonError, failures.MissingFeatureError):
 
     remedy = "Update Qwen Code: npm install -g @qwen-code/qwen-code@latest."
 
-    def __init__(self, feature: str) -> None:
-        super().__init__(feature, f"This Qwen Code can't do that: its daemon has no “{feature}”.")
+    def __init__(self, feature: str, sentence: str = "") -> None:
+        super().__init__(feature, sentence or f"This Qwen Code can't do that: its daemon has no “{feature}”.")
 
 
 class QueueFullError(DaemonError):

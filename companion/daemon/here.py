@@ -57,7 +57,7 @@ async def _sees_ours(client: Client, folder: str) -> bool:
     try:
         await asyncio.to_thread(_touch, path)
         try:
-            return await client.is_file(os.path.basename(path))
+            return await client.files.is_file(os.path.basename(path))
         finally:
             await asyncio.to_thread(os.unlink, path)
     except (OSError, DaemonError):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from ..conversation.snapshot import Locality
 from .address import Address
 from .answers import Capabilities, objects
-from .client import Client
 from .errors import DaemonError
 
 ROUTES = (
@@ -46,30 +45,17 @@ def where(
     )
 
 
-async def page(client: Client, locality: Locality) -> str:
-    """The page on the daemon: see `text`."""
+async def described(page: Callable[[str], Awaitable[Mapping[str, Any]]], url: str, locality: Locality) -> str:
+    """The page on the daemon: see `text`. `page` asks it for a route of its workspace."""
 
     async def ask(route: str) -> Mapping[str, Any]:
         try:
-            return await client.page(route)
+            return await page(route)
         except DaemonError:
             return {}
 
     answers = await asyncio.gather(*(ask(route) for route in ROUTES))
-    return text(locality, client.address.url, dict(zip(ROUTES, answers, strict=True)))
-
-
-def agent_page(locality: Locality) -> str:
-    """The page on an agent that runs for this chat alone."""
-    lines = [
-        f"# {locality.agent}",
-        "",
-        f"- Version: {locality.version or 'not told'}",
-        f"- Folder: {locality.folder}",
-        "- Files, commands and keys are those of this computer.",
-        "- It is a process of this chat, and ends with it.",
-    ]
-    return "\n".join(lines) + "\n"
+    return text(locality, url, dict(zip(ROUTES, answers, strict=True)))
 
 
 def text(locality: Locality, url: str, told: Mapping[str, Mapping[str, Any]]) -> str:

@@ -20,24 +20,26 @@ PAGES = "session_turn_navigation"
 """The feature with which the pages of a history can be read from its end."""
 
 
-class Pages(Routes):
-    """Reads what came before the turns that are known."""
+class DaemonHistory:
+    """Reads what came before the turns that are known, page by page."""
+
+    def __init__(self, routes: Routes) -> None:
+        self._routes = routes
 
     async def earlier(self, session: Session, oldest: Oldest) -> tuple[list[Envelope], bool]:
         """The page of a conversation before a turn, and whether there are older ones."""
-        self._need(PAGES)
         record = oldest.record or await self._record(session, oldest.prompt)
         route = f"{path(session, 'transcript')}?limit={PAGE}&beforeRecordId={quote(record, safe='')}"
-        return answers.page(await self._transport.json("GET", route, session=session))
+        return answers.page(await self._routes.transport.json("GET", route, session=session))
 
     async def _record(self, session: Session, prompt: str) -> str:
         """What the history on disk calls the beginning of a prompt's turn."""
         route = f"{path(session, 'turn-index')}?limit={INDEX_PAGE}"
-        name, start, records = answers.index(await self._transport.json("GET", route, session=session))
+        name, start, records = answers.index(await self._routes.transport.json("GET", route, session=session))
         while prompt not in records and start > 0:
             before = max(0, start - INDEX_PAGE)
             there = f"{route}&snapshot={quote(name, safe='')}&start={before}"
-            name, start, records = answers.index(await self._transport.json("GET", there, session=session))
+            name, start, records = answers.index(await self._routes.transport.json("GET", there, session=session))
             if start > before:
                 break
         if not (record := records.get(prompt)):

@@ -1,23 +1,20 @@
-"""What all groups of the daemon's routes share: the daemon's address and folder, what it can do, how it is asked."""
+"""How the daemon is asked: its address and folder, what it can do, and the requests."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from ..backends.sessions import Session
 from .address import Address
+from .answers import Capabilities
 from .errors import MissingFeatureError
-
-if TYPE_CHECKING:
-    from ..backends.sessions import Session
-    from .answers import Capabilities
 
 QUALIFIED = "workspace_qualified_rest_core"
 """The feature of routes that name their folder."""
 
 
 class Routes:
-    """Asks one daemon."""
+    """What all parts of a client share."""
 
     def __init__(self, address: Address, *, is_known: bool = False) -> None:
         """`is_known`: whether a daemon has answered at the address before."""
@@ -28,13 +25,13 @@ class Routes:
         """What the daemon can do, once `connect` has asked."""
         from .transport import Transport  # noqa: PLC0415 - a companion without a chat does without its library
 
-        self._transport = Transport(address, is_known=is_known)
+        self.transport = Transport(address, is_known=is_known)
 
     def has(self, feature: str) -> bool:
         """Whether the daemon has a feature; every one until it was asked."""
         return self.capabilities is None or feature in self.capabilities.features
 
-    def _own(self, route: str, feature: str) -> str:
+    def own(self, route: str, feature: str) -> str:
         """A route for our folder: the daemon takes it for its primary one where none is named.
 
         Raises:
@@ -42,10 +39,15 @@ class Routes:
         """
         if not self.folder:
             return route
-        self._need(feature)
+        self.need(feature)
         return f"/workspaces/{quote(self.folder, safe='')}{route}"
 
-    def _need(self, feature: str) -> None:
+    def need(self, feature: str) -> None:
+        """Check that the daemon has a feature.
+
+        Raises:
+            MissingFeatureError: it hasn't.
+        """
         if not self.has(feature):
             raise MissingFeatureError(feature)
 

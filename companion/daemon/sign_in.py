@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal, cast
 from urllib.parse import quote
 
 from pydantic import BeforeValidator, Field
 
+from ..backends.backend import SigningIn
 from ..backends.wire import Text, Wire
 from . import answers
 from .routes import Routes
@@ -37,53 +37,37 @@ class _Flow(Wire):
     error_kind: Text = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SigningIn:
-    """A sign-in that waits for the person, or is over."""
-
-    id: str
-    provider: str
-    state: Literal["pending", "authorized", "failed"]
-    code: str
-    """What the person enters on the page."""
-    page: str
-    """The address of the page, http or https; empty if the daemon gives another one."""
-    expires: float
-    """Seconds since 1970; 0 if that isn't known."""
-    interval: float
-    """Seconds between two questions how far it is."""
-    why: str = ""
-    """Why it has failed."""
-
-
-class SignIn(Routes):
+class DaemonSignIn:
     """Signs the daemon in."""
 
-    async def sign_in_providers(self) -> list[str]:
+    def __init__(self, routes: Routes) -> None:
+        self._routes = routes
+
+    async def providers(self) -> list[str]:
         """The ids of the providers at which one can sign in."""
-        self._need(FEATURE)
-        answer = await self._transport.json("GET", "/workspace/auth/status")
+        answer = await self._routes.transport.json("GET", "/workspace/auth/status")
         found: object = answer.get("supportedDeviceFlowProviders")
         listed = cast("list[object]", found if isinstance(found, list) else [])
         return [each for each in listed if isinstance(each, str)]
 
-    async def begin_sign_in(self, provider: str) -> SigningIn:
+    async def begin(self, provider: str) -> SigningIn:
         """Begin to sign in, or take up a sign-in that has begun.
 
         Raises:
             UpstreamError: the provider doesn't answer.
         """
-        self._need(FEATURE)
-        answer = await self._transport.json("POST", _ROUTE, {"providerId": provider}, limit=BEGIN_LIMIT)
+        answer = await self._routes.transport.json("POST", _ROUTE, {"providerId": provider}, limit=BEGIN_LIMIT)
         return _read(answers.read(_Flow, answer))
 
-    async def sign_in(self, identifier: str) -> SigningIn:
+    async def look(self, identifier: str) -> SigningIn:
         """How far a sign-in is."""
-        return _read(answers.read(_Flow, await self._transport.json("GET", f"{_ROUTE}/{quote(identifier, safe='')}")))
+        return _read(
+            answers.read(_Flow, await self._routes.transport.json("GET", f"{_ROUTE}/{quote(identifier, safe='')}"))
+        )
 
-    async def cancel_sign_in(self, identifier: str) -> None:
+    async def cancel(self, identifier: str) -> None:
         """Give a sign-in up."""
-        await self._transport.json("DELETE", f"{_ROUTE}/{quote(identifier, safe='')}")
+        await self._routes.transport.json("DELETE", f"{_ROUTE}/{quote(identifier, safe='')}")
 
 
 def _read(flow: _Flow) -> SigningIn:

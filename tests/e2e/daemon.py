@@ -147,7 +147,7 @@ class Talk:
     async def vote(self, permission: Permission, kind: str, answers: dict[str, str] | None = None) -> None:
         """Answer with the first option of a kind."""
         option = next(option for option in permission.options if option.kind == kind)
-        await self.client.vote(self.session, permission.id, option.id, answers)
+        await self.client.answer(self.session, permission.id, option.id, answers)
 
 
 @contextlib.asynccontextmanager

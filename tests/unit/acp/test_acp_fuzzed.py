@@ -102,7 +102,7 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
     async def test():
         editor = MemoryFiles()
         client = AgentClient(AgentCommand("Fuzzed", ("fuzzed",)), editor, 1, FixedEnvironment({}))
-        client._session = "s"
+        client._session.id = "s"
         conversation = Conversation()
         sent: list[bytes] = []
         client._peer._write = sent.append

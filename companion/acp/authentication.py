@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
-
 from ..agents import AgentCommand
+from ..backends.backend import Way
 from . import extensions
+from .peer import Peer
+from .requests import Requests
 from .schema import AuthMethod
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A way to sign in."""
+class AgentAuthentication:
+    """Signs the person in."""
 
-    id: str
-    name: str
-    description: str
-    kind: Literal["agent", "terminal", "variables"]
-    """agent: it signs in when it is asked; terminal: a command does; variables: the person sets them."""
-    command: tuple[str, ...] = ()
-    """The program and its arguments, for a terminal."""
-    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What the command gets in addition to the login environment."""
-    variables: tuple[str, ...] = ()
-    """Their names, each with what it is for if the agent says that."""
-    page: str = ""
-    """A page that gives what the variables need; http or https."""
+    def __init__(self, requests: Requests, peer: Peer) -> None:
+        self._requests = requests
+        self._peer = peer
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The ways to sign in."""
+        return ways(self._requests.command, self._requests.agent.auth_methods)
+
+    async def authenticate(self, method: str) -> None:
+        """Sign in by one of the agent's own methods, which may open a browser and wait for the person.
+
+        Raises:
+            AgentError: it refuses.
+        """
+        await self._peer.call("authenticate", {"methodId": method}, None)
 
 
 def ways(command: AgentCommand, methods: tuple[AuthMethod, ...]) -> tuple[Way, ...]:

@@ -10,7 +10,7 @@ from ..conversation.events import Envelope
 from .stream import OURS, Stream
 
 
-class News:
+class Publisher:
     """Puts each event where it belongs. `running` gives the id of the prompt whose turn runs."""
 
     def __init__(self, stream: Stream, running: Callable[[], str | None]) -> None:

@@ -1,4 +1,4 @@
-"""What all requests to an agent share: its name and its abilities, the connection, and what a refusal means."""
+"""Our requests to one agent, what it has said about itself, and what a refusal means."""
 
 from __future__ import annotations
 
@@ -6,33 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..agents import AgentCommand
-from ..conversation.events import Event
+from ..conversation.failures import MissingFeatureError
 from . import schema
 from .errors import AUTHENTICATION_NEEDED, METHOD_NOT_FOUND, AnswerError, SignInError
-from .lacking import Lacking
 from .peer import Peer
 
 CALL_LIMIT = 30.0
 """Seconds to wait for an answer; a prompt is waited for without a limit."""
 
 
-class Asking(Lacking):
-    """Asks one agent."""
+class Requests:
+    """What all parts of a client share."""
 
-    def __init__(self, command: AgentCommand) -> None:
+    def __init__(self, command: AgentCommand, peer: Peer) -> None:
         self.command = command
         self.agent = schema.Agent()
         """What it has said about itself, once it is connected."""
-        self.folder = ""
-        """The one that it works in."""
-        self._peer: Peer
-        self._session = ""
-        self._begun = 0.0
-        """When the session was begun, as a Unix time in seconds; 0 if that isn't known."""
-        self._settings = schema.Settings(schema.Opened())
+        self._peer = peer
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """What the agent calls itself; what the person calls it until it has said that."""
         return self.agent.info.title or self.agent.info.name or self.command.name
 
@@ -48,16 +41,26 @@ class Asking(Lacking):
             "http": abilities.mcp_capabilities.http,
         }.get(feature, False)
 
-    async def _call(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    def missing(self, what: str) -> MissingFeatureError:
+        """The error for what the agent hasn't. `what` follows "can't"."""
+        return MissingFeatureError(what, f"{self.name} can't {what}.", "")
+
+    async def call(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The answer to a request.
+
+        Raises:
+            MissingFeatureError: the agent doesn't know the method.
+            AgentError: see Peer.
+        """
         try:
             return await self._peer.call(method, params, CALL_LIMIT)
         except AnswerError as error:
             if error.code == METHOD_NOT_FOUND:
-                raise self._missing(f"do that ({method})") from None
+                raise self.missing(f"do that ({method})") from None
             raise
 
-    async def _asked(self, method: str, params: Mapping[str, Any], limit: float | None) -> Mapping[str, Any]:
-        """The answer to a request that only somebody who has signed in may make.
+    async def call_signed_in(self, method: str, params: Mapping[str, Any], limit: float | None) -> Mapping[str, Any]:
+        """The answer to a request that only somebody who has signed in may make, within `limit` seconds.
 
         Raises:
             SignInError: the person hasn't.
@@ -70,6 +73,3 @@ class Asking(Lacking):
                 methods = [each.name or each.id for each in self.agent.auth_methods]
                 raise SignInError(self.name, methods, error.message) from None
             raise
-
-    def _publish(self, event: Event) -> None:
-        raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The daemon's routes about what the agent does besides its turn: commands in the background and sub-agents."""
+"""The daemon's routes for what the agent does besides its turn: commands in the background and sub-agents."""
 
 from __future__ import annotations
 
@@ -56,25 +56,26 @@ class _Task(Wire):
         )
 
 
-class Background(Routes):
-    """Lists tasks and stops them."""
+class DaemonTasks:
+    """See `backends.backend.Tasks`."""
 
-    async def tasks(self, session: Session) -> tuple[Task, ...]:
+    def __init__(self, routes: Routes) -> None:
+        self._routes = routes
+
+    async def list(self, session: Session) -> tuple[Task, ...]:
         """What a session's agent does besides its turn, and has done, the oldest first."""
-        self._need(FEATURE)
-        return _tasks(await self._transport.json("GET", path(session, "tasks"), session=session))
+        return _tasks(await self._routes.transport.json("GET", path(session, "tasks"), session=session))
 
     async def agents(self, session: Session) -> tuple[Task, ...]:
         """The sub-agents of a session, those of before a restart too; none if the daemon doesn't list them."""
-        if not self.has("session_agents"):
+        if not self._routes.has("session_agents"):
             return ()
-        return _tasks(await self._transport.json("GET", path(session, "agents"), session=session))
+        return _tasks(await self._routes.transport.json("GET", path(session, "agents"), session=session))
 
-    async def stop_task(self, session: Session, task: Task) -> bool:
+    async def stop(self, session: Session, task: Task) -> bool:
         """Stop a task. Returns False if it didn't run any more."""
-        self._need(FEATURE)
         route = path(session, f"tasks/{quote(task.id, safe='')}/cancel")
-        return (await self._transport.json("POST", route, {"kind": task.kind}, session)).get("cancelled") is True
+        return (await self._routes.transport.json("POST", route, {"kind": task.kind}, session)).get("cancelled") is True
 
 
 def _tasks(answer: Mapping[str, Any]) -> tuple[Task, ...]:

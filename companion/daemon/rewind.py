@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field
-
+from ..backends.backend import Rewinding, RewindPoint
 from ..backends.sessions import Session
 from ..backends.wire import Text, Wire
 from . import answers
@@ -22,27 +21,29 @@ class _DiffStats(Wire):
     deletions: int = 0
 
 
-class RewindPoint(Wire):
-    """A prompt that a session can be rewound to, so that it was never asked."""
-
-    id: str = Field(alias="promptId")
-    """The agent's own; the prompt's events have another."""
-    index: int = Field(alias="turnIndex")
-    """Which of the prompts that the model was asked it is, from 0."""
+class _Point(Wire):
+    prompt_id: str
+    turn_index: int
     timestamp: Text = ""
-    stats: _DiffStats = Field(default=_DiffStats(), alias="diffStats")
-    """What undoing the changes of files since then would change."""
+    diff_stats: _DiffStats = _DiffStats()
+
+    def point(self) -> RewindPoint:
+        stats = self.diff_stats
+        return RewindPoint(
+            self.prompt_id, self.turn_index, self.timestamp, stats.files_changed, stats.insertions, stats.deletions
+        )
 
 
-class Rewinding(Wire):
-    """What came of a rewind."""
-
+class _Rewinding(Wire):
     files_changed: tuple[str, ...] = ()
     files_failed: tuple[str, ...] = ()
 
 
-class Past(Routes):
-    """Continues a conversation, rewinds it and forks it."""
+class DaemonRewind:
+    """Continues a conversation, rewinds it and copies it."""
+
+    def __init__(self, routes: Routes) -> None:
+        self._routes = routes
 
     async def go_on(self, session: Session) -> str | None:
         """Continue the turn that was interrupted. Returns the id of its prompt; None if there is nothing to continue.
@@ -50,14 +51,14 @@ class Past(Routes):
         Raises:
             MissingFeatureError: this daemon can't do that.
         """
-        answer = await self._transport.json("POST", path(session, "continue"), {}, session)
+        answer = await self._routes.transport.json("POST", path(session, "continue"), {}, session)
         return str(answer.get("promptId", "")) if answer.get("accepted") is True else None
 
-    async def rewind_points(self, session: Session) -> list[RewindPoint]:
+    async def points(self, session: Session) -> list[RewindPoint]:
         """The prompts that a session can be rewound to, the oldest first."""
-        self._need("session_rewind")
-        answer = await self._transport.json("GET", path(session, "rewind/snapshots"), session=session)
-        return [answers.read(RewindPoint, each) for each in answers.objects(answer.get("snapshots"))]
+        self._routes.need("session_rewind")
+        answer = await self._routes.transport.json("GET", path(session, "rewind/snapshots"), session=session)
+        return [answers.read(_Point, each).point() for each in answers.objects(answer.get("snapshots"))]
 
     async def rewind(self, session: Session, point: str, *, undo_files: bool) -> Rewinding:
         """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then.
@@ -65,14 +66,15 @@ class Past(Routes):
         Raises:
             RefusedError: a turn runs, or the prompt is one that was summed up meanwhile.
         """
-        self._need("session_rewind")
+        self._routes.need("session_rewind")
         body: Mapping[str, Any] = {"promptId": point, "rewindFiles": undo_files}
-        answer = await self._transport.json("POST", path(session, "rewind"), body, session, limit=REWIND_LIMIT)
-        return answers.read(Rewinding, answer)
+        answer = await self._routes.transport.json("POST", path(session, "rewind"), body, session, limit=REWIND_LIMIT)
+        rewound = answers.read(_Rewinding, answer)
+        return Rewinding(rewound.files_changed, rewound.files_failed)
 
     async def fork(self, session: Session, title: str = "") -> Session:
         """Copy a session with everything that was said in it. Returns the copy, with this client attached to it."""
-        self._need("session_branch")
+        self._routes.need("session_branch")
         body = {"name": title or None}
-        answer = await self._transport.json("POST", path(session, "branch"), body, session, limit=REWIND_LIMIT)
+        answer = await self._routes.transport.json("POST", path(session, "branch"), body, session, limit=REWIND_LIMIT)
         return answers.read(Session, answer)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import Literal
 from urllib.parse import quote, urlencode
 
+from ..backends.backend import ExportForm
 from ..backends.sessions import FoundSession, Session, SessionInfo, SessionPage
 from . import answers
 from .errors import RefusedError, SessionGoneError
@@ -23,16 +23,27 @@ MOST_WORDS = 200
 _ORGANIZED = "session_organization"
 
 
-class Listing(Routes):
-    """Lists sessions, and changes what is in the list."""
+class DaemonSessions:
+    """The sessions of a folder, and the rest of what can be done with them."""
 
-    async def sessions(self, folder: str, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
+    def __init__(self, routes: Routes) -> None:
+        self._routes = routes
+
+    async def list(self, folder: str, cursor: str = "") -> SessionPage:
         """A page of the sessions of a folder, those that are pinned first."""
-        self._need("session_archive" if is_archived else "session_list")
+        self._routes.need("session_list")
+        return await self._page(folder, cursor, is_archived=False)
+
+    async def archived(self, folder: str, cursor: str = "") -> SessionPage:
+        """A page of the sessions in the archive."""
+        self._routes.need("session_archive")
+        return await self._page(folder, cursor, is_archived=True)
+
+    async def _page(self, folder: str, cursor: str, *, is_archived: bool) -> SessionPage:
         asked = {"size": str(PAGE), "cursor": cursor, "archiveState": "archived" if is_archived else ""}
-        if self.has(_ORGANIZED):
+        if self._routes.has(_ORGANIZED):
             asked["view"] = "organized"
-        answer = await self._transport.json("GET", self._listed(folder, "sessions", asked))
+        answer = await self._routes.transport.json("GET", self._listed(folder, "sessions", asked))
         listed = [answers.read(SessionInfo, each) for each in answers.objects(answer.get("sessions"))]
         following = answer.get("nextCursor")
         has_more = isinstance(following, str) and following != cursor
@@ -45,7 +56,9 @@ class Listing(Routes):
             MissingFeatureError: this daemon can't search; it has no feature for that.
         """
         asked = {"q": words[:MOST_WORDS], "maxResults": str(PAGE)}
-        answer = await self._transport.json("GET", self._listed(folder, "sessions/search", asked), limit=SEARCH_LIMIT)
+        answer = await self._routes.transport.json(
+            "GET", self._listed(folder, "sessions/search", asked), limit=SEARCH_LIMIT
+        )
         return [
             FoundSession(answers.read(SessionInfo, found), str(each.get("snippet") or ""))
             for each in answers.objects(answer.get("results"))
@@ -59,42 +72,40 @@ class Listing(Routes):
 
     async def rename(self, session: Session, title: str) -> None:
         """Give a session a title."""
-        self._need("session_metadata")
-        await self._transport.json("PATCH", path(session, "metadata"), {"displayName": title}, session)
+        self._routes.need("session_metadata")
+        await self._routes.transport.json("PATCH", path(session, "metadata"), {"displayName": title}, session)
 
     async def delete(self, session: Session) -> None:
         """Delete a session and its history."""
         with contextlib.suppress(SessionGoneError):
-            await self._transport.json("DELETE", path(session), session=session)
-        route = self._own("/sessions/delete", QUALIFIED)
-        answer = await self._transport.json("POST", route, {"sessionIds": [session.id]})
+            await self._routes.transport.json("DELETE", path(session), session=session)
+        route = self._routes.own("/sessions/delete", QUALIFIED)
+        answer = await self._routes.transport.json("POST", route, {"sessionIds": [session.id]})
         if errors := answers.objects(answer.get("errors")):
             raise RefusedError(200, str(errors[0].get("error") or "the session can't be deleted"))
 
     async def archive(self, session: Session, *, is_archived: bool) -> None:
         """Put a session into the archive, or take it out again."""
-        self._need("session_archive")
-        route = self._own(f"/sessions/{'archive' if is_archived else 'unarchive'}", QUALIFIED)
-        answer = await self._transport.json("POST", route, {"sessionIds": [session.id]})
+        self._routes.need("session_archive")
+        route = self._routes.own(f"/sessions/{'archive' if is_archived else 'unarchive'}", QUALIFIED)
+        answer = await self._routes.transport.json("POST", route, {"sessionIds": [session.id]})
         if errors := answers.objects(answer.get("errors")):
             raise RefusedError(200, str(errors[0].get("error") or "the session can't be moved"))
 
     async def pin(self, session: Session, *, is_pinned: bool) -> None:
         """Keep a session at the top of the list, or no longer."""
-        self._need(_ORGANIZED)
-        await self._transport.json(
-            "PATCH", self._own(path(session, "organization"), QUALIFIED), {"isPinned": is_pinned}
+        self._routes.need(_ORGANIZED)
+        await self._routes.transport.json(
+            "PATCH", self._routes.own(path(session, "organization"), QUALIFIED), {"isPinned": is_pinned}
         )
 
-    async def export(
-        self, session: Session, form: Literal["html", "md", "json", "jsonl"], *, is_archived: bool = False
-    ) -> str:
+    async def export(self, session: Session, form: ExportForm, *, is_archived: bool = False) -> str:
         """A session's whole conversation as a text."""
-        self._need("session_export")
+        self._routes.need("session_export")
         if is_archived:
-            self._need("workspace_archived_session_export")
+            self._routes.need("workspace_archived_session_export")
             route = f"/workspaces/{quote(session.folder, safe='')}{path(session, 'archive/export')}?format={form}"
         else:
-            route = self._own(f"{path(session, 'export')}?format={form}", "workspace_session_export")
-        content = await self._transport.send("GET", route, session=session, limit=EXPORT_LIMIT)
+            route = self._routes.own(f"{path(session, 'export')}?format={form}", "workspace_session_export")
+        content = await self._routes.transport.send("GET", route, session=session, limit=EXPORT_LIMIT)
         return content.decode("utf-8", "replace")
