@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import psutil
 
-from companion.acp.client import AgentClient
-from companion.acp.port import EditorServer
 from companion.agents import AgentCommand
+from companion.backends.acp.client import AgentClient
+from companion.backends.acp.port import EditorServer
 from companion.backends.sessions import Session
 from companion.clis.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import Conversation

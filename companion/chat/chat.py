@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from ..acp.client import AgentClient
-from ..acp.port import EditorServer
 from ..agents import AgentCommand
+from ..backends.acp.client import AgentClient
+from ..backends.acp.port import EditorServer
 from ..backends.backend import needed
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation

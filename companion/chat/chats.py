@@ -13,12 +13,12 @@ import logging
 from collections.abc import Callable, Container, Coroutine, Mapping
 from typing import Any, Protocol
 
-from ..acp.port import EditorServer, OfferedServer
-from ..acp.process import end_left, has_program
 from ..agents import AgentCommand
+from ..backends.acp.port import EditorServer, OfferedServer
+from ..backends.acp.process import end_left, has_program
+from ..backends.daemon.process import launch
 from ..clis.environment import LoginEnvironment
 from ..conversation.failures import NotConnectedError
-from ..daemon.process import launch
 from ..ids import ChatId, WindowId
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings

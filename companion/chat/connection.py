@@ -12,8 +12,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..acp.errors import SignInError
 from ..agents import AgentCommand
+from ..backends.acp.errors import SignInError
 from ..backends.backend import Authentication, Backend
 from ..backends.sessions import Session
 from ..conversation.conversation import Conversation

@@ -11,10 +11,10 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from ..backends.backend import Backend, Rewind, Rewinding, RewindPoint, needed
+from ..backends.daemon.errors import RefusedError
 from ..conversation.changed import changed_files
 from ..conversation.failures import ChatError, MissingFeatureError
 from ..conversation.snapshot import Message, Turn
-from ..daemon.errors import RefusedError
 from ..ids import ChatId
 from .chat import Chat
 from .mentions import mention

@@ -7,14 +7,14 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..acp.errors import SignInError
+from ..backends.acp.errors import SignInError
 from ..backends.backend import Backend, EventStream
+from ..backends.daemon.errors import UnreachableError
 from ..backends.sessions import Session
 from ..conversation import events
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, SessionGoneError, StreamLostError
 from ..conversation.snapshot import ConnectionStatus
-from ..daemon.errors import UnreachableError
 
 MAX_ASKED = 60.0
 """Seconds that a daemon may ask to wait."""

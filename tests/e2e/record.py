@@ -15,12 +15,12 @@ from unittest.mock import patch
 
 import psutil
 
+from companion.backends.daemon import transport
+from companion.backends.daemon.address import Address
+from companion.backends.daemon.decoder import decode
+from companion.backends.daemon.errors import DaemonError
+from companion.backends.daemon.process import launch
 from companion.chat import prompt
-from companion.daemon import transport
-from companion.daemon.address import Address
-from companion.daemon.decoder import decode
-from companion.daemon.errors import DaemonError
-from companion.daemon.process import launch
 
 from .daemon import Daemons, Talk, run, said, talk, until
 from .model import Call

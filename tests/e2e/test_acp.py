@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.acp.errors import EndedError
+from companion.backends.acp.errors import EndedError
 from companion.conversation.snapshot import Diff, Permission
 from tests.agent_talk import AgentTalk, MemoryFiles, said, talking, tools, until
 from tests.parts import has

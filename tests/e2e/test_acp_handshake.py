@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.acp.errors import AgentError, SignInError
+from companion.backends.acp.errors import AgentError, SignInError
 from tests.agent_talk import talking
 
 from . import gemini

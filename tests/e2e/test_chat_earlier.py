@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from companion.backends.daemon.process import launch
 from companion.conversation.history import MOST_TURNS
-from companion.daemon.process import launch
 from tests.parts import has
 
 from .daemon import VERSIONS, Daemons, run, said, talk, until

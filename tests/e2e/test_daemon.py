@@ -14,13 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.chat import prompt
-from companion.chat.renderer import snapshots
-from companion.conversation.conversation import Conversation
-from companion.conversation.snapshot import Cost, Tool
-from companion.daemon.address import Address, Token
-from companion.daemon.client import Client, Scope
-from companion.daemon.errors import (
+from companion.backends.daemon.address import Address, Token
+from companion.backends.daemon.client import Client, Scope
+from companion.backends.daemon.errors import (
     AlreadyAnsweredError,
     MissingFeatureError,
     RefusedError,
@@ -28,7 +24,11 @@ from companion.daemon.errors import (
     UnreachableError,
     WorkspaceMismatchError,
 )
-from companion.daemon.process import launch
+from companion.backends.daemon.process import launch
+from companion.chat import prompt
+from companion.chat.renderer import snapshots
+from companion.conversation.conversation import Conversation
+from companion.conversation.snapshot import Cost, Tool
 from tests.parts import has
 
 from .cli import STEP

@@ -11,10 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.acp import cancellation
-from companion.acp import client as client_module
-from companion.acp import process as process_module
-from companion.acp.errors import (
+from companion.backends.acp import cancellation
+from companion.backends.acp import client as client_module
+from companion.backends.acp import process as process_module
+from companion.backends.acp.errors import (
     AnswerError,
     EndedError,
     NoProgramError,
@@ -23,7 +23,7 @@ from companion.acp.errors import (
     StartFailedError,
     VersionError,
 )
-from companion.acp.stream import MAX_WAITING, Stream
+from companion.backends.acp.stream import MAX_WAITING, Stream
 from companion.conversation.events import TurnCompleted
 from companion.conversation.failures import AlreadyAnsweredError
 from tests.agent_talk import is_alive, notices, run, said, scripted, talking, until

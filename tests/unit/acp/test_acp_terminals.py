@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from companion.acp import terminals as terminals_module
-from companion.acp.printing import Printing
+from companion.backends.acp import terminals as terminals_module
+from companion.backends.acp.printing import Printing
 from tests.agent_talk import is_alive, run, said, scripted, talking, tools, until
 from tests.parts import has
 

@@ -14,9 +14,9 @@ from unittest.mock import patch
 import psutil
 import pytest
 
-from companion.acp.client import AgentClient
-from companion.acp.files import Files
 from companion.agents import AgentCommand
+from companion.backends.acp.client import AgentClient
+from companion.backends.acp.files import Files
 from companion.chat.prompt import Draft
 from companion.chat.transcript.render import Render
 from companion.clis.environment import LoginEnvironment, without_editors

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion import pauses
+from companion.backends.daemon import history as earlier
+from companion.backends.daemon import long, pages
+from companion.backends.daemon.decoder import decode
 from companion.conversation.conversation import Conversation
 from companion.conversation.history import Cursor, Replay
 from companion.conversation.snapshot import Message, Tool
 from companion.conversation.state import START
-from companion.daemon import history as earlier
-from companion.daemon import long, pages
-from companion.daemon.decoder import decode
 
 from ..fake_daemon import FEATURES, Request, Stream, until
 from .chatting import CHAT, WINDOW, Room, real

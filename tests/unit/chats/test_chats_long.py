@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from companion.backends.daemon.decoder import decode
 from companion.chat import chat as chat_module
 from companion.chat.prompt import Draft
 from companion.chat.transcript.transcript import Transcript
@@ -17,7 +18,6 @@ from companion.conversation.conversation import Conversation
 from companion.conversation.history import Cursor, Replay
 from companion.conversation.packing import Packer
 from companion.conversation.snapshot import Locality, Message, Tool
-from companion.daemon.decoder import decode
 
 from ..conversation.test_conversation import NUMBERED, event, request, told, update
 from ..fake_daemon import until

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from companion.backends.backend import RewindPoint
+from companion.backends.daemon import answers, rewind
 from companion.chat import history
 from companion.chat.history import RewindTarget, rewind_targets
 from companion.chat.prompt import Draft
 from companion.conversation.changed import FileChange, changed_files
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Attachment, Diff, Location, Message, Tool, Turn
-from companion.daemon import answers, rewind
 
 from ..fake_daemon import FEATURES, FakeDaemon, Request, Stream, faked, until
 from .chatting import CHAT, WINDOW, Room, chatting, real

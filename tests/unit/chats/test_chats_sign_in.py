@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from companion.backends.daemon.sign_in import SigningIn
 from companion.conversation.failures import ChatError
-from companion.daemon.sign_in import SigningIn
 
 from ..fake_daemon import FEATURES, FakeDaemon, faked
 from .chatting import CHAT, WINDOW, Room, chatting, real

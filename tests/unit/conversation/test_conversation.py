@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from companion.backends.daemon import answers, long
+from companion.backends.daemon.decoder import decode
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import Envelope
 from companion.conversation.history import Cursor, Replay
@@ -24,8 +26,6 @@ from companion.conversation.snapshot import (
     Turn,
 )
 from companion.conversation.state import START
-from companion.daemon import answers, long
-from companion.daemon.decoder import decode
 
 from ..daemon.test_daemon_events import HISTORIES, SESSION
 

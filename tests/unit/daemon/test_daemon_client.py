@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
+from companion.backends.daemon import client as client_module
+from companion.backends.daemon import errors, transport
+from companion.backends.daemon.address import DEFAULT_URL, Address, Token, resolve, starts_own
+from companion.backends.daemon.client import Client
+from companion.backends.daemon.errors import DaemonError
 from companion.backends.sessions import Session, SessionPage
 from companion.chat import prompt
 from companion.conversation.history import Cursor
 from companion.conversation.snapshot import ContextWindow, Queued
-from companion.daemon import client as client_module
-from companion.daemon import errors, transport
-from companion.daemon.address import DEFAULT_URL, Address, Token, resolve, starts_own
-from companion.daemon.client import Client
-from companion.daemon.errors import DaemonError
 
 from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
 
@@ -686,7 +686,7 @@ def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id():
 
 
 def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("companion.daemon.sse.MAX_EVENT", 100)
+    monkeypatch.setattr("companion.backends.daemon.sse.MAX_EVENT", 100)
 
     async def test(daemon: FakeDaemon) -> None:
         async with Client(daemon.address) as client:

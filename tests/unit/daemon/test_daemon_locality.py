@@ -14,13 +14,13 @@ from urllib.parse import parse_qs, urlsplit
 import psutil
 import pytest
 
+from companion.backends.daemon import here
+from companion.backends.daemon.address import Address, Token
+from companion.backends.daemon.answers import Capabilities
+from companion.backends.daemon.client import Client
+from companion.backends.daemon.here import is_here
+from companion.backends.daemon.locality import NOT_TOLD, ROUTES, text, where
 from companion.conversation.snapshot import Locality
-from companion.daemon import here
-from companion.daemon.address import Address, Token
-from companion.daemon.answers import Capabilities
-from companion.daemon.client import Client
-from companion.daemon.here import is_here
-from companion.daemon.locality import NOT_TOLD, ROUTES, text, where
 
 from ..fake_daemon import TOKEN, FakeDaemon, Request, faked
 
