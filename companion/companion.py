@@ -13,6 +13,7 @@ from typing import Any, ParamSpec
 from .backends.acp.port import OfferedServer
 from .backends.acp.process import end_leftovers
 from .backends.daemon.process import launch
+from .changes import places
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds
 from .chat.chats import Chats
@@ -55,7 +56,12 @@ class Companion:
         self.reviews.settings_of = self._settings_of
         self.reviews.on_change = self._status_changed
         self.chats = Chats(
-            editor, self.reviews, self, lambda window: self._settings_of(window).told, self._status_changed
+            editor,
+            self.reviews,
+            self,
+            lambda window: self._settings_of(window).told,
+            self._status_changed,
+            self.changes,
         )
         self._editor = editor
         self._settings = settings
@@ -380,6 +386,8 @@ class Companion:
             logger.info("Ended the daemon %d, which a crashed editor left behind", pid)
         for pid in await asyncio.to_thread(end_leftovers):
             logger.info("Ended the agent %d, which a crashed editor left behind", pid)
+        for store in await asyncio.to_thread(places.shrink):
+            logger.info("Removed the snapshots in %s", store)
 
     async def _look_again(self) -> None:
         while True:
