@@ -88,6 +88,16 @@ class Companion:
         """Go on with what the previous instance has handed over of its chats and their daemons, by window."""
         self.chats.inherit(chats, self._windows)
 
+    def inherit_reviews(self, reviews: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:
+        """Go on with the open reviews that the previous instance has handed over, by window."""
+        for number, left in reviews.items():
+            if server := self._windows.get(number):
+                self.reviews.inherit(left, server.owner_of)
+
+    def take_up_reviews(self) -> None:
+        """Show the inherited reviews in the views that they have had before."""
+        self._background(self.reviews.take_up())
+
     def begin_telling(self) -> None:
         """The settings are known, so that the CLIs may be told of the files that they allow."""
         self._may_tell.set()
@@ -111,6 +121,8 @@ class Companion:
 
     async def stop(self) -> None:
         """Reject the open diffs, notify the CLIs, and end everything."""
+        self.chats.dismiss()
+        self.reviews.reject_all()
         await self._withdraw()
         ending = asyncio.create_task(self.chats.stop(hand_over=False))
         await asyncio.gather(*(window.pause(PAUSE) for window in self._windows.values()))
@@ -119,24 +131,27 @@ class Companion:
         await ending
 
     async def hand_over(self, leave: Callable[[dict[int, Inheritance]], object]) -> None:
-        """Reject the open diffs, notify the CLIs, and let the next instance continue with all the rest.
+        """Notify the CLIs, and let the next instance continue with everything, open diffs included.
 
         `leave` gets what that needs, by window, as soon as the requests of now are answered. What takes longer, such
         as a CLI that is suspended and reads nothing, is waited for afterwards and holds nobody up.
         """
+        self.reviews.leaving()
         await self._withdraw()
         ending = asyncio.create_task(self.chats.stop(hand_over=True))
         await asyncio.gather(*(window.pause(PAUSE) for window in self._windows.values()))
         chats = await ending
         # A CLI asks for another stream when one has ended, so this comes last.
         await asyncio.gather(*(window.end_streams(PAUSE) for window in self._windows.values()))
-        self.reviews.reject_all()  # what was proposed in between
         left = {number: window.leave() for number, window in self._windows.items()}
         for number, chat in chats.items():
             if number in left:
                 left[number].chat.update(chat)
             else:
                 await asyncio.to_thread(self.chats.end_inherited, chat)
+        for number, reviews in self.reviews.leave().items():
+            if number in left:
+                left[number].reviews.extend(reviews)
         leave(left)
         await self._close_all(LINGER)
 
@@ -144,9 +159,6 @@ class Companion:
         self.changes.close()
         if self._tick:
             self._tick.cancel()
-        # A chat's question stays open.
-        self.chats.dismiss()
-        self.reviews.reject_all()
         self._variables.remove()
         await asyncio.gather(*(window.withdraw() for window in self._windows.values()))
 

@@ -13,6 +13,7 @@ The data are kept in `sys.modules` as plain values, because the modules of an in
 from __future__ import annotations
 
 import contextlib
+import hmac
 import json
 import selectors
 import socket
@@ -63,6 +64,8 @@ class Inheritance:
     connections: list[OpenConnection] = field(default_factory=list[OpenConnection], repr=False)
     guests: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """From the tokens of the agents that go on to their names."""
+    reviews: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
+    """The open reviews, and those that were accepted and not written yet (`review.left.to_plain`), in their order."""
 
 
 @dataclass
@@ -71,6 +74,8 @@ class Chores:
 
     end_chat: Callable[[dict[str, Any]], object] = lambda _: None
     end: Callable[[], object] = lambda: None
+    abandon_reviews: Callable[[list[dict[str, Any]]], object] = lambda _: None
+    """Called after `GRACE` seconds with the open reviews that no instance has taken."""
 
 
 class Holder(ModuleType):
@@ -91,6 +96,42 @@ class Holder(ModuleType):
         """Fill it."""
         self._windows = {window: dict(vars(one)) for window, one in left.items()}
         self.left.set()
+
+    def expire(self) -> list[dict[str, Any]]:
+        """Nobody takes over: reject the open reviews, each once. Returns them."""
+        with self._lock:
+            rejected: list[dict[str, Any]] = []
+            for window in self._windows.values():
+                reviews, window["reviews"] = window.get("reviews", []), []
+                for review in reviews:
+                    rejected.append(review)
+                    _reject(review, window["outboxes"])
+        return rejected
+
+    def take_outbox(self, token: str, session: str) -> list[dict[str, Any]]:
+        """What a CLI with this token, and a session of this id, has not been told yet. It gets that now."""
+        found: list[dict[str, Any]] = []
+        with self._lock:
+            for window in self._windows.values():
+                owns = [hmac.compare_digest(token.encode(), one.encode()) for one in window["tokens"].values()]
+                if any(owns) and session in window["sessions"]:
+                    found += window["outboxes"].pop(session, [])
+        return found
+
+    def idle(self) -> list[OpenConnection]:
+        """The connections that wait for a request."""
+        with self._lock:
+            return [one for window in self._windows.values() for one in window["connections"]]
+
+    def drop(self, connection: socket.socket) -> bool:
+        """Take one of these connections. Returns False if an instance has it already."""
+        with self._lock:
+            for window in self._windows.values():
+                for one in window["connections"]:
+                    if one[0] is connection:
+                        window["connections"].remove(one)
+                        return True
+        return False
 
     def pop(self) -> dict[int, dict[str, Any]]:
         """Its data, by window and name; only the first caller gets them."""
@@ -163,19 +204,33 @@ def give_up(left: dict[int, Inheritance], chores: Chores | None = None) -> None:
             (chores or Chores()).end_chat(one.chat)
 
 
+def _reject(review: dict[str, Any], outboxes: dict[str, list[dict[str, Any]]]) -> None:
+    """Tell the owner of an open review that it is rejected, as soon as it asks."""
+    owner = review["owner"]
+    if "unwritten" in review or review["orphaned"]:
+        return
+    if "session" in owner:
+        outboxes.setdefault(owner["session"], []).append(review["rejected"])
+    elif "answer" in owner:
+        owner["answer"](None)
+
+
 def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) -> None:
     """Wait until the data are received; refuse requests after a while, and give up in the end."""
     end = time.monotonic() + LIMIT
-    holder.done.wait(min(GRACE, LIMIT))
+    if not holder.done.wait(min(GRACE, LIMIT)) and (reviews := holder.expire()):
+        chores.abandon_reviews(reviews)
     with selectors.DefaultSelector() as selector:
         for listener in listeners:
             with contextlib.suppress(OSError, ValueError):  # it is closed
                 selector.register(listener, selectors.EVENT_READ)
+        for connection, head in holder.idle() if not holder.done.is_set() else ():
+            with contextlib.suppress(OSError, ValueError):
+                selector.register(connection, selectors.EVENT_READ, head)
         # On Windows, `select` fails without anything to look at.
-        is_open = bool(selector.get_map())
-        while not holder.done.wait(0 if is_open else _LOOK) and time.monotonic() < end:
-            for key, _ in selector.select(_LOOK) if is_open else ():
-                _refuse(key.fileobj)
+        while not holder.done.wait(0 if selector.get_map() else _LOOK) and time.monotonic() < end:
+            for key, _ in selector.select(_LOOK) if selector.get_map() else ():
+                _answer_one(key, holder, selector)
     is_expired = not holder.done.is_set()
     if (left := holder.pop()) or is_expired:
         give_up({window: Inheritance(**one) for window, one in left.items()}, chores)
@@ -186,17 +241,50 @@ def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) ->
         chores.end()
 
 
-def _refuse(listener: Any) -> None:
-    """Answer one request: the package isn't loaded."""
+def _answer_one(key: selectors.SelectorKey, holder: Holder, selector: selectors.BaseSelector) -> None:
+    """Answer one request, of a new connection or of one that was open."""
+    found: Any = key.fileobj
+    with contextlib.suppress(OSError):
+        if key.data is None:
+            _answer(found.accept()[0], holder)
+        else:
+            selector.unregister(found)
+            if holder.drop(found):
+                _answer(found, holder, key.data)
+
+
+def _answer(connection: socket.socket, holder: Holder, head: bytes = b"") -> None:
+    """Answer a request: with what its session has not been told yet, or that the package isn't loaded."""
+    with contextlib.suppress(OSError), connection:
+        connection.settimeout(_REQUEST_LIMIT)
+        head += connection.recv(65536)
+        events = _events(head, holder)
+        connection.sendall(events or _refusal())
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(65536):  # what is left of the request; a close before would be a reset
+            pass
+
+
+def _events(head: bytes, holder: Holder) -> bytes:
+    """The answer to a session that asks for its stream and has something to hear; empty for all others."""
+    if not head.startswith(b"GET "):
+        return b""
+    lines = head.decode("latin-1").split("\r\n\r\n")[0].split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+    token = headers.get("authorization", "").rpartition(" ")[2]
+    waiting = holder.take_outbox(token, headers.get("mcp-session-id", ""))
+    body = b"".join(
+        b"event: message\r\ndata: " + json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\r\n\r\n" for one in waiting
+    )
+    start = (
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"
+    )
+    return start + body if body else b""
+
+
+def _refusal() -> bytes:
+    """The answer that the package isn't loaded."""
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": NOT_LOADED}}
     body = json.dumps(error).encode()
     head = f"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-    with contextlib.suppress(OSError):
-        connection, _ = listener.accept()
-        with connection:
-            connection.settimeout(_REQUEST_LIMIT)
-            connection.recv(65536)
-            connection.sendall(f"{head}retry-after: 5\r\nconnection: close\r\n\r\n".encode() + body)
-            connection.shutdown(socket.SHUT_WR)
-            while connection.recv(65536):  # what is left of the request; a close before would be a reset
-                pass
+    return f"{head}retry-after: 5\r\nconnection: close\r\n\r\n".encode() + body

@@ -1,4 +1,4 @@
-"""The ids of windows, views and chats. Each lasts as long as the editor runs, over reloads of the package, too."""
+"""The ids of windows, views, chats and reviews. Each lasts as long as the editor runs, over reloads, too."""
 
 from __future__ import annotations
 
@@ -10,3 +10,5 @@ ViewId = NewType("ViewId", int)
 """`sublime.View.id()`; no view of another window has the same one."""
 ChatId = NewType("ChatId", ViewId)
 """Names a chat: the id of its view."""
+ReviewId = NewType("ReviewId", int)
+"""Names a review. No other open one has the same."""

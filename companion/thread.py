@@ -54,6 +54,8 @@ class CompanionThread:
         self._waiting: dict[Hashable, Call] = {}
         """The calls of before the start, in their order."""
         self._predecessor: Any = None
+        self.is_reload = False
+        """Whether there was an instance before, which may have left open reviews: `take_up_reviews` follows."""
         self._holder: handover.Holder | None = None
         """What the next instance gets, once that is wanted."""
         self._asleep = False
@@ -62,10 +64,13 @@ class CompanionThread:
         self._running: tuple[asyncio.AbstractEventLoop, Companion, asyncio.Event] | None = None
         self._endpoints: list[Endpoint] = []
         self._chats: dict[int, dict[str, Any]] = {}
+        self._reviews: dict[int, list[dict[str, Any]]] = {}
+        """What the previous instance has left of these, by window, until there is a companion for it."""
 
     def start(self) -> None:
         """Begin; returns at once."""
         self._predecessor = handover.claim()
+        self.is_reload = self._predecessor is not None
         self._thread.start()
 
     @property
@@ -155,7 +160,11 @@ class CompanionThread:
             for window, chat in self._chats.items():
                 if window in left:
                     left[window].chat.update(chat)
-            handover.leave(left, handover.Chores(end=thaw), self._holder)
+            for window, reviews in self._reviews.items():
+                if window in left:
+                    left[window].reviews.extend(reviews)
+            chores = handover.Chores(end=thaw, abandon_reviews=self._editor.abandon_reviews)
+            handover.leave(left, chores, self._holder)
             self._endpoints = []
         elif not self._is_left():
             self._close_endpoints()
@@ -177,6 +186,7 @@ class CompanionThread:
         left, self._predecessor = handover.receive(self._predecessor), None
         # Continuing or ending a chat needs the libraries.
         self._chats |= {window: one.chat for window, one in left.items() if one.chat}
+        self._reviews |= {window: one.reviews for window, one in left.items() if one.reviews}
         for window in self._windows():
             try:
                 endpoint = Endpoint.open(window, left.pop(window.id, None))
@@ -210,7 +220,7 @@ class CompanionThread:
         import asyncio  # noqa: PLC0415 - it takes longer than opening the endpoints may
 
         def leave(left: dict[int, handover.Inheritance]) -> None:
-            chores = handover.Chores(companion.chats.end_inherited, thaw)
+            chores = handover.Chores(companion.chats.end_inherited, thaw, self._editor.abandon_reviews)
             handover.leave(left, chores, self._holder)
 
         async def main() -> None:
@@ -221,7 +231,11 @@ class CompanionThread:
             stop = asyncio.Event()
             companion = make(self._editor, self._settings, self._variables)
             companion.start(self._endpoints)
+            companion.inherit_reviews(self._reviews)  # a CLI that comes back finds them
             await companion.started()
+            self._reviews = {}
+            if self.is_reload:
+                companion.take_up_reviews()
             chats, self._chats = self._chats, {}
             companion.inherit_chats(chats)
             with self._lock:

@@ -152,6 +152,8 @@ class _Approval:
             self._open = list(owners)
             self._has_diffs = bool(owners)
             for owner in owners:
+                if owner not in self._open:  # a rejection from before a reload has answered all of them
+                    return
                 request = Request(owner.diff.old, is_here=chat.is_local, is_editable=chat.can_be_edited)
                 reviews.open(owner, chat.path(owner.diff.path), owner.diff.new, request)
 
@@ -219,6 +221,10 @@ class _Owner:
     def cli(self) -> str:
         """The name of the agent, for messages."""
         return self._approval.agent
+
+    def left(self) -> dict[str, Any]:
+        """See review.Owner. The chat asks again after a reload, and goes on with the review then."""
+        return {}
 
     def notify(self, notification: Notification) -> None:
         """The outcome of the diff, which is the vote."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..messages import Messages
 
 if TYPE_CHECKING:
+    from ..ids import ReviewId
     from .changes import Edit
     from .disk import Encodings
     from .marks import Marks
@@ -48,6 +49,21 @@ class ReviewViews(Messages, Protocol):
 
     async def review_text(self, review: Review) -> str | None:
         """The current text of the proposal's view, with plain line feeds. A busy editor answers when it is idle."""
+        ...
+
+    async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+        """Go on with the diffs of reviews from before a reload, in their `views`, which show the proposal's text.
+
+        Returns those whose views were closed meanwhile.
+        """
+        ...
+
+    def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
+        """No instance of the package goes on with these reviews, which are plain data (`left.to_plain`).
+
+        Close their views, and keep what was edited in ordinary tabs. Called on any thread, after the package was
+        unloaded.
+        """
         ...
 
     def refuse_answer(self, review: Review) -> None:

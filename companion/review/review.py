@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
+from ..ids import ReviewId
 from ..protocol import Notification
 from .disk import DiskFile, Encodings, Stamp
 from .source_text import SourceText
@@ -44,6 +44,10 @@ class Owner(Protocol):
         """Send a notification on the session's stream, or as soon as that is back."""
         ...
 
+    def left(self) -> dict[str, Any]:
+        """What the next instance of the package needs to find this owner again, as plain data."""
+        ...
+
 
 DiskState = Literal["same", "changed", "deleted", "unreadable"]
 """How the file compares with what the diff shows."""
@@ -58,7 +62,7 @@ class Review:
     owner: Owner
     file_path: str
     proposed: SourceText
-    number: int = field(default_factory=itertools.count(1).__next__)
+    number: ReviewId
     disk: DiskFile = field(default_factory=DiskFile)
     """The file as the diff shows it."""
     encodings: Encodings = field(default_factory=Encodings)
@@ -75,6 +79,9 @@ class Review:
     orphaned: bool = False
     """The session is gone: nobody waits for the outcome."""
     outcome: Outcome = ""
+    views: dict[str, Any] | None = None
+    """What the editor needs to go on with its views after a reload. None as long as they are its own, or if there are
+    none."""
     request: Request | None = None
     """The request of a chat; None for a proposal of a CLI, which the person may edit."""
 

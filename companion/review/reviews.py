@@ -8,28 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..clis import families
 from ..garbage import no_collection
+from ..ids import ReviewId
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings
 from .changes import Edit
-from .disk import DiskFile, holds, read_file, stamp
+from .disk import DiskFile, read_file, stamp
+from .left import Unclaimed, from_plain, to_plain
 from .marks import Marks, marks
 from .port import NOT_EDITABLE, ReviewViews
 from .review import DiskState, Outcome, Owner, Request, Review
 from .source_text import SourceText, endings_change
 from .targets import Target, edits_of
+from .writes import Writes
 
 logger = logging.getLogger(__name__)
 
-WRITE_LIMIT = 10.0
-"""Seconds within which a CLI has to write what was accepted."""
-WRITE_LOOK = 0.25
-"""Seconds between two checks whether it has."""
+CLAIM_LIMIT = 30.0
+"""Seconds that a chat has after a reload to ask again."""
 BUSY_LIMIT = 5.0
 """Seconds that a CLI which closes a diff waits for the text of a busy editor."""
 
@@ -57,26 +59,37 @@ class Reviews:
         self._editor = editor
         self._background = background
         self._open: dict[tuple[Owner, str], Review] = {}
+        self._ids = itertools.count(1)
+        self._unclaimed: list[Review] = []
+        """Reviews from before a reload that their chats have not asked for again. They may have their outcome."""
+        self._writes = Writes(editor, background)
+        self._is_leaving = False
         self._looking: set[Review] = set()
 
     def __iter__(self) -> Iterator[Review]:
         return iter(list(self._open.values()))
 
     def open(self, owner: Owner, file_path: str, content: str, request: Request | None = None) -> Review:
-        """A CLI or a chat proposes a change. It silently supersedes an open one of the same owner and path."""
+        """A CLI or a chat proposes a change. It silently supersedes an open one of the same owner and path.
+
+        A chat that asks again after a reload goes on with the review from before.
+        """
+        if request and (claimed := self._claim(owner, file_path, content, request)):
+            return claimed
         if old := self._open.pop((owner, file_path), None):
             self._background(self._close_views(old, "was replaced by a new proposal"))
-        review = self._open[owner, file_path] = Review(owner, file_path, SourceText(content), request=request)
+        number = ReviewId(next(self._ids))
+        review = self._open[owner, file_path] = Review(owner, file_path, SourceText(content), number, request=request)
         logger.debug("%s opens a diff of %s", owner.cli, file_path)
         self.on_change()
         self._background(self._show(review))
         return review
 
-    def find(self, number: int) -> Review | None:
+    def find(self, number: ReviewId) -> Review | None:
         """The open review with this number."""
         return next((review for review in self if review.number == number), None)
 
-    def accept(self, number: int, text: str) -> None:
+    def accept(self, number: ReviewId, text: str) -> None:
         """The person accepts, with the text of the proposal's view."""
         review = self.find(number)
         if review is None:
@@ -94,7 +107,7 @@ class Reviews:
         else:
             self._accept(review, review.restored(text))
 
-    def reject(self, number: int) -> None:
+    def reject(self, number: ReviewId) -> None:
         """The person rejects, by command or by closing the view."""
         review = self.find(number)
         if review is not None:
@@ -133,12 +146,88 @@ class Reviews:
     def withdraw(self, owner: Owner) -> None:
         """The owner no longer needs an answer: close its diffs without a notification. Edits are kept in a tab."""
         for review in self:
-            if review.owner is owner:
+            if review.owner is owner and not self._is_leaving:
                 self._settle(review)
                 if review.is_editable:
                     self._background(self._close_views(review, "was answered elsewhere"))
                 else:
                     self._editor.dismiss_review(review)
+
+    def leaving(self) -> None:
+        """The package is about to be unloaded: what is open stays open for the next instance."""
+        self._is_leaving = True
+
+    def leave(self) -> dict[int, list[dict[str, Any]]]:
+        """The open reviews as plain data, by window, in their order. They are no longer this instance's."""
+        left: dict[int, list[dict[str, Any]]] = {}
+        for review in self:
+            left.setdefault(review.owner.window, []).append(to_plain(review))
+        for review, content in self._writes.missing.items():
+            left.setdefault(review.owner.window, []).append(to_plain(review) | {"unwritten": content})
+        self._open.clear()
+        return left
+
+    def inherit(self, left: Sequence[Mapping[str, Any]], owner_of: Callable[[Mapping[str, Any]], Owner]) -> None:
+        """Go on with reviews that the previous instance has left. `owner_of` finds the owner of one."""
+        for one in left:
+            try:
+                review = from_plain(one, owner_of(one))
+            except (LookupError, TypeError):
+                logger.exception("The reviews of another version of the package can't be taken over")
+                continue
+            if "unwritten" in one:
+                self._writes.expect(review, one["unwritten"])
+                continue
+            self._open[review.owner, review.file_path] = review
+            if isinstance(review.owner, Unclaimed):
+                self._unclaimed.append(review)
+                self._background(self._give_up(review))
+        self._ids = itertools.count(max([next(self._ids), *(review.number + 1 for review in self)]))
+        self.on_change()
+
+    async def take_up(self) -> None:
+        """Show what was inherited: most of it is on the screen still."""
+        reviews = [review for review in self if not review.is_shown or review.views]
+        closed = await self._editor.take_up_reviews([review for review in reviews if review.views])
+        for review in reviews:
+            if self.find(review.number) is not review:
+                continue
+            if review.views is None:
+                self._background(self._show(review))
+            elif review.number in closed:
+                self._reject(review)
+            review.views = None
+
+    def pass_on(self, before: Owner, owner: Owner) -> None:
+        """An owner is known by another object from now on."""
+        for review in self:
+            if review.owner is before:
+                review.owner = owner
+                review.orphaned = False
+                self._editor.review_disk_changed(review)
+        self._open = {(review.owner, review.file_path): review for review in self}
+
+    def _claim(self, owner: Owner, file_path: str, content: str, request: Request) -> Review | None:
+        """The review from before a reload that is now asked for again."""
+        wanted = owner.window, file_path, content, request.old
+        for review in self._unclaimed:
+            asked = review.request.old if review.request else ""
+            if (review.owner.window, review.file_path, review.proposed.source, asked) == wanted:
+                before = review.owner
+                self._unclaimed.remove(review)
+                review.request = request
+                self.pass_on(before, owner)
+                for heard in before.heard if isinstance(before, Unclaimed) else ():
+                    owner.notify(heard)
+                return review
+        return None
+
+    async def _give_up(self, review: Review) -> None:
+        """Close a review that no chat asks for again."""
+        await asyncio.sleep(CLAIM_LIMIT)
+        if review in self._unclaimed:
+            self._unclaimed.remove(review)
+            self.withdraw(review.owner)
 
     def orphan(self, owner: Owner) -> None:
         """A session is gone for good."""
@@ -147,12 +236,12 @@ class Reviews:
                 review.orphaned = True
                 self._editor.orphan_review(review)
 
-    def compare(self, number: int, text: str, version: int) -> None:
+    def compare(self, number: ReviewId, text: str, version: int) -> None:
         """The proposal has been edited: mark its changes again."""
         if (review := self.find(number)) and self._is_comparable(review, text):
             self._background(self._compare(review, text, version))
 
-    def edit(self, number: int, target: Target, text: str, version: int) -> None:
+    def edit(self, number: ReviewId, target: Target, text: str, version: int) -> None:
         """Revert or restore changes of a proposal whose text is `text` at this version of its view.
 
         The answer is `edit_review`, whatever happens.
@@ -202,7 +291,7 @@ class Reviews:
             review.disk_state = state
             self._editor.review_disk_changed(review)
 
-    def reload(self, number: int) -> None:
+    def reload(self, number: ReviewId) -> None:
         """The person wants to see the file as it is now."""
         if review := self._editable(number):
             self._background(self._reload(review))
@@ -218,7 +307,7 @@ class Reviews:
             review.endings = await asyncio.to_thread(endings_change, disk.source, review.proposed)
             self._editor.reload_review(review)
 
-    def keep_endings(self, number: int, *, keeps: bool) -> None:
+    def keep_endings(self, number: ReviewId, *, keeps: bool) -> None:
         """Revert or restore the change of line endings and of the byte order mark."""
         if review := self._editable(number):
             review.keeps_endings = keeps
@@ -259,7 +348,7 @@ class Reviews:
         seen = await asyncio.to_thread(stamp, review.file_path) if review.is_here else None
         return DiskFile(SourceText(review.request.old), exists=bool(review.request.old or seen), stamp=seen)
 
-    def _editable(self, number: int) -> Review | None:
+    def _editable(self, number: ReviewId) -> Review | None:
         """The open review with this number. None, and a message, if it can't be edited."""
         review = self.find(number)
         if review and not review.is_editable:
@@ -308,26 +397,11 @@ class Reviews:
         review.owner.notify(_accepted(review, content))
         self._tell_accepted(review, content)
         if review.request is None:
-            self._background(self._await_write(review, content))
+            self._writes.expect(review, content)
 
     def _tell_accepted(self, review: Review, content: str) -> None:
         if self._on_accepted:
             self._on_accepted(review, content)
-
-    async def _await_write(self, review: Review, content: str) -> None:
-        """If the CLI has stopped meanwhile, the person would have neither the file nor the text."""
-        looked: object = ()
-        for _ in range(int(WRITE_LIMIT / WRITE_LOOK)):
-            if (seen := await asyncio.to_thread(stamp, review.file_path)) != looked:
-                looked = seen
-                if await asyncio.to_thread(holds, review.file_path, content, review.encodings):
-                    break
-            await asyncio.sleep(WRITE_LOOK)
-        else:
-            why = f"{review.owner.cli} has not written {review.name}. The text that you accepted is kept here."
-            self._editor.keep_text(review.owner.window, review.name, SourceText(content).shown, why)
-            return
-        self._editor.mention(f"{review.owner.cli} has written {review.name}.", review.owner.window)
 
     def _reject(self, review: Review) -> None:
         self._settle(review, "rejected")

@@ -171,6 +171,7 @@ class App:
         headers = {"mcp-session-id": identifier, "mcp-protocol-version": version}
         await self._ask(serve, "POST", headers, {"method": "notifications/initialized"})
         if session := self._sessions.find(identifier):
+            self._sessions.resumed(session, outward)
             for waiting in self._endpoint.outboxes.pop(outward, []):
                 try:
                     session.notify(outcome(waiting))

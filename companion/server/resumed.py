@@ -8,13 +8,38 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import Message, Scope, Send
 
+from ..protocol import ContextUpdate, Notification
+
 HEADER = "mcp-session-id"
 DEFAULT_VERSION = "2025-03-26"
 """The version of a client that names none."""
+
+
+class AwaitedSession:
+    """A session from before the reload whose CLI has not sent a request yet: it owns its open reviews until then.
+
+    `outbox` has the notifications, as JSON objects, that the CLI gets when it comes back.
+    """
+
+    def __init__(self, known_as: str, window: int, cli: str, outbox: list[dict[str, Any]]) -> None:
+        self.window = window
+        self.cli = cli
+        self._known_as = known_as
+        self._outbox = outbox
+
+    def notify(self, notification: Notification) -> None:
+        """See Owner."""
+        if not isinstance(notification, ContextUpdate):
+            self._outbox.append(notification.model_dump(by_alias=True, exclude_none=True))
+
+    def left(self) -> dict[str, Any]:
+        """See Owner."""
+        return {"session": self._known_as}
 
 
 class ResumedSessions:

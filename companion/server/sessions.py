@@ -65,6 +65,8 @@ class Session:
         is_agent: bool = False,
     ) -> None:
         self.identifier = identifier
+        self.known_as = identifier
+        """The id that the CLI knows, which is another one after a reload."""
         self.window = window
         self.cli = cli
         self.is_agent = is_agent
@@ -104,6 +106,10 @@ class Session:
         self._send()
         if self._outbox:
             self._drained.clear()
+
+    def left(self) -> dict[str, Any]:
+        """See Owner."""
+        return {"session": self.known_as}
 
     def initialized(self, peer: ServerSession) -> None:
         """The handshake is done; `peer` is the SDK's object that sends to the CLI."""
@@ -209,12 +215,14 @@ class Sessions:
         *,
         on_stream: Callable[[Session], None],
         on_end: Callable[[Session], Coroutine[Any, Any, None]],
+        on_resumed: Callable[[Session], None],
         on_unsendable: Unsendable,
     ) -> None:
         self._window = window
         self._background = background
         self._on_stream = on_stream
         self._on_end = on_end
+        self._on_resumed = on_resumed
         self._on_unsendable = on_unsendable
         self.on_change: Callable[[], object] = lambda: None
         """Called when a stream has opened or closed."""
@@ -240,6 +248,11 @@ class Sessions:
         )
         if not is_agent:
             self._end_later(identifier)
+
+    def resumed(self, session: Session, known_as: str) -> None:
+        """A session from before a reload goes on; `known_as` is the id that its CLI knows."""
+        session.known_as = known_as
+        self._on_resumed(session)
 
     def end(self, identifier: str) -> None:
         """A session is over."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -26,7 +27,6 @@ from .. import __version__
 from ..protocol import (
     CloseDiffArguments,
     DiffAccepted,
-    DiffRejected,
     IdeContext,
     Notification,
     OpenDiffArguments,
@@ -195,12 +195,42 @@ class _Asking:
 
     def notify(self, notification: Notification) -> None:
         """See Owner."""
-        if self.outcome.done():
-            return
-        if isinstance(notification, DiffAccepted):
-            self.outcome.set_result({"outcome": "accepted", "content": notification.params.content})
-        elif isinstance(notification, DiffRejected):
-            self.outcome.set_result({"outcome": "rejected"})
+        self._answer(notification.params.content if isinstance(notification, DiffAccepted) else None)
+
+    def left(self) -> dict[str, Any]:
+        """See Owner."""
+        loop = asyncio.get_running_loop()
+
+        def answer(content: str | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the client has waited so long that the old instance has ended
+                loop.call_soon_threadsafe(self._answer, content)
+
+        return {"answer": answer}
+
+    def _answer(self, content: str | None) -> None:
+        if not self.outcome.done():
+            accepted = {"outcome": "accepted", "content": content}
+            self.outcome.set_result({"outcome": "rejected"} if content is None else accepted)
+
+
+class AskingBefore:
+    """The owner of a diff that was opened before a reload, where the call still waits. `answer` gives it the outcome.
+
+    Its argument is the accepted content, None if the diff is rejected. It may be called on any thread.
+    """
+
+    def __init__(self, window: int, cli: str, answer: Callable[[str | None], object]) -> None:
+        self.window = window
+        self.cli = cli
+        self._answer = answer
+
+    def notify(self, notification: Notification) -> None:
+        """See Owner."""
+        self._answer(notification.params.content if isinstance(notification, DiffAccepted) else None)
+
+    def left(self) -> dict[str, Any]:
+        """See Owner."""
+        return {"answer": self._answer}
 
 
 def listing(*, is_offered: bool, is_agent: bool = False) -> dict[str, Any]:

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..clis.discovery import Lives
 from ..handover import Inheritance
@@ -20,6 +21,8 @@ from ..protocol import (
     Notification,
     is_sendable,
 )
+from ..review.left import Unclaimed
+from ..review.review import Owner
 from ..review.reviews import Reviews
 from ..settings import Settings
 from ..told import Told
@@ -28,8 +31,9 @@ from .connections import HttpServer
 from .context import MAX_SELECTED, FocusOrder, Listed, Shown, active, ide_context, listed
 from .endpoint import Endpoint
 from .port import ContextSource
-from .sessions import Background, Session, Sessions
-from .tools import Tools
+from .resumed import AwaitedSession
+from .sessions import STREAM_GONE_LIMIT, Background, Session, Sessions
+from .tools import AskingBefore, Tools
 
 logger = logging.getLogger(__name__)
 
@@ -74,8 +78,11 @@ class WindowServer:
             background,
             on_stream=self._stream_opened,
             on_end=self._end,
+            on_resumed=self._resumed,
             on_unsendable=self._unsendable,
         )
+        self._awaited: dict[str, AwaitedSession] = {}
+        """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
         self._app = App(endpoint, self.sessions, Tools(self.sessions, reviews, self._told_context))
         self._server = HttpServer(self._app, self._app.answer_at_once)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -97,6 +104,24 @@ class WindowServer:
         self._is_on_disk = False
         self._is_opening = False
         self._is_closing = False
+
+    def owner_of(self, review: Mapping[str, Any]) -> Owner:
+        """The owner of a review that the previous instance has left."""
+        left, cli = review["owner"], review["cli"]
+        if answer := left.get("answer"):
+            return AskingBefore(self.endpoint.window, cli, answer)
+        if (known_as := left.get("session")) is None:
+            return Unclaimed(self.endpoint.window, cli)
+        if known_as not in self._awaited:
+            outbox = self.endpoint.outboxes.setdefault(known_as, [])
+            awaited = self._awaited[known_as] = AwaitedSession(known_as, self.endpoint.window, cli, outbox)
+            loop = asyncio.get_running_loop()
+            loop.call_later(STREAM_GONE_LIMIT, self._reviews.orphan, awaited)  # until it comes back after all
+        return self._awaited[known_as]
+
+    def _resumed(self, session: Session) -> None:
+        if awaited := self._awaited.pop(session.known_as, None):
+            self._reviews.pass_on(awaited, session)
 
     async def serve(self, *, check: bool = False) -> None:
         """Answer requests until `close`. With `check`, see first whether the libraries do what is asked of them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
@@ -22,6 +22,7 @@ from .check.run import EditorCheck
 from .check.scratch import ScratchWindow, close
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
+from .diff.left import abandon
 from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .notify import notify
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from ..chat.transcript.render import Render
     from ..companion import Companion
     from ..editor import WindowStatus
-    from ..ids import ChatId
+    from ..ids import ChatId, ReviewId
     from ..libraries.guard import Trouble
     from ..review.changes import Edit
     from ..review.marks import Marks
@@ -92,6 +93,8 @@ class Adapter:
         )
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
+        self._leftovers_wait = False
+        """Whether the diffs from before a reload have still to be told from those that nobody waits for."""
         self.reports: dict[int, LiveReport] = {}
         """The status reports on the screen, by the ids of their views."""
         self.status_bar = StatusBar(self.settings.value("show_status"))
@@ -109,6 +112,7 @@ class Adapter:
         self.settings.on_change(self._configure)
         self._configure()
         self.thread.start()
+        self._leftovers_wait = self.thread.is_reload
         for window in sublime.windows():
             if self.scratch.is_scratch(window):  # an instance or an editor that ended during a check left it
                 close(window)
@@ -228,13 +232,13 @@ class Adapter:
         self._log.close()
 
     def unload(self) -> None:
-        """Stop, and remove everything of ours from the screen. The next instance takes over the sessions."""
+        """Stop, and remove from the screen what the next instance doesn't go on with. It takes over the sessions."""
+        self.diffs.leave()
         self.stop(hand_over=True)
         self.settings.close()
         self.status_bar.close()
         for live in list(self.reports.values()):
             live.close()
-        self.diffs.close_all()
         self.written.close_all()
         self.chats.close_all()
 
@@ -295,6 +299,8 @@ class Adapter:
 
     def restored(self, window: sublime.Window) -> None:
         """Clear the diffs that a window was restored with, after a restart or when its project was opened again."""
+        if self._leftovers_wait:
+            return
         for name in self.diffs.clear_leftovers(window):
             what = f"“{name}” is a diff from before this session started."
             self.say(f"{what} No CLI waits for it any more. Your edits are kept in its tab.", window.id())
@@ -392,6 +398,21 @@ class Adapter:
     async def review_text(self, review: Review) -> str | None:
         """See Editor."""
         return await self._bridge.call(lambda: self.diffs.text(review))
+
+    async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+        """See Editor."""
+        return await self._bridge.call(lambda: self._take_up_reviews(reviews))
+
+    def _take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+        closed = self.diffs.take_up(reviews)
+        self._leftovers_wait = False
+        for window in sublime.windows():
+            self.restored(window)
+        return closed
+
+    def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
+        """See Editor."""
+        sublime.set_timeout(lambda: abandon(left))  # the bridge is closed by now
 
     def refuse_answer(self, review: Review) -> None:
         """See Editor."""

@@ -9,7 +9,7 @@ import sublime
 
 from ..settings import FILE, PROJECT_KEY, DaemonSettings, Problem, Settings, Values, overridden, read
 from ..told import Told
-from .diff.view import Layout
+from .diff.left import Layout
 
 _KEY = "qwen_companion"
 

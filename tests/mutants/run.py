@@ -56,7 +56,7 @@ def passes(folder: Path, tests: tuple[str, ...]) -> bool:
 
 def run_tests(folder: Path, arguments: list[str]) -> bool:
     """Whether the tests of one runner pass."""
-    command = [sys.executable, "-m", *arguments]
+    command = [sys.executable, "-B", "-m", *arguments]  # a mutant may have the size and the time of what it replaces
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT, check=False)
     except subprocess.TimeoutExpired:

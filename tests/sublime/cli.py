@@ -7,11 +7,15 @@ import http.client
 import json
 import os
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+
+AGAIN = 0.3
+"""Seconds until it asks for its stream again, a second in the CLIs."""
 
 
 def discovery_file() -> Path:
@@ -32,6 +36,7 @@ class Cli:
         self._pool = ThreadPoolExecutor(4)
         self._stream: http.client.HTTPConnection | None = None
         self._number = 0
+        self._is_over = False
         self.connected = self._pool.submit(self._connect)
 
     def call(self, tool: str, **arguments: Any) -> Future[dict[str, Any]]:
@@ -64,6 +69,7 @@ class Cli:
 
     def close(self) -> None:
         """Drop the connection, as a CLI does when it ends."""
+        self._is_over = True
         if self._stream and self._stream.sock:
             with contextlib.suppress(OSError):  # it may be gone already
                 self._stream.sock.shutdown(2)
@@ -75,20 +81,28 @@ class Cli:
         self._request("initialize", {"protocolVersion": protocol, "capabilities": {}, "clientInfo": client})
         self.headers["mcp-protocol-version"] = protocol
         self._post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        threading.Thread(target=self._read, args=(self._listen(),), daemon=True).start()
+        return True
+
+    def _listen(self) -> http.client.HTTPResponse:
         self._stream = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         self._stream.request("GET", "/mcp", headers=self.headers)
         answer = self._stream.getresponse()
         assert answer.status == 200, answer.read()
-        threading.Thread(target=self._read, args=(answer,), daemon=True).start()
-        return True
+        return answer
 
     def _read(self, answer: http.client.HTTPResponse) -> None:
+        """Read the stream. When it ends, as at a reload, the CLIs ask for another one after a while."""
         try:
-            for line in answer:
-                if line.startswith(b"data: "):
-                    self.received.append(json.loads(line[6:]))
-        except (OSError, http.client.HTTPException, ValueError):
-            pass  # the connection was dropped
+            while not self._is_over:
+                for line in answer:
+                    if line.startswith(b"data: "):
+                        self.received.append(json.loads(line[6:]))
+                time.sleep(AGAIN)
+                if not self._is_over:
+                    answer = self._listen()
+        except (OSError, http.client.HTTPException, ValueError, AssertionError):
+            pass  # the connection was dropped, or the package has ended
 
     def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self._number += 1

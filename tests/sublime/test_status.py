@@ -332,6 +332,7 @@ class TestDocumentation(CompanionCase):
             "install.md",
             "connect.md",
             "review.md",
+            "changes.md",
             "chat.md",
             "agents.md",
             "remote.md",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from companion.changes.port import Listing
 from companion.chat.prompt import Draft
 from companion.chat.transcript.render import Render
 from companion.editor import WindowStatus
+from companion.ids import ReviewId
 from companion.libraries.guard import Trouble
 from companion.review.changes import Edit
 from companion.review.disk import Encodings
@@ -43,11 +45,13 @@ class MemoryEditor:
     views: dict[int, tuple[int, str]] = field(default_factory=dict)
     """The window and the file of each view."""
     selections: dict[int, Selection] = field(default_factory=dict)
-    diffs: dict[int, Diff] = field(default_factory=dict)
+    diffs: dict[ReviewId, Diff] = field(default_factory=dict)
     """The diffs on the screen, by the review's number."""
     seen: list[Diff] = field(default_factory=list)
     """Every diff that has ever been on the screen."""
     dismissed: list[int] = field(default_factory=list)
+    abandoned: list[int] = field(default_factory=list)
+    """The reviews that nobody has gone on with."""
     refused: list[int] = field(default_factory=list)
     """The reviews whose answer was refused."""
     orphaned: list[int] = field(default_factory=list)
@@ -186,6 +190,21 @@ class MemoryEditor:
         await self.idle()
         diff = self.diffs.get(review.number)
         return diff.text if diff else None
+
+    async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+        closed = [review.number for review in reviews if review.number not in self.diffs]
+        for review in reviews:
+            if diff := self.diffs.get(review.number):
+                diff.review = review
+        return closed
+
+    def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
+        self.abandoned += [one["number"] for one in left]
+
+    def leave(self) -> None:
+        """The package is unloaded: its diffs stay on the screen."""
+        for diff in self.diffs.values():
+            diff.review.views = {"there": True}
 
     def refuse_answer(self, review: Review) -> None:
         self.refused.append(review.number)

@@ -86,15 +86,6 @@ def test_the_port_and_the_token_stay_and_the_files_are_written_again(start: Call
     assert second.lock() == before
 
 
-def test_open_diffs_are_rejected_before_the_streams_end(start: Callable[[], Running], project: Path) -> None:
-    first = start()
-    cli, stream = first.listening()
-    cli.open_diff(str(project / "a.py"), "new\n")
-    first.diff(str(project / "a.py"))
-    reload(first, start)
-    assert [message["method"] for message in stream] == ["ide/diffRejected"]
-
-
 def test_a_request_in_between_waits_for_the_next_instance(start: Callable[[], Running]) -> None:
     first = start()
     cli, _ = first.listening()

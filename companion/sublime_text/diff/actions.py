@@ -65,13 +65,13 @@ class ChangeActions:
             self._queue.popleft()()
 
     def _begin_at_carets(self, action: Action, view: sublime.View) -> None:
-        if view == self._diff.original:
+        original, proposal = self._diff.original, self._diff.proposal
+        if original and view.buffer_id() == original.buffer_id():
             lines = _lines(view, list(view.sel()))
             self._begin(lambda: Target(action, lines, "old"))
         else:
-            proposal = self._diff.proposal
             flags = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
-            proposal.add_regions(TARGETS, list(proposal.sel()), flags=flags)
+            proposal.add_regions(TARGETS, list(view.sel()), flags=flags)
             self._begin(lambda: Target(action, _lines(proposal, proposal.get_regions(TARGETS))))
 
     def _begin(self, target: Callable[[], Target]) -> None:

@@ -11,18 +11,21 @@ from ...review.port import NOT_EDITABLE
 from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_window, is_visible, real_path
 from .actions import ChangeActions
 from .kept import RejectedTexts, open_kept
+from .left import LeftViews
 from .leftovers import clear
 from .listing import SETTING as LIST_SETTING
 from .listing import DiffLists, Written
 from .marks import ANY_GENERATION
-from .view import NUMBER_SETTING, DiffView, Layout
+from .view import NUMBER_SETTING, DiffView
 
 if TYPE_CHECKING:
+    from ...ids import ReviewId
     from ...review.changes import Edit
     from ...review.marks import Marks
     from ...review.review import Review
     from ...review.reviews import Reviews
     from ...review.targets import Action, Target
+    from .left import Layout
 
 GO_KEY = "F8"
 """The key of Go to Diff."""
@@ -72,14 +75,7 @@ class Diffs:
         is_focused = focus is not None and is_visible(focus)
         beside = focus if is_focused and contents.shows(focus) else None
         is_behind = beside is not None and self.find(beside) is not None
-        diff = DiffView(window, group, review, layout, before, lambda href: self._clicked(diff, href))
-        self._actions[review.number] = ChangeActions(diff, lambda *args: self._ask_edits(diff, *args))
-        if not self.in_window(window):
-            self.lists.begin(window)
-        self._open[review.number] = diff
-        self.lists.changed(window)
-        if review.is_here:
-            self._by_file.setdefault(real_path(review.file_path), []).append(diff)
+        diff = self._begin(window, group, review, layout, before)
         diff.show_marks(marks)
         if is_behind:
             contents.restore()
@@ -123,7 +119,7 @@ class Diffs:
                 same.remove(diff)
         window = diff.window
         focus = self._focus.last(window) if window.is_valid() else None
-        was_in_diff = focus in diff.views
+        was_in_diff = focus is not None and diff.has(focus)
         # If the CLI has closed the diff, the person may be typing in it: that must not go on in the next one.
         goes_on = was_in_diff and diff.attention.is_answered
         after = diff.focus_before if focus is None or was_in_diff else self._focus.before(window, focus)
@@ -176,16 +172,18 @@ class Diffs:
         number = view.settings().get(NUMBER_SETTING)
         diff = self._open.get(number) if isinstance(number, int) else None
         # A tab that was restored may have the number of another run; a clone has the same buffer.
-        is_own = diff is not None and any(own.buffer_id() == view.buffer_id() for own in diff.views)
-        return diff if is_own else None
+        return diff if diff and diff.has(view) else None
 
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
         """The diffs of a window, in the order of their opening."""
         return [diff for diff in self._open.values() if diff.window == window]
 
     def meant(self, view: sublime.View) -> DiffView | None:
-        """The diff that a command refers to: the one of the view, else the only one of the window."""
-        if found := self.find(view):
+        """The diff that a command refers to: the one of the view, else the only one of the window.
+
+        In a view of a diff that is over, no other diff is meant.
+        """
+        if (found := self.find(view)) or view.settings().get(DIFF_SETTING) is not None:
             return found
         in_window = self.in_window(view.window())
         return in_window[0] if len(in_window) == 1 else None
@@ -247,14 +245,23 @@ class Diffs:
         """A view got the focus."""
         if not self._open or window.active_view() != view:
             return
+        own = self.find(view)
+        if own and view == own.proposal and own.window != window:
+            self._moved(own, window)
         for diff in self.in_window(window):
             diff.wake()
-            if view in diff.views:
-                diff.attention.shown()
-                diff.attention.focused()
-            else:
+            if diff is not own:
                 diff.attention.left()
+        if own:
+            own.attention.shown()
+            own.attention.focused()
         self.lists.changed(window)
+
+    def _moved(self, diff: DiffView, window: sublime.Window) -> None:
+        before = diff.window
+        diff.move_to(window)
+        diff.focus_before = self._focus.before(window, None)
+        self.lists.changed(before)
 
     def clicked(self, view: sublime.View) -> None:
         """The person has clicked into a view."""
@@ -275,15 +282,14 @@ class Diffs:
     def edit(self, diff: DiffView, action: Action, view: sublime.View) -> None:
         """Revert or restore the changes at the carets of the view that a command was run on."""
         if diff.review.is_editable:
-            side = view if view == diff.original else diff.proposal
-            self._actions[diff.review.number].edit(action, side)
+            self._actions[diff.review.number].edit(action, view if diff.has(view) else diff.proposal)
         else:
             self._say_not_editable(diff)
 
     def edited(self, view: sublime.View) -> None:
         """A view was edited. The marks of a proposal are updated after a short pause."""
         diff = self.find(view) if self._open else None
-        if diff and view == diff.proposal:
+        if diff and view.buffer_id() == diff.proposal.buffer_id():
             version = view.change_count()
             sublime.set_timeout(lambda: self._compare(diff, version), QUIET)
         elif self._by_file and (name := view.file_name()):
@@ -293,13 +299,16 @@ class Diffs:
     def view_closing(self, view: sublime.View) -> None:
         """A view is about to close. Closing the proposal rejects it, and keeps what the person has edited."""
         diff = self.find(view)
-        if diff and view == diff.proposal and diff.is_edited:
+        if diff and view == diff.proposal and diff.is_edited and not diff.clones:
             self._keep(diff, diff.window)
 
     def view_closed(self, view: sublime.View) -> None:
         """A view was closed. Without its original, a diff is inline."""
         for diff in list(self._open.values()):
-            if view == diff.proposal:
+            if view == diff.proposal and (clones := diff.clones):
+                diff.go_on_in(clones[0])
+                self._compare_now(diff)
+            elif view == diff.proposal:
                 self._reject(diff)
             elif view == diff.original:
                 diff.go_inline()
@@ -319,19 +328,51 @@ class Diffs:
         left = [view for view in window.views() if _is_of_diff(view) and view.buffer_id() not in live]
         return [name for view in left for name in [view.name()] if clear(view)]
 
-    def close_all(self) -> None:
-        """The package is unloaded: close its diffs, except those that the person has edited."""
+    def leave(self) -> None:
+        """The package is unloaded: the next instance goes on with the diffs, in the same views."""
         for diff in self._open.values():
-            if diff.is_edited:
-                diff.release()
-                why = f"The diff of {diff.review.name} has ended. Your edits are kept in its tab."
-                diff.window.status_message(f"QwenCompanion: {why}")
-            else:
-                diff.close()
+            diff.review.views = diff.leave()
         self.lists.close()
         self._open.clear()
         self._actions.clear()
         self._by_file.clear()
+
+    def take_up(self, reviews: Sequence[Review]) -> list[ReviewId]:
+        """Go on with diffs that the previous instance has left. Returns those whose views were closed meanwhile."""
+        closed: list[ReviewId] = []
+        for review in reviews:
+            left = LeftViews.of(review.views or {})
+            window = left.proposal.window()
+            if window is None:
+                closed.append(review.number)
+                if left.original:
+                    left.original.close()
+                continue
+            group = window.get_view_index(left.proposal)[0]
+            before = self._focus.before(window, left.focus)
+            self._begin(window, group, review, left.layout, before, left)
+        return closed
+
+    def _begin(
+        self,
+        window: sublime.Window,
+        group: int,
+        review: Review,
+        layout: Layout,
+        before: FocusBefore,
+        left: LeftViews | None = None,
+    ) -> DiffView:
+        diff = DiffView(window, group, review, layout, before, lambda href: self._clicked(diff, href), left)
+        self._actions[review.number] = ChangeActions(diff, lambda *args: self._ask_edits(diff, *args))
+        if not self.in_window(window):
+            self.lists.begin(window)
+        self._open[review.number] = diff
+        self.lists.changed(window)
+        if review.is_here:
+            self._by_file.setdefault(real_path(review.file_path), []).append(diff)
+        if left:
+            self._compare_now(diff)
+        return diff
 
     def _compare(self, diff: DiffView, version: int) -> None:
         if diff.needs_marks(version) and (text := diff.text()) is not None:

@@ -12,12 +12,12 @@ import sublime
 from .. import minihtml
 from ..minihtml import safe
 from ..style import COLOURS
+from .leftovers import HEADER
 
 if TYPE_CHECKING:
     from ...review.changes import Tally
     from ...review.review import Review
 
-_KEY = "qwen_companion.header"
 _STYLE = f"""{COLOURS}
 body {{ margin: 0; }}
 div {{ padding: 0.3rem 0.6rem; background-color: var(--tint); font-family: system; }}
@@ -35,7 +35,7 @@ class Header:
 
     def __init__(self, view: sublime.View, clicked: Callable[[str], None]) -> None:
         # A PhantomSet erases its phantoms when it is garbage-collected.
-        self._phantoms = sublime.PhantomSet(view, _KEY)
+        self._phantoms = sublime.PhantomSet(view, HEADER)
         self._clicked = clicked
 
     def show(self, contents: Sequence[str]) -> None:

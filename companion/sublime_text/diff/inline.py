@@ -77,6 +77,10 @@ class InlineDiff:
             if gap:
                 self._look_later(gap, 1)
 
+    def take_up(self) -> None:
+        """The view is that of a diff from before, which may have been shown inline."""
+        self._is_toggled = bool(self._view.settings().get(SETTING)) and not self.is_own
+
     def hide(self) -> None:
         """Show the proposal alone."""
         self._look = None

@@ -8,6 +8,9 @@ import sublime
 
 from ..windows import DIFF_SETTING
 
+HEADER = "qwen_companion.header"
+FILLERS = "qwen_companion.fillers"
+KEYS_STATUS = "zy_qwen_companion_keys"
 SHOWN_SETTING = "qwen_companion.shown"
 """On the views of a diff: a fingerprint of their initial text. Without it, edits can't be detected."""
 
@@ -38,6 +41,9 @@ def let_go(view: sublime.View) -> None:
     """Turn a view of a diff into an ordinary one."""
     view.set_read_only(False)
     view.set_scratch(False)  # so that the editor asks before the text goes
+    for key in (HEADER, FILLERS):
+        view.erase_phantoms(key)
+    view.erase_status(KEYS_STATUS)
     for name in (DIFF_SETTING, SHOWN_SETTING):
         view.settings().erase(name)
 

@@ -12,6 +12,7 @@ from ...garbage import no_collection
 from ...review.marks import MAX_LINKS
 from ..editor_facts import EDITOR
 from ..style import LINK_COLOUR
+from .leftovers import FILLERS
 
 if TYPE_CHECKING:
     from ...review.marks import Filler, Marks, Points, Side
@@ -31,7 +32,6 @@ ANY_GENERATION = "any"
 LINK_COLUMNS = 40
 """The width of a filler's link, and some more."""
 WORDS = "qwen_companion.words"
-FILLERS = "qwen_companion.fillers"
 
 MAX_DECORATED = MAX_LINKS
 """With more changes than this there are no fillers and links: thousands of phantoms make an editor slow."""

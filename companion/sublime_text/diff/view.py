@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import sublime
 
@@ -22,7 +22,8 @@ from .attention import Attention
 from .fill import fill
 from .header import Header, original_headers, orphaned_header, proposal_headers
 from .inline import InlineDiff, gone_lines
-from .leftovers import let_go
+from .left import LeftViews
+from .leftovers import FILLERS, HEADER, KEYS_STATUS
 from .marks import NARROW, Links, SideMarks, are_few
 from .navigation import carets_after, go_to_change
 from .notes import notes, place, warnings_of
@@ -33,10 +34,9 @@ if TYPE_CHECKING:
     from ...review.changes import Edit, Tally
     from ...review.marks import Marks
     from ...review.review import Review
+    from .left import Layout
 
-Layout = Literal["side_by_side", "inline"]
 
-KEYS_STATUS = "zy_qwen_companion_keys"
 _PRIMARY = "⌘" if sublime.platform() == "osx" else "Ctrl+"
 KEYS = f"Accept {_PRIMARY}S · Reject Shift+Esc · Next change F7 · Next diff F8"
 """In the status bar while the focus is in a diff."""
@@ -66,7 +66,9 @@ class DiffView:
         layout: Layout,
         focus_before: FocusBefore,
         act: Callable[[str], None],
+        left: LeftViews | None = None,
     ) -> None:
+        """`left` has the views of a diff that was open before the package was loaded again."""
         self.window = window
         self.group = group
         self.review = review
@@ -96,14 +98,70 @@ class DiffView:
         """The view of the proposal holds the very text; the editor may change characters such as NUL."""
         self._scroll: ScrollTogether | None = None
         self.original: sublime.View | None = None
+        if left:
+            self._take_up(left)
+            return
         if layout == "side_by_side":
-            self.original = self._new_original()
-        self.proposal = self._new_view("proposal", f"{review.name} ← {review.owner.cli}")
-        self._proposal_header = Header(self.proposal, act)
-        revert = act if review.is_editable else None
-        self._proposal_marks = SideMarks(self.proposal, "inserted", revert, marks_gaps=True)
-        self._inline = InlineDiff(self.proposal, self._draw)
+            self._add_original()
+        self._own(self._new_view("proposal", f"{review.name} ← {review.owner.cli}"))
         fill(self.proposal, review.shown, self._filled, detects_indentation=self._like is None)
+
+    def _own(self, proposal: sublime.View) -> None:
+        """Show the diff in this view of the proposal."""
+        self.proposal = proposal
+        self._buffer = proposal.buffer_id()
+        self._proposal_header = Header(proposal, self._act)
+        revert = self._act if self.review.is_editable else None
+        self._proposal_marks = SideMarks(proposal, "inserted", revert, marks_gaps=True)
+        self._inline = InlineDiff(proposal, self._draw)
+
+    def _own_original(self, original: sublime.View) -> None:
+        self.original = original
+        self._original_header = Header(original, self._act)
+        self._original_marks = SideMarks(original, "deleted")
+
+    def _take_up(self, left: LeftViews) -> None:
+        """Go on in the views of a diff from before."""
+        for view in (left.original, left.proposal):
+            for key in (HEADER, FILLERS):
+                view.erase_phantoms(key) if view else None
+        if left.original and left.original.is_valid():
+            self._own_original(left.original)
+        elif self.layout == "side_by_side":
+            self.layout = "inline"
+        self._own(left.proposal)
+        self._inline.take_up()
+        self._is_exact, self._is_filled, self._is_original_filled = left.is_exact, True, True
+        if left.was_shown:
+            self.attention.shown()
+        self.attention.is_entered = left.is_entered
+        self._before.sheets, self._before.active = left.sheets, left.active
+        self.wake()
+
+    def leave(self) -> dict[str, Any] | None:
+        """End without closing the views, which the next instance of the package takes up.
+
+        None if there is nothing to take up: the text wasn't there yet.
+        """
+        self._has_ended = True
+        self._end_scrolling()
+        if not self._is_filled or not self.proposal.is_valid():
+            self._drawing = None
+            self.close()
+            return None
+        attention, before = self.attention, self._before
+        left = LeftViews(
+            self.proposal,
+            self.original if self.original and self.original.is_valid() else None,
+            self.layout,
+            self.focus_before.view,
+            before.sheets,
+            before.active,
+            is_exact=self._is_exact,
+            was_shown=attention.was_shown,
+            is_entered=attention.is_entered,
+        )
+        return dict(vars(left))
 
     @property
     def _is_inline(self) -> bool:
@@ -226,13 +284,48 @@ class DiffView:
             self.original = None
         else:
             self._inline.hide()
-            self.group, index = self.window.get_view_index(self.proposal)
-            self.original = self._new_original()
-            if self.window.get_view_index(self.original)[1] > index:
-                self.window.set_view_index(self.original, self.group, index)
+            self._add_original_before()
         self._draw()
         self.show()
         focus_view(self.window, self.proposal)
+
+    def _add_original_before(self) -> None:
+        self.group, index = self.window.get_view_index(self.proposal)
+        self._add_original()
+        if self.original and self.window.get_view_index(self.original)[1] > index:
+            self.window.set_view_index(self.original, self.group, index)
+
+    def move_to(self, window: sublime.Window) -> None:
+        """The person has dragged the proposal to another window: the file follows it."""
+        self.window, self.group = window, max(window.get_view_index(self.proposal)[0], 0)
+        self._before = GroupContents(window, self.group)
+        original, self.original = self.original, None
+        if original and original.is_valid():
+            self._end_scrolling()
+            original.close()
+            self._add_original_before()
+            self._draw()
+            self.show()
+            focus_view(window, self.proposal)
+
+    @property
+    def clones(self) -> list[sublime.View]:
+        """Further views of the proposal, which the person has opened."""
+        views = (view for window in sublime.windows() for view in window.views(include_transient=True))
+        return [view for view in views if view.buffer_id() == self._buffer and view != self.proposal]
+
+    def go_on_in(self, clone: sublime.View) -> None:
+        """The view of the proposal was closed, and this one is still there."""
+        self._end_scrolling()
+        self._own(clone)
+        self._set_up(clone, "proposal")
+        if (window := clone.window()) and window != self.window:
+            self.move_to(window)
+        self._draw()
+
+    def has(self, view: sublime.View) -> bool:
+        """Whether a view shows one of the two sides, be it a clone."""
+        return view.buffer_id() in [own.buffer_id() for own in self.views]
 
     def go_inline(self) -> None:
         """The original was closed: show the diff inline."""
@@ -250,28 +343,26 @@ class DiffView:
         """Close the views. If they were visible, show again what their group showed before."""
         self._end_scrolling()
         was_shown = self.is_shown
-        for view in self.views:
+        for view in [*self.clones, *self.views]:
             view.close()
         if was_shown and self.window.is_valid():
             self._before.restore()
-
-    def release(self) -> None:
-        """Leave the proposal to the person as an ordinary view, and close the original."""
-        self._has_ended = True
-        self._end_scrolling()
-        if self.original:
-            self.original.close()
-        self._inline.hide()
-        self._proposal_marks.clear()
-        let_go(self.proposal)
-        self.proposal.erase_status(KEYS_STATUS)
-        self.proposal.erase_phantoms("qwen_companion.header")
 
     def _new_view(self, side: str, title: str) -> sublime.View:
         view = self.window.new_file()
         if self.window.get_view_index(view)[0] != self.group:
             self.window.set_view_index(view, self.group, len(self.window.views_in_group(self.group)))
         view.set_name(title)
+        self._set_up(view, side)
+        settings = view.settings()
+        syntax = self._like.syntax() if self._like else None
+        if syntax := syntax or sublime.find_syntax_for_file(self.review.file_path, self.review.shown[:1000]):
+            view.assign_syntax(syntax)
+        for name in ("tab_size", "translate_tabs_to_spaces") if self._like else ():
+            settings.set(name, self._like.settings().get(name) if self._like else None)
+        return view
+
+    def _set_up(self, view: sublime.View, side: str) -> None:
         view.set_scratch(True)
         settings = view.settings()
         settings.set(DIFF_SETTING, side)
@@ -280,19 +371,12 @@ class DiffView:
         settings.set("mini_diff", False)  # it would say what our own marks say, perhaps a line apart
         view.set_status(KEYS_STATUS, KEYS)
         settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
-        syntax = self._like.syntax() if self._like else None
-        if syntax := syntax or sublime.find_syntax_for_file(self.review.file_path, self.review.shown[:1000]):
-            view.assign_syntax(syntax)
-        for name in ("tab_size", "translate_tabs_to_spaces") if self._like else ():
-            settings.set(name, self._like.settings().get(name) if self._like else None)
-        return view
 
-    def _new_original(self) -> sublime.View:
+    def _add_original(self) -> None:
+        """Show the file in a view of its own."""
         view = self._new_view("original", f"{self.review.name} (on disk)")
-        self._original_header = Header(view, self._act)
-        self._original_marks = SideMarks(view, "deleted")
+        self._own_original(view)
         self._fill_original(view)
-        return view
 
     def _fill_original(self, view: sublime.View) -> None:
         self._is_original_filled = False

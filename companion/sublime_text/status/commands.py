@@ -20,6 +20,7 @@ PAGES = (
     "install",
     "connect",
     "review",
+    "changes",
     "chat",
     "agents",
     "remote",

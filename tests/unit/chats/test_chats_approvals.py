@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from companion.conversation.snapshot import Locality
+from companion.ids import ReviewId
 from companion.review import reviews as review_module
 from companion.review.targets import Target
 from companion.settings import Settings
@@ -278,7 +279,7 @@ def test_the_changes_of_a_request_cant_be_undone_one_by_one(asked: Asked, projec
         why = "Qwen Code writes a.py exactly as proposed. Accept or reject the whole change."
         assert room.editor.mentioned == [(why, 1)] * 2
         assert diff.text == "new\n"
-        room.reviews.edit(0, Target("revert", ((0, 0),)), "new\n", 0)
+        room.reviews.edit(ReviewId(0), Target("revert", ((0, 0),)), "new\n", 0)
 
     asked(test)
 

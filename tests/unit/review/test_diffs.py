@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from companion.companion import Companion
-from companion.review import reviews as review_module
+from companion.ids import ReviewId
 from companion.review import targets as targets_module
+from companion.review import writes
 from companion.review.compare import Change
 from companion.review.source_text import SourceText
 from companion.review.targets import Target
@@ -347,8 +348,8 @@ class TestWritten:
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
     ):
         """A CLI may end in between."""
-        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.05)
-        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
+        monkeypatch.setattr(writes, "LIMIT", 0.05)
+        monkeypatch.setattr(writes, "LOOK", 0.01)
         cli.open_diff(path, "new\r\n")
         running.accept(path, "mine\n")
         [(window, title, text, why)] = until(lambda: running.editor.kept)
@@ -359,8 +360,8 @@ class TestWritten:
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
     ):
         """Its stamp has changed, and the accepted text is nowhere."""
-        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.05)
-        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
+        monkeypatch.setattr(writes, "LIMIT", 0.05)
+        monkeypatch.setattr(writes, "LOOK", 0.01)
         Path(path).write_text("old\n", "utf-8")
         cli.open_diff(path, "new\n")
         number = running.diff(path).review.number
@@ -374,7 +375,7 @@ class TestWritten:
         assert text == "new\n"
 
 
-def keep_endings(number: int, keeps: bool, companion: Companion) -> None:
+def keep_endings(number: ReviewId, keeps: bool, companion: Companion) -> None:
     companion.reviews.keep_endings(number, keeps=keeps)
 
 
@@ -480,9 +481,9 @@ class TestOnDisk:
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
     ):
         """The text was lost."""
-        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.2)
-        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
-        monkeypatch.setattr(review_module, "stamp", lambda _: None)
+        monkeypatch.setattr(writes, "LIMIT", 0.2)
+        monkeypatch.setattr(writes, "LOOK", 0.01)
+        monkeypatch.setattr(writes, "stamp", lambda _: None)
         cli.open_diff(path, "new\n")
         running.diff(path)
         Path(path).unlink()
@@ -523,7 +524,7 @@ class TestChanges:
         cli.open_diff(path, self.NEW)
         return running.diff(path).review.number
 
-    def test_a_change_is_reverted_and_restored(self, running: Running, stream: Stream, number: int, path: str):
+    def test_a_change_is_reverted_and_restored(self, running: Running, stream: Stream, number: ReviewId, path: str):
         """By the line that the caret is in."""
         diff = running.diff(path)
         running.do(
@@ -541,7 +542,7 @@ class TestChanges:
         running.accept(path)
         assert stream.take("ide/diffAccepted")["content"] == "a\r\nb\r\nc\r\nD\r\n"
 
-    def test_where_nothing_has_changed_nothing_is_reverted(self, running: Running, number: int, path: str):
+    def test_where_nothing_has_changed_nothing_is_reverted(self, running: Running, number: ReviewId, path: str):
         diff = running.diff(path)
         running.do(
             lambda companion: companion.reviews.edit(number, Target("revert", ((1, 1),)), diff.text, diff.version)
@@ -549,7 +550,7 @@ class TestChanges:
         until(lambda: ("There is no change at the caret.", 1) in running.editor.mentioned)
         assert diff.text == "A\nb\nc\nD\n"
 
-    def test_a_text_that_was_edited_in_between_is_left_alone(self, running: Running, number: int, path: str):
+    def test_a_text_that_was_edited_in_between_is_left_alone(self, running: Running, number: ReviewId, path: str):
         """The edit was meant for another text."""
         diff = running.diff(path)
         diff.version += 1
@@ -558,7 +559,7 @@ class TestChanges:
         until(lambda: diff.text == "A\nb\nc\nd\n")
 
     def test_while_a_change_is_looked_for_nothing_is_collected(
-        self, running: Running, number: int, path: str, monkeypatch: pytest.MonkeyPatch
+        self, running: Running, number: ReviewId, path: str, monkeypatch: pytest.MonkeyPatch
     ):
         """The collector holds every thread, the UI thread too."""
         collects: list[bool] = []
@@ -581,7 +582,7 @@ class TestChanges:
         assert collects == [False, False]
         assert gc.isenabled()
 
-    def test_marks_follow_the_text(self, running: Running, number: int, path: str):
+    def test_marks_follow_the_text(self, running: Running, number: ReviewId, path: str):
         diff = running.diff(path)
         assert diff.marks
         assert diff.marks.tally.changes == 2
@@ -589,7 +590,7 @@ class TestChanges:
         running.do(lambda companion: companion.reviews.compare(number, self.OLD, 3))
         until(lambda: diff.marks and diff.marks.tally.changes == 0)
 
-    def test_a_diff_that_is_closed_has_no_more_changes(self, running: Running, number: int, path: str):
+    def test_a_diff_that_is_closed_has_no_more_changes(self, running: Running, number: ReviewId, path: str):
         """Late news of its view."""
         running.reject(path)
         running.do(lambda companion: companion.reviews.compare(number, "", 0))

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from companion.protocol import ContextUpdate, DiffAccepted, Notification
 from companion.review import reviews as review_module
+from companion.review import writes
 from companion.review.disk import Encodings
 from companion.review.review import Review
 from companion.review.reviews import Reviews
@@ -39,6 +40,9 @@ class Listener:
     window: int
     cli: str = "Qwen Code"
     heard: list[tuple[str, str | None]] = field(default_factory=list)
+
+    def left(self) -> dict[str, Any]:
+        return {"session": self.cli}
 
     def notify(self, notification: Notification) -> None:
         assert not isinstance(notification, ContextUpdate)
@@ -390,8 +394,8 @@ def test_an_accepted_text_is_kept_though_something_has_touched_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Its time says nothing about its content."""
-    monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.1)
-    monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
+    monkeypatch.setattr(writes, "LIMIT", 0.1)
+    monkeypatch.setattr(writes, "LOOK", 0.01)
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
         path = tmp_path / "a.txt"

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from companion.ids import ReviewId
 from companion.protocol import Notification
 from companion.review.disk import DiskFile
 from companion.review.review import Review
@@ -172,7 +174,7 @@ def test_a_change_of_line_endings_that_was_reverted_is_gone_from_an_unedited_pro
     file: str, proposed: str, kept: str
 ):
     """What is accepted has the line endings and the byte order mark of the file, as the header says."""
-    review = Review(Nobody(), "a.txt", SourceText(proposed), disk=DiskFile(SourceText(file), exists=True))
+    review = Review(Nobody(), "a.txt", SourceText(proposed), ReviewId(1), disk=DiskFile(SourceText(file), exists=True))
     review.keeps_endings = True
     assert review.restored(review.shown) == kept
     review.keeps_endings = False
@@ -182,7 +184,7 @@ def test_a_change_of_line_endings_that_was_reverted_is_gone_from_an_unedited_pro
 def test_a_text_whose_endings_were_reverted_is_as_costly_as_the_file():
     """Mixed line endings of many lines take a while, whichever side they come from."""
     mixed = "".join(f"{number}" + ("\r\n" if number % 3 else "\n") for number in range(6_000))
-    review = Review(Nobody(), "a.txt", SourceText("a\n"), disk=DiskFile(SourceText(mixed), exists=True))
+    review = Review(Nobody(), "a.txt", SourceText("a\n"), ReviewId(1), disk=DiskFile(SourceText(mixed), exists=True))
     assert not review.is_costly
     review.keeps_endings = True
     assert review.is_costly
@@ -193,6 +195,9 @@ class Nobody:
 
     window = 1
     cli = "Qwen Code"
+
+    def left(self) -> dict[str, Any]:
+        return {"session": self.cli}
 
     def notify(self, notification: Notification) -> None:
         raise AssertionError(notification)

@@ -1,0 +1,67 @@
+"""The views of a diff that one instance of the package leaves to the next one, as a reload must not close them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import sublime
+
+from ...review.source_text import SourceText
+from .inline import InlineDiff
+from .leftovers import let_go
+from .marks import SideMarks
+
+Layout = Literal["side_by_side", "inline"]
+
+
+@dataclass(frozen=True)
+class LeftViews:
+    """The views of a diff, and what goes with them. Between two instances they are a dictionary of these fields."""
+
+    proposal: sublime.View
+    original: sublime.View | None
+    layout: Layout
+    focus: sublime.View | None
+    """The view that had the focus before the diff opened."""
+    sheets: list[sublime.Sheet]
+    """What the diff's group showed before."""
+    active: sublime.Sheet | None
+    """Which of it was active."""
+    is_exact: bool
+    was_shown: bool
+    is_entered: bool
+
+    @classmethod
+    def of(cls, left: Mapping[str, Any]) -> LeftViews:
+        """What another instance has left, perhaps of another version. Raises TypeError if something is missing."""
+        return cls(**{each.name: left[each.name] for each in fields(cls) if each.name in left})
+
+
+def abandon(left: Sequence[Mapping[str, Any]]) -> None:
+    """Nobody takes up these reviews, which are plain data: close their views, and keep edited proposals as tabs."""
+    for one in left:
+        if one.get("views"):
+            _abandon(LeftViews.of(one["views"]), SourceText(one["proposed"]).shown, one["file_path"])
+
+
+def _abandon(views: LeftViews, shown: str, path: str) -> None:
+    if views.original:
+        views.original.close()
+    proposal = views.proposal
+    if not proposal.is_valid():
+        return
+    if proposal.substr(sublime.Region(0, proposal.size())) == shown or not views.is_exact:
+        proposal.close()
+    else:
+        inline = InlineDiff(proposal, lambda: None)
+        inline.take_up()
+        inline.hide()
+        SideMarks(proposal, "inserted").clear()
+        for view in (proposal, *proposal.clones()):
+            let_go(view)
+        if window := proposal.window():
+            why = f"The diff of {os.path.basename(path)} has ended. Your edits are kept in its tab."
+            window.status_message(f"QwenCompanion: {why}")

@@ -1,0 +1,201 @@
+"""Diffs that are open while the package is loaded again: the CLI and the person notice nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
+
+FILE = 'def greet(name):\n    print("hi")\n'
+PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
+STORM = 20
+
+
+class ReloadCase(CompanionCase):
+    """A package that is unloaded and loaded again."""
+
+    def unload(self) -> None:
+        loaded("sublime_text.package").unload()
+
+    def reload(self) -> Steps:
+        """Load the package again, and wait until it has taken up its diffs."""
+        self.unload()
+        yield 1
+        yield from self.load()
+
+    def load(self) -> Steps:
+        loaded("sublime_text.package").load()
+        adapter = loaded("sublime_text.package").adapter()
+        yield {"condition": lambda: not adapter.thread.is_starting, "timeout": 60_000}
+        yield {"condition": lambda: not adapter._leftovers_wait, "timeout": 20_000}
+
+    def diffs(self) -> Any:
+        return loaded("sublime_text.package").adapter().diffs
+
+    def answered(self, count: int = 1) -> Steps:
+        """Wait for the outcomes of the CLI."""
+        yield {"condition": lambda: len(self.cli.outcomes) >= count, "timeout": 20_000}
+
+
+class TestReload(ReloadCase):
+    """One diff, and a reload."""
+
+    def test_the_views_stay_with_the_edits_and_the_answer_goes_to_the_cli(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        self.window.run_command("qwen_companion_go_to_diff")
+        self.edit(self.proposal, "mine\n")
+        before = self.window.views()
+        yield from self.reload()
+        self.assertEqual(self.window.views(), before)
+        self.assertEqual(self.window.active_view(), self.proposal)
+        self.assertEqual(text_of(self.proposal), "mine\n")
+        yield lambda: "Accept" in self.screen.header(self.proposal)
+        self.assertIn("Current file", self.screen.header(self.original))
+        self.assertEqual(self.cli.outcomes, [])
+        yield from self.accepted()
+        self.assertEqual(self.content, "mine\n")
+
+    def test_what_is_undone_after_a_reload_is_what_was_done_before(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        self.edit(self.proposal, "mine\n")
+        yield from self.reload()
+        for _ in range(3):
+            self.proposal.run_command("undo")
+        self.assertEqual(text_of(self.proposal), PROPOSAL)
+
+    def test_a_diff_that_nobody_has_gone_to_is_accepted_by_no_key_after_a_reload(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        yield from self.reload()
+        self.proposal.run_command("qwen_companion_accept_diff", {"by_key": True})
+        yield 100
+        self.assertEqual((self.cli.outcomes, self.proposal.is_valid()), ([], True))
+
+    def test_the_commands_on_changes_go_on(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        yield from self.reload()
+        self.window.focus_view(self.proposal)
+        self.proposal.run_command("select_all")
+        self.proposal.run_command("qwen_companion_revert_change")
+        yield lambda: text_of(self.proposal) == FILE
+        self.proposal.run_command("qwen_companion_restore_change")
+        yield lambda: text_of(self.proposal) == PROPOSAL
+
+    def test_an_inline_diff_stays_inline(self) -> Steps:
+        self.set_setting("diff_layout", "inline")
+        yield from self.open_diff(PROPOSAL)
+        yield lambda: "Accept" in self.screen.header(self.proposal)
+        yield from self.reload()
+        self.assertEqual(diff_views(self.window, "original"), [])
+        self.assertEqual(self.diffs().find(self.proposal).layout, "inline")
+        self.proposal.run_command("qwen_companion_toggle_diff_layout")
+        yield lambda: diff_views(self.window, "original")
+        yield from self.accepted()
+        self.assertEqual(self.content, PROPOSAL)
+
+    def test_after_the_answer_the_window_shows_what_it_showed_before_the_diff(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        yield from self.reload()
+        yield from self.accepted()
+        self.assertEqual(self.window.active_view(), self.view)
+        self.assertEqual(self.window.views(), [self.view])
+
+    def test_the_cli_closes_its_diff_after_a_reload(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        yield from self.reload()
+        yield from self.done(self.cli.call("closeDiff", filePath=str(self.file), suppressNotification=True))
+        yield from self.closed()
+        self.assertEqual(self.cli.outcomes, [])
+
+    def test_a_tab_that_is_closed_while_the_package_is_away_is_a_rejection(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        self.unload()
+        self.proposal.close()
+        yield from self.load()
+        yield from self.answered()
+        self.assertEqual([method for method, _ in self.cli.outcomes], ["ide/diffRejected"])
+        yield from self.closed()
+
+    def test_what_is_typed_while_the_package_is_away_is_part_of_the_answer(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        self.unload()
+        self.edit(self.proposal, "mine\n")
+        yield from self.load()
+        yield from self.accepted()
+        self.assertEqual(self.content, "mine\n")
+
+    def test_a_large_text_that_was_not_complete_is_shown_again(self) -> Steps:
+        text = "x = 1\n" * 400_000
+        call = self.cli.call("openDiff", filePath=str(self.folder / "b.py"), newContent=text)
+        yield {"condition": lambda: diff_views(self.window, "proposal"), "timeout": 20_000}
+        yield from self.reload()
+        yield from self.done(call)
+        complete = lambda: [view for view in diff_views(self.window, "proposal") if view.size() == len(text)]  # noqa: E731
+        yield {"condition": complete, "timeout": 30_000}
+        self.assertEqual(len(diff_views(self.window, "proposal")), 1)
+
+    def test_without_a_next_instance_edits_are_kept_and_all_else_is_closed(self) -> Steps:
+        """The package is disabled or removed."""
+        self.set_limit("handover", "GRACE", 0.5)
+        yield from self.open_diff(PROPOSAL)
+        edited = self.proposal
+        yield from self.open_diff("x = 1\n", self.folder / "b.py")
+        self.edit(edited, "mine\n")
+        self.unload()
+        self.addCleanup(self.begin_again)
+        yield {"condition": lambda: not self.proposal.is_valid(), "timeout": 20_000}
+        yield from self.closed()
+        self.assertEqual((edited.is_valid(), text_of(edited), edited.is_scratch()), (True, "mine\n", False))
+        yield from self.answered(2)
+        self.assertEqual({method for method, _ in self.cli.outcomes}, {"ide/diffRejected"})
+        self.assertEqual(len(self.cli.outcomes), 2)
+        yield from self.load()
+        self.assertTrue(edited.is_valid())
+
+    def begin_again(self) -> None:
+        """Have the package loaded for the next test, whatever has become of this one."""
+        package = loaded("sublime_text.package")
+        if package.adapter() is None:
+            package.load()
+
+
+class TestStorm(ReloadCase):
+    """Many reloads in a row."""
+
+    def test_ten_diffs_half_of_them_edited_outlive_twenty_reloads_with_one_outcome_each(self) -> Steps:
+        proposals: dict[str, sublime.View] = {}
+        for number in range(10):
+            name = f"f{number}.py"
+            yield from self.open_diff(f"x = {number}\n", self.folder / name)
+            proposals[name] = self.proposal
+            if number % 2:
+                self.edit(self.proposal, f"mine {number}\n")
+        order = [diff.review.file_path for diff in self.diffs().in_window(self.window)]
+        for number in range(STORM):
+            self.unload()
+            yield number % 3 * 20  # also at once, and while the next one starts
+            loaded("sublime_text.package").load()
+            if number % 4 == 0:
+                yield from self.settled()
+        yield from self.settled()
+        self.assertEqual([diff.review.file_path for diff in self.diffs().in_window(self.window)], order)
+        for number, view in enumerate(proposals.values()):
+            self.assertTrue(view.is_valid())
+            self.assertEqual(text_of(view), f"mine {number}\n" if number % 2 else f"x = {number}\n")
+        self.assertEqual(self.cli.outcomes, [])
+        for number, view in enumerate(proposals.values()):
+            view.run_command("qwen_companion_reject_diff" if number in (3, 4) else "qwen_companion_accept_diff")
+            yield lambda view=view: not view.is_valid()
+        yield from self.answered(10)
+        yield 200
+        expected = [
+            (str(self.folder / name), None if number in (3, 4) else f"{'mine' if number % 2 else 'x ='} {number}\n")
+            for number, name in enumerate(proposals)
+        ]
+        self.assertEqual([(params["filePath"], params.get("content")) for _, params in self.cli.outcomes], expected)
+
+    def settled(self) -> Steps:
+        adapter = loaded("sublime_text.package").adapter()
+        yield {"condition": lambda: not adapter.thread.is_starting, "timeout": 60_000}
+        yield {"condition": lambda: not adapter._leftovers_wait, "timeout": 60_000}

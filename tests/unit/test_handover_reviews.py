@@ -1,0 +1,332 @@
+"""A reload keeps open reviews: their views and edits, their order, and the outcome for the same CLI."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion import handover
+from companion.protocol import DiffAccepted, Notification
+from companion.review import reviews as review_module
+from companion.review.left import Unclaimed
+from companion.review.review import Request
+from companion.review.reviews import Reviews
+from companion.server import window as window_module
+
+from .conftest import Running, until
+from .memory_editor import MemoryEditor
+from .wire import LIMIT, Cli, Stream
+
+Start = Callable[[], Running]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    yield
+    handover.give_up(handover.take())
+
+
+def unload(running: Running) -> None:
+    """Unload the package, and wait until it has left everything. The views stay on the screen."""
+    running.editor.leave()
+    assert running.thread.stop(LIMIT, hand_over=True)
+    assert sys.modules[handover.HOLDER].left.wait(LIMIT)
+
+
+def reload(running: Running, start: Start) -> Running:
+    """Unload the package, load it again, and wait until the new instance has taken up the diffs."""
+    unload(running)
+    again = start()
+    until(lambda: again.do(lambda it: all(review.views is None for review in it.reviews)))
+    return again
+
+
+def outcomes(stream: Stream) -> list[dict[str, Any]]:
+    return [message for message in stream if message["method"] != "ide/contextUpdate"]
+
+
+def test_an_open_diff_is_accepted_after_a_reload_with_the_edits_from_before(start: Start, project: Path) -> None:
+    running, path = start(), str(project / "a.py")
+    cli, stream = running.listening()
+    cli.open_diff(path, "new\r\n")
+    running.diff(path).text = "mine\n"
+    running = reload(running, start)
+    assert outcomes(stream) == []
+    stream = cli.listen()
+    running.accept(path)
+    assert stream.skip_to("ide/diffAccepted") == {"filePath": path, "content": "mine\r\n"}
+    assert running.editor.diffs == {}
+    assert len(running.editor.seen) == 1
+
+
+def test_an_answer_that_is_given_before_the_cli_is_back_waits_for_it(start: Start, project: Path) -> None:
+    running, path = start(), str(project / "a.py")
+    cli, _ = running.listening()
+    cli.open_diff(path, "new\n")
+    running.diff(path)
+    running = reload(running, start)
+    running.reject(path)
+    running = reload(running, start)  # and one more reload in between
+    assert cli.listen().skip_to("ide/diffRejected") == {"filePath": path}
+
+
+def test_the_cli_closes_or_replaces_its_diffs_after_a_reload(start: Start, project: Path) -> None:
+    running, one, other = start(), str(project / "a.py"), str(project / "b.py")
+    cli, _ = running.listening()
+    for path in (one, other):
+        cli.open_diff(path, "new\n")
+        running.diff(path).text = "mine\n"
+    running = reload(running, start)
+    assert cli.close_diff(one) == {"content": "mine\n"}
+    cli.open_diff(other, "newer\n")
+    until(lambda: [diff.text for diff in list(running.editor.diffs.values())] == ["newer\n"])
+    assert [text for _, _, text, _ in running.editor.kept] == ["mine\n", "mine\n"]
+
+
+def test_everything_that_is_known_of_a_review_goes_on(start: Start, project: Path) -> None:
+    running, path = start(), project / "a.py"
+    path.write_bytes(b"\xef\xbb\xbfa\r\nb\r\n")
+    cli, _ = running.listening()
+    cli.open_diff(str(path), "a\nB\n")
+    number = running.diff(str(path)).review.number
+    running.do(lambda it: it.reviews.keep_endings(number, keeps=True))
+    before = running.do(lambda it: it.reviews.find(number))
+    running = reload(running, start)
+    after = running.do(lambda it: it.reviews.find(number))
+    assert before
+    assert after
+    same = ("file_path", "proposed", "disk", "encodings", "disk_state", "seen", "endings", "keeps_endings", "is_shown")
+    assert [getattr(after, name) for name in same] == [getattr(before, name) for name in same]
+    stream = cli.listen()
+    running.accept(str(path))
+    assert stream.skip_to("ide/diffAccepted")["content"] == "\ufeffa\r\nB\r\n"
+
+
+def test_a_proposal_that_was_not_on_the_screen_yet_is_shown_by_the_next_instance(start: Start, project: Path) -> None:
+    running, path = start(), str(project / "a.py")
+    cli, _ = running.listening()
+    cli.open_diff(path, "new\n")
+    running.diff(path)
+    running.editor.diffs.clear()  # its text was not complete
+    assert running.thread.stop(LIMIT, hand_over=True)
+    running = start()
+    assert running.diff(path).text == "new\n"
+
+
+def test_a_diff_whose_tab_was_closed_in_between_is_rejected(start: Start, project: Path) -> None:
+    running, path = start(), str(project / "a.py")
+    cli, _ = running.listening()
+    cli.open_diff(path, "new\n")
+    running.diff(path)
+    unload(running)
+    running.editor.diffs.clear()
+    start()
+    assert cli.listen().skip_to("ide/diffRejected") == {"filePath": path}
+
+
+def test_new_diffs_and_those_from_before_have_different_names(start: Start, project: Path) -> None:
+    running = start()
+    cli, _ = running.listening()
+    for name in ("a.py", "b.py"):
+        cli.open_diff(str(project / name), "new\n")
+        running.diff(str(project / name))
+    running.reject(str(project / "a.py"))
+    running = reload(running, start)
+    cli.open_diff(str(project / "c.py"), "new\n")
+    numbers = {running.diff(str(project / name)).review.number for name in ("b.py", "c.py")}
+    assert len(numbers) == 2
+
+
+def test_the_diff_of_a_cli_that_does_not_come_back_is_an_orphan_until_it_does(
+    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, path = start(), str(project / "a.py")
+    cli, _ = running.listening()
+    cli.open_diff(path, "new\n")
+    running.diff(path)
+    monkeypatch.setattr(window_module, "STREAM_GONE_LIMIT", 0.01)
+    running = reload(running, start)
+    until(lambda: running.diff(path).review.orphaned)
+    stream = cli.listen()
+    until(lambda: not running.diff(path).review.orphaned)
+    running.accept(path)
+    assert stream.skip_to("ide/diffAccepted")["content"] == "new\n"
+
+
+def test_a_text_that_was_accepted_just_before_a_reload_is_kept_if_nobody_writes_it(
+    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, path = start(), str(project / "a.py")
+    cli, _ = running.listening()
+    cli.open_diff(path, "new\n")
+    running.accept(path, "mine\n")
+    running = reload(running, start)
+    assert running.editor.kept == []
+    path_written = Path(path)
+    path_written.write_text("mine\n")
+    until(lambda: [text for text, _ in running.editor.mentioned] == ["Qwen Code has written a.py."])
+
+
+def test_without_a_next_instance_each_diff_is_rejected_once_and_its_views_are_given_up(
+    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package was disabled or removed. The CLI hears it on the stream that it asks for."""
+    monkeypatch.setattr(handover, "GRACE", 0.3)
+    running = start()
+    cli, _ = running.listening()
+    paths = [str(project / name) for name in ("a.py", "b.py")]
+    for path in paths:
+        cli.open_diff(path, "new\n")
+    numbers = [running.diff(path).review.number for path in paths]
+    unload(running)
+    told = cli.listen()  # before the time is over: the kernel holds the request
+    assert [(one["method"], one["params"]) for one in told] == [
+        ("ide/diffRejected", {"filePath": path}) for path in paths
+    ]
+    assert running.editor.abandoned == numbers
+    assert cli.ask("tools/list").status_code == 503
+    again = start()  # it is loaded after all
+    assert again.do(lambda it: list(it.reviews)) == []
+    stream = cli.listen()
+    stream.take("ide/contextUpdate")
+
+
+def test_a_stranger_hears_nothing_of_what_was_rejected(
+    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "GRACE", 0.1)
+    running, path = start(), str(project / "a.py")
+    cli, _ = running.listening()
+    cli.open_diff(path, "new\n")
+    running.diff(path)
+    unload(running)
+    until(lambda: running.editor.abandoned)
+    for changed in ({"authorization": "Bearer " + "x" * 43}, {"mcp_session_id": "0" * 32}):
+        assert cli.get(**changed).status_code == 503
+    assert [one["method"] for one in cli.listen()] == ["ide/diffRejected"]
+
+
+def test_the_call_of_an_agent_that_waits_is_answered_after_a_reload(start: Start, project: Path) -> None:
+    """Its answer is the outcome, which the next instance has."""
+    running, path = start(), str(project / "a.py")
+    url, token = running.do(lambda it: it._windows[1].admit("Some Agent"))
+    guest = Cli({"port": int(url.rpartition(":")[2].partition("/")[0]), "authToken": token}).connect()
+    answers: list[Any] = []
+    asking = threading.Thread(
+        target=lambda: answers.append(guest.tool("openDiff", filePath=path, newContent="new\n")["result"])
+    )
+    asking.start()
+    running.diff(path)
+    for _ in range(2):
+        running = reload(running, start)
+    running.accept(path, "mine\n")
+    asking.join(LIMIT)
+    [answer] = answers
+    assert json.loads(answer["content"][0]["text"]) == {"outcome": "accepted", "content": "mine\n"}
+    guest.__exit__()
+
+
+# The permissions of a chat
+
+
+class Chat:
+    """What asks with a diff, before a reload and after it."""
+
+    window = 1
+    cli = "Agent"
+
+    def __init__(self) -> None:
+        self.heard: list[str | None] = []
+
+    def left(self) -> dict[str, Any]:
+        return {}
+
+    def notify(self, notification: Notification) -> None:
+        self.heard.append(notification.params.content if isinstance(notification, DiffAccepted) else None)
+
+
+REQUEST = Request("old\n", is_here=False, is_editable=True)
+
+
+def over_a_reload(
+    test: Callable[[Reviews, MemoryEditor, Callable[[], Awaitable[object]]], Awaitable[None]],
+) -> None:
+    """Run a test with the reviews of the second instance, in which a permission of the first one is open."""
+
+    async def main() -> None:
+        tasks: list[asyncio.Task[object]] = []
+        editor = MemoryEditor()
+        settle = lambda: asyncio.gather(*tasks[:-1])  # noqa: E731 - the last one gives it up
+        first = Reviews(editor, lambda work: tasks.append(asyncio.create_task(work)))
+        first.open(Chat(), "/none/a", "new\n", REQUEST)
+        await asyncio.gather(*tasks)
+        first.leaving()
+        editor.leave()
+        [left] = first.leave().values()
+        tasks.clear()
+        second = Reviews(editor, lambda work: tasks.append(asyncio.create_task(work)))
+        second.inherit(left, lambda one: Unclaimed(1, one["cli"]))
+        await second.take_up()
+        await test(second, editor, settle)
+        for task in tasks:
+            task.cancel()
+
+    asyncio.run(main())
+
+
+def test_the_diff_of_a_permission_stays_until_the_chat_asks_again_and_is_its_vote_then() -> None:
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        [diff] = editor.diffs.values()
+        diff.text = "mine\n"
+        review = reviews.open(chat := Chat(), "/none/a", "new\n", REQUEST)
+        assert editor.diffs[review.number] is diff
+        reviews.accept(review.number, diff.text)
+        assert chat.heard == ["mine\n"]
+        assert list(reviews) == []
+
+    over_a_reload(test)
+
+
+def test_a_permission_that_is_answered_before_the_chat_asks_again_is_voted_on_then() -> None:
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        [review] = reviews
+        reviews.reject(review.number)
+        reviews.open(chat := Chat(), "/none/a", "new\n", REQUEST)
+        assert chat.heard == [None]
+        assert list(reviews) == []
+        assert editor.diffs == {}
+
+    over_a_reload(test)
+
+
+def test_another_proposal_of_the_chat_is_not_taken_for_the_one_from_before() -> None:
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        [before] = reviews
+        assert reviews.open(Chat(), "/none/a", "newer\n", REQUEST) is not before
+        assert len(list(reviews)) == 2
+
+    over_a_reload(test)
+
+
+def test_a_permission_that_no_chat_asks_for_again_closes_and_its_edits_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(review_module, "CLAIM_LIMIT", 0.05)
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        [diff] = editor.diffs.values()
+        diff.text = "mine\n"
+        await asyncio.sleep(0.1)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert editor.diffs == {}
+        assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
+
+    over_a_reload(test)
