@@ -23,7 +23,7 @@ Feature = Literal["choices", "tasks", "edits"]
 """choices: models and modes; tasks: a list of what runs in the background; edits: an edited proposal is written."""
 
 
-class Stream(Protocol):
+class SessionEvents(Protocol):
     """The events of a session."""
 
     @property
@@ -94,7 +94,7 @@ class Backend(Protocol):
 
     # A conversation
 
-    def events(self, session: Session, cursor: Cursor | None) -> AbstractAsyncContextManager[Stream]:
+    def events(self, session: Session, cursor: Cursor | None) -> AbstractAsyncContextManager[SessionEvents]:
         """The events of a session after a cursor."""
         ...
 
