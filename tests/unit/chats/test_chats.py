@@ -14,14 +14,14 @@ from urllib.parse import quote
 
 import pytest
 
+from companion.backends.daemon import transport
+from companion.backends.daemon.process import launch
 from companion.chat import chat as chat_module
 from companion.chat import chats as chats_module
 from companion.chat import mentions, outbox, renderer
 from companion.chat.prompt import Draft, Excerpt
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
-from companion.daemon import transport
-from companion.daemon.process import launch
 from companion.ids import ChatId, ViewId
 
 from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, Stream, faked, until
@@ -104,7 +104,7 @@ def test_the_environment_names_a_daemon_too_f1(project: Path, monkeypatch: pytes
 
 def test_without_an_address_and_not_managed_it_is_the_usual_one_f1(project: Path, monkeypatch: pytest.MonkeyPatch):
     async def test(room: Room) -> None:
-        monkeypatch.setattr("companion.daemon.address.DEFAULT_URL", room.daemon.address.url)
+        monkeypatch.setattr("companion.backends.daemon.address.DEFAULT_URL", room.daemon.address.url)
         room.configure(url="", managed=False)
         room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()
