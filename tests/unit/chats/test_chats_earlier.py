@@ -21,8 +21,7 @@ from companion.daemon import long, pages
 from companion.daemon.decoder import decode
 
 from ..fake_daemon import FEATURES, Request, Stream, until
-from .chatting import CHAT, WINDOW, Room, real
-from .test_chats import attached
+from .chatting import CHAT, WINDOW, Room, attached, real
 
 PAGES = [*FEATURES, "session_turn_navigation"]
 JSON = st.recursive(
