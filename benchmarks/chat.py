@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
+from companion.backends.daemon.decoder import decode
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import Locality
-from companion.daemon.decoder import decode
 from tests.unit.fake_daemon import TOKEN
 
 from .daemon import piece, turn

@@ -10,15 +10,15 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, ParamSpec
 
-from .acp.port import OfferedServer
-from .acp.process import end_leftovers
+from .backends.acp.port import OfferedServer
+from .backends.acp.process import end_leftovers
+from .backends.daemon.process import launch
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds
 from .chat.chats import Chats
 from .clis.discovery import EnvironmentVariables, clear_leftovers
 from .clis.families import FAMILIES
 from .clis.processes import wrote
-from .daemon.process import launch
 from .editor import Editor, WindowStatus
 from .handover import Inheritance
 from .ids import WindowId

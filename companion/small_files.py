@@ -22,9 +22,9 @@ SETTINGS = 1024 * 1024
 _JSON_WITH_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
-def read_own(path: Path) -> dict[str, Any] | None:
-    """The object in a file of at most SMALL bytes that belongs to this user; None for anything else, and for a link."""
-    return _object(_read(path, SMALL, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0), is_ours=True))
+def read_own(path: Path, limit: int = SMALL) -> dict[str, Any] | None:
+    """The object in a file of this user of at most `limit` bytes; None for anything else, and for a link."""
+    return _object(_read(path, limit, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0), is_ours=True))
 
 
 def read_settings(path: Path) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import psutil
 
-from companion.acp.client import AgentClient
-from companion.acp.port import EditorServer
 from companion.agents import AgentCommand
+from companion.backends.acp.client import AgentClient
+from companion.backends.acp.port import EditorServer
 from companion.backends.sessions import Session
 from companion.clis.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import Conversation
@@ -118,7 +118,7 @@ class AgentTalk:
             self.conversation.rebuild(history)
         else:
             self.session = await self.client.create(self.folder)
-        self.conversation.set_choices(await self.client.choices(self.session))
+        self.conversation.set_choices(await self.client.options.choices(self.session))
         self._following = asyncio.create_task(self._follow())
 
     async def _follow(self) -> None:
@@ -150,7 +150,7 @@ class AgentTalk:
 
     async def vote(self, permission: Permission, kind: str) -> None:
         option = next(option for option in permission.options if option.kind == kind)
-        await self.client.vote(self.session, permission.id, option.id)
+        await self.client.answer(self.session, permission.id, option.id)
 
     async def ended(self) -> ChatError:
         """Wait until the agent has ended, and return what is told."""

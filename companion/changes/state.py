@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..platforms.files import write_private
 from .entries import Entry, Snapshot
 from .project import Head
 from .store import EMPTY_TREE
@@ -87,12 +88,7 @@ class State:
     def write(self, store: str) -> None:
         """Write it into the folder of a store, atomically."""
         text = json.dumps(self._plain())
-        path = os.path.join(store, _FILE)
-        temporary = f"{path}.new"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
+        write_private(os.path.join(store, _FILE), text.encode())
 
     def _plain(self) -> dict[str, Any]:
         return {

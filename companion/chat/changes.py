@@ -75,7 +75,7 @@ class ChatChanges:
         points: list[RewindTarget] = []
         with contextlib.suppress(ChatError):
             client, session = chat.connection.connected
-            points = rewind_targets(turns, await client.rewind_points(session), folder)
+            points = rewind_targets(turns, await client.rewind.points(session) if client.rewind else [], folder)
         found = await asyncio.to_thread(_changes, turns, points, folder)
         if not found:
             raise ChatError(NOTHING)

@@ -10,9 +10,10 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from ..acp.client import AgentClient
-from ..acp.port import EditorServer
 from ..agents import AgentCommand
+from ..backends.acp.client import AgentClient
+from ..backends.acp.port import EditorServer
+from ..backends.backend import needed
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
@@ -123,7 +124,7 @@ class Chat:
     @property
     def can_be_edited(self) -> bool:
         """Whether an edited proposal is what is written."""
-        return self.connection.has_client and self.connection.connected[0].can("edits")
+        return self.connection.has_client and self.connection.connected[0].edits is not None
 
     def path(self, path: str) -> str:
         """A path of the daemon's as an absolute one."""
@@ -283,7 +284,7 @@ class Chat:
         client, session = self.connection.connected
         self._answered.add(permission)
         try:
-            await client.vote(session, permission, option, answers)
+            await client.answer(session, permission, option, answers)
         except ChatError:
             self._answered.discard(permission)
             raise
@@ -314,12 +315,13 @@ class Chat:
             self._approvals.update(snapshot)
 
     def has_answered(self, permission: str) -> bool:
-        """Whether the person has answered this permission here."""
+        """See Approvals."""
         return permission in self._answered
 
     async def edited(self, path: str, proposed: str, content: str) -> None:
         """Tell the agent that the person has edited what it has proposed for a file."""
-        await self.connection.connected[0].edited(path, proposed, content)
+        client, _ = self.connection.connected
+        await needed(client.edits, client, "take an edited proposal").edited(path, proposed, content)
 
     @property
     def _agent_now(self) -> AgentCommand | None:

@@ -13,14 +13,12 @@ import logging
 from collections.abc import Callable, Container, Coroutine, Mapping
 from typing import Any, Protocol
 
-from ..acp.port import EditorServer, OfferedServer
-from ..acp.process import end_left, has_program
 from ..agents import AgentCommand
+from ..backends.acp.port import EditorServer, OfferedServer
+from ..backends.acp.process import end_left, has_program
+from ..backends.daemon.process import launch
 from ..clis.environment import LoginEnvironment
 from ..conversation.failures import NotConnectedError
-from ..daemon.client import Client
-from ..daemon.locality import agent_page, page
-from ..daemon.process import launch
 from ..ids import ChatId, WindowId
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
@@ -177,7 +175,7 @@ class Chats:
         async def dequeue(chat: Chat) -> None:
             client, session = chat.connection.connected
             text = next((queued.text for queued in chat.status.queue if queued.id == prompt), "")
-            if await client.dequeue(session, prompt):
+            if client.steering and await client.steering.dequeue(session, prompt):
                 draft = chat.outbox.draft_of(prompt, text)
                 self._editor.return_draft(chat_id, draft, "It was removed from the queue.")
             else:
@@ -223,7 +221,7 @@ class Chats:
         client, _ = chat.connection.connected
         try:
             async with asyncio.timeout(FILES_LIMIT):
-                found = await client.glob(pattern(words), MAX_FILES)
+                found = await client.files.glob(pattern(words), MAX_FILES) if client.files else []
         except TimeoutError:
             return []
         folder = chat.connection.folder
@@ -231,14 +229,10 @@ class Chats:
         return sorted((path for path in allowed if path != "."), key=lambda path: (len(path), path))
 
     async def locality(self, chat_id: ChatId) -> str:
-        """The page on the daemon: where it runs, with which files, servers, skills, providers, variables."""
+        """The page on what answers: where it runs, and with which servers, skills, providers and variables."""
         chat = self._registry[chat_id]
         client, _, _ = await chat.connection.reached(REACH_LIMIT)
-        return (
-            await page(client, chat.connector.locality)
-            if isinstance(client, Client)
-            else agent_page(chat.connector.locality)
-        )
+        return await client.describe(chat.connector.locality)
 
     # The companion's life
 

@@ -12,16 +12,14 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..acp.client import AgentClient
-from ..acp.errors import SignInError
 from ..agents import AgentCommand
+from ..backends.acp.errors import SignInError
+from ..backends.backend import Authentication, Backend
 from ..backends.sessions import Session
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.snapshot import ConnectionStatus, Snapshot
-from ..daemon.client import Client
 from ..told import Told
-from .backend import Backend
 from .connector import Connector
 from .prompt import ChatFolder
 from .reader import Attachment, Backoff, SessionEndedError, StaleError, after, read, tell
@@ -57,8 +55,8 @@ class Connection:
         """Whether the session is left to the next instance, so that nobody detaches from it."""
         self._attachment: Attachment | None = None
         self._broken = ""
-        self._unsigned: AgentClient | None = None
-        """An agent that wants the person to sign in, which it can do if it is asked."""
+        self._unsigned: Backend | None = None
+        """What wants the person to sign in, and can do that if it is asked."""
         self._is_signed_in = False
         self._again = asyncio.Event()
         self._news = asyncio.Event()
@@ -108,8 +106,7 @@ class Connection:
 
     def confirm_here(self) -> None:
         """The person says that the daemon is on this computer."""
-        if self._attachment and isinstance(self._attachment.client, Client):
-            self._connector.daemons.here.add(self._attachment.client.address.url)
+        if self.has_client and self._connector.confirm_here():
             self._again.set()
 
     @property
@@ -118,16 +115,16 @@ class Connection:
         return self._attachment is not None and self._attachment.client is not None
 
     @property
-    def agent_client(self) -> AgentClient:
-        """The agent, which the person may not have signed in to.
+    def authentication(self) -> Authentication:
+        """What signs the person in to the agent, which may wait for that.
 
         Raises:
             NotConnectedError: there is none.
         """
         client = self._unsigned or (self._attachment.client if self._attachment else None)
-        if not isinstance(client, AgentClient):
+        if client is None or client.authentication is None:
             raise NotConnectedError
-        return client
+        return client.authentication
 
     def signed_in(self) -> None:
         """The person has signed in to the agent that has waited for that: go on with it."""
@@ -152,14 +149,8 @@ class Connection:
             self._connector.daemons.own_clients.add(self._attachment.session.client_id)
             if snapshot.order:
                 self.session = self._attachment.session.id
-        client = self._attachment.client if self._attachment else None
-        # It has ended, or another chat has started it anew at another address.
-        if (
-            snapshot.status.connection.state in {"waiting", "lost"}
-            and self._connector.locality.is_private
-            and isinstance(client, Client)
-            and not self._connector.private.runs_at(client.address)
-        ):
+        is_away = snapshot.status.connection.state in {"waiting", "lost"}
+        if is_away and self.has_client and self._connector.has_moved:
             self._again.set()
 
     async def run(self) -> None:
@@ -221,7 +212,7 @@ class Connection:
             why, self._broken = self._broken, ""
             raise BrokenError(why)
         if attachment and attachment.client:
-            await self._look_again(attachment.client, attachment)
+            await self._look_again(attachment)
             return attachment.client, attachment
         agent, left = self._connector.agent, self._connector.inherited
         if left and agent:
@@ -237,7 +228,7 @@ class Connection:
                 attachment = Attachment(session, session.attached or not session.client_id)
                 conversation.cursor = None
         except SignInError:
-            self._unsigned = client if isinstance(client, AgentClient) else None
+            self._unsigned = client if client.authentication else None
             raise
         except BaseException:
             await client.close()
@@ -254,7 +245,7 @@ class Connection:
             return await self._connector.reach_daemon(conversation)
         if self._unsigned:
             client, self._unsigned = self._unsigned, None
-            return client, client.folder
+            return client, self._connector.locality.folder
         return await self._connector.start_agent(agent, conversation)
 
     async def _continued(
@@ -268,10 +259,10 @@ class Connection:
         self._attachment = Attachment(session, is_stale=False, client=client)
         return self._attachment
 
-    async def _look_again(self, client: Backend, attachment: Attachment) -> None:
+    async def _look_again(self, attachment: Attachment) -> None:
         """Ask what is at the address, if another daemon may be there by now."""
-        if attachment.may_be_another and isinstance(client, Client):
-            await self._connector.locate(client, await client.connect(self._connector.folder))
+        if attachment.may_be_another:
+            await self._connector.look_again()
             attachment.may_be_another = False
 
     async def _drop(self, attachment: Attachment | None, *, is_over: bool = False) -> Attachment | None:
@@ -291,13 +282,13 @@ class Connection:
                     await client.detach(attachment.session)
             return None
         finally:
-            if self.stays and isinstance(client, AgentClient):
-                self.left = await client.leave()
+            if self.stays and client.handover:
+                self.left = await client.handover.leave()
             else:
                 await client.close()
 
     def _keep_unsigned(self, error: ChatError, attachment: Attachment | None) -> None:
-        if isinstance(error, SignInError) and attachment and isinstance(attachment.client, AgentClient):
+        if isinstance(error, SignInError) and attachment and attachment.client and attachment.client.authentication:
             self._unsigned, attachment.client = attachment.client, None
 
     async def _close_unsigned(self) -> None:
@@ -310,8 +301,8 @@ class Connection:
         client = attachment.client if attachment else None
         await self._close_unsigned()
         await self._drop(attachment, is_over=True)
-        if self.left and isinstance(client, AgentClient):
-            for envelope in client.unread:
+        if self.left and client and client.handover:
+            for envelope in client.handover.unread:
                 conversation.apply(envelope)
 
     async def _forget(self, attachment: Attachment | None) -> None:

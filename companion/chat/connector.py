@@ -9,19 +9,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..acp.client import AgentClient
-from ..acp.process import end_left
 from ..agents import AgentCommand
+from ..backends.acp.client import AgentClient
+from ..backends.acp.process import end_left
+from ..backends.backend import Backend
+from ..backends.daemon.address import Address, resolve, starts_own
+from ..backends.daemon.client import Client, load
+from ..backends.daemon.errors import DisabledError
+from ..backends.daemon.here import is_here
+from ..backends.daemon.locality import where
+from ..backends.daemon.process import launch
+from ..backends.daemon.process.private import CONNECTING, PrivateDaemon
 from ..backends.sessions import Session
 from ..conversation.conversation import Conversation
 from ..conversation.snapshot import ConnectionStatus, Locality
-from ..daemon.address import Address, resolve, starts_own
-from ..daemon.client import Client, load
-from ..daemon.errors import DisabledError
-from ..daemon.here import is_here
-from ..daemon.locality import where
-from ..daemon.process import launch
-from ..daemon.process.private import CONNECTING, PrivateDaemon
 from ..settings import DaemonSettings
 from .daemons import Daemons
 
@@ -50,6 +51,8 @@ class Connector:
         self._settings = settings
         self._known: set[str] = set()
         """The addresses at which a daemon has answered."""
+        self._daemon: Client | None = None
+        """The daemon that was reached last; None if it is an agent."""
 
     @property
     def private(self) -> PrivateDaemon:
@@ -79,8 +82,25 @@ class Connector:
         known = Locality(folder=self.folder)
         self.locality = replace(known, agent=self.agent.name) if self.agent else known
         self.private.may_restart = True
+        self._daemon = None
 
-    async def reach_daemon(self, conversation: Conversation) -> tuple[Client, str]:
+    def confirm_here(self) -> bool:
+        """The person says that the daemon is on this computer. Returns False if there is none."""
+        if self._daemon:
+            self.daemons.here.add(self._daemon.address.url)
+        return self._daemon is not None
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the private daemon has ended, or another chat has started it anew at another address."""
+        return self._daemon is not None and self.locality.is_private and not self.private.runs_at(self._daemon.address)
+
+    async def look_again(self) -> None:
+        """Ask what is at the address of the daemon, which may be another one by now."""
+        if self._daemon:
+            await self._locate(self._daemon, await self._daemon.connect(self.folder))
+
+    async def reach_daemon(self, conversation: Conversation) -> tuple[Backend, str]:
         """The daemon, and the folder as it calls it."""
         await load()
         address = await self._address(conversation)
@@ -88,13 +108,14 @@ class Connector:
         try:
             folder = await client.connect(self.folder)
             self._known.add(address.url)
-            await self.locate(client, folder)
+            await self._locate(client, folder)
         except BaseException:
             await client.close()
             raise
+        self._daemon = client
         return client, folder
 
-    async def take_over(self, agent: AgentCommand, left: Mapping[str, Any]) -> tuple[AgentClient, Session] | None:
+    async def take_over(self, agent: AgentCommand, left: Mapping[str, Any]) -> tuple[Backend, Session] | None:
         """The agent that another instance has left, and its session; None if that can't be taken up, and is ended."""
         client = self._make_agent(agent)
         try:
@@ -108,7 +129,7 @@ class Connector:
         self._located(client, client.folder)
         return client, session
 
-    async def start_agent(self, agent: AgentCommand, conversation: Conversation) -> tuple[AgentClient, str]:
+    async def start_agent(self, agent: AgentCommand, conversation: Conversation) -> tuple[Backend, str]:
         """The agent, and the folder as it gets it."""
         conversation.set_connection(ConnectionStatus("connecting", f"Starting {agent.name} …"))
         client = self._make_agent(agent)
@@ -123,8 +144,9 @@ class Connector:
     def _located(self, client: AgentClient, folder: str) -> None:
         version, name = client.agent.info.version, client.name
         self.locality = Locality("this computer", folder, version, is_private=True, agent=name)
+        self._daemon = None
 
-    async def locate(self, client: Client, folder: str) -> None:
+    async def _locate(self, client: Client, folder: str) -> None:
         """Look where a daemon is that has been reached; `folder` is the chat's, as the daemon calls it."""
         address, is_private = client.address, self.private.is_at(client.address)
         known_here = is_private or (address.is_loopback and address.url in self.daemons.here)

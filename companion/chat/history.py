@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 from typing import TypeVar
 
+from ..backends.backend import Backend, Rewind, Rewinding, RewindPoint, needed
+from ..backends.daemon.errors import RefusedError
 from ..conversation.changed import changed_files
 from ..conversation.failures import ChatError, MissingFeatureError
 from ..conversation.snapshot import Message, Turn
-from ..daemon.errors import RefusedError
-from ..daemon.past import Rewinding, RewindPoint
 from ..ids import ChatId
 from .chat import Chat
 from .mentions import mention
@@ -65,9 +66,8 @@ def rewind_targets(turns: Sequence[Turn], points: Sequence[RewindPoint], folder:
         if not 0 <= at < len(asked) or (at + 1 < len(asked) and _is_after(point, asked[at + 1])):
             continue
         files = tuple(relative(change.path, folder) for change in changed_files(_from(turns, asked[at])))
-        stats = point.stats
         key, text = asked[at].key, _written(asked[at], folder)
-        found.append(RewindTarget(point.id, key, text, files, stats.files_changed, stats.insertions, stats.deletions))
+        found.append(RewindTarget(point.id, key, text, files, point.files, point.inserted, point.deleted))
     return found[::-1]
 
 
@@ -108,10 +108,9 @@ class ChatHistory:
 
         async def go_on(chat: Chat) -> None:
             client, session = chat.connection.connected
-            try:
-                identifier = await client.go_on(session)
-            except MissingFeatureError:
-                identifier = None
+            identifier = None
+            with contextlib.suppress(MissingFeatureError):
+                identifier = await client.rewind.go_on(session) if client.rewind else None
             if identifier is None:
                 chat.send(Draft("Continue"), mid_turn=False)
 
@@ -122,7 +121,7 @@ class ChatHistory:
         chat = self._registry[chat_id]
         client, session, folder = await chat.connection.reached(REACH_LIMIT)
         _check_idle(chat)
-        found = rewind_targets(chat.turns, await client.rewind_points(session), folder.there)
+        found = rewind_targets(chat.turns, await _rewind(client).points(session), folder.there)
         if not found:
             raise ChatError(NOWHERE)
         return found
@@ -132,14 +131,15 @@ class ChatHistory:
         chat = self._registry[chat_id]
         client, session, folder = await chat.connection.reached(REACH_LIMIT)
         draft = chat.outbox.draft_of(to.turn, to.text)
-        rewinding = await _once_idle(chat, lambda: client.rewind(session, to.point, undo_files=undo_files))
+        rewinding = await _once_idle(chat, lambda: _rewind(client).rewind(session, to.point, undo_files=undo_files))
         return _told(rewinding, folder.there), draft
 
     async def fork(self, chat_id: ChatId) -> None:
         """Copy the conversation, and show the copy. The original stays in the list."""
         chat = self._registry[chat_id]
         client, session, _ = await chat.connection.reached(REACH_LIMIT)
-        copy = await _once_idle(chat, lambda: client.fork(session, chat.status.title))
+        copier = needed(client.rewind, client, "copy a conversation")
+        copy = await _once_idle(chat, lambda: copier.fork(session, chat.status.title))
         await client.detach(copy)
         chat.begin(copy.id)
         self._registry.editor.mention(
@@ -150,6 +150,10 @@ class ChatHistory:
         """Show a page of the turns before the first one that is shown."""
         if chat := self._registry.get(chat_id):
             chat.show_earlier()
+
+
+def _rewind(client: Backend) -> Rewind:
+    return needed(client.rewind, client, "go back to an earlier prompt")
 
 
 def _check_idle(chat: Chat) -> None:
@@ -174,8 +178,7 @@ async def _once_idle(chat: Chat, ask: Callable[[], Awaitable[T]]) -> T:
 
 def _told(rewinding: Rewinding, folder: str) -> str:
     changed, failed = (
-        ", ".join(relative(path, folder) for path in paths)
-        for paths in (rewinding.files_changed, rewinding.files_failed)
+        ", ".join(relative(path, folder) for path in paths) for paths in (rewinding.changed, rewinding.failed)
     )
     if failed:
         return f"The conversation was rewound, but these files could not be undone: {failed}."

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..backends.backend import needed
 from ..conversation.snapshot import DAEMON_AGENT
-from ..daemon.client import Client
 from ..ids import ChatId
 from .chat import Chat
 from .registry import Registry
@@ -20,8 +20,9 @@ class ChatOptions:
 
         async def switch(chat: Chat) -> None:
             client, session = chat.connection.connected
-            await client.switch_model(session, model)
-            if isinstance(client, Client):
+            options = needed(client.options, client, "switch its model")
+            await options.switch_model(session, model)
+            if options.model_is_default:
                 name = next((choice.name for choice in chat.status.models if choice.id == model), model)
                 told = f"{name} is now your default model in {DAEMON_AGENT}, too."
                 self._registry.editor.mention(told, chat.window)
@@ -33,7 +34,7 @@ class ChatOptions:
 
         async def switch(chat: Chat) -> None:
             client, session = chat.connection.connected
-            await client.switch_mode(session, mode)
+            await needed(client.options, client, "switch its mode").switch_mode(session, mode)
 
         self._registry.do(chat_id, switch)
 
@@ -42,8 +43,10 @@ class ChatOptions:
 
         async def switch(chat: Chat) -> None:
             client, session = chat.connection.connected
-            await client.switch_effort(session, effort)
-            chat.connection.conversation.set_choices(await client.choices(session))
+            options = needed(client.options, client, "switch how long the model thinks")
+            await options.switch_effort(session, effort)
+            if choices := await options.choices(session):
+                chat.connection.conversation.set_choices(choices)
 
         self._registry.do(chat_id, switch)
 
@@ -52,6 +55,6 @@ class ChatOptions:
 
         async def switch(chat: Chat) -> None:
             client, session = chat.connection.connected
-            await client.set_option(session, option, value)
+            await needed(client.options, client, "set an option").set_option(session, option, value)
 
         self._registry.do(chat_id, switch)

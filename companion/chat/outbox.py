@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable,
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from ..backends.backend import Backend, Block
 from ..backends.sessions import Session
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, MissingFeatureError, StreamLostError, UnsendableError
 from ..conversation.snapshot import Unsent
 from . import prompt
-from .backend import Backend, Block
 from .mentions import Mention, mentions
 from .prompt import ChatFolder, Draft, Excerpt
 
@@ -239,7 +239,8 @@ class Outbox:
             backend, session, _ = await self._connected()
             end = clock() + ARRIVAL_LIMIT
             while True:
-                pending = [each for each, _ in await backend.queue(session) if each.text.startswith(queued)]
+                waiting = await backend.steering.queue(session) if backend.steering else []
+                pending = [each for each, _ in waiting if each.text.startswith(queued)]
                 shown = [each for each in self._conversation().prompts if own.is_in(each.text)]
                 for each in (*shown, *pending):
                     # A history from disk doesn't say who has sent a prompt.
@@ -290,7 +291,7 @@ async def _inject(client: Backend, session: Session, content: list[Block]) -> st
     if not isinstance(message, str) or len(message) > MAX_INJECTED:
         return None
     try:
-        return await client.inject(session, message)
+        return await client.steering.inject(session, message) if client.steering else None
     except MissingFeatureError:
         return None
 
@@ -347,7 +348,7 @@ async def _file(
 ) -> tuple[int, str] | None:
     """Where the name of a file ends in the text, and that file as the person names it; None if there is none."""
     for end, path in mention.paths:
-        if folder.path_here(path) in unsaved or await client.is_file(path):
+        if folder.path_here(path) in unsaved or (client.files and await client.files.is_file(path)):
             return end, path
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ..acp.port import AgentFiles
+from ..backends.acp.port import AgentFiles
 from ..ids import ChatId
 from ..messages import Messages
 

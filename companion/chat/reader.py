@@ -7,14 +7,14 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..acp.errors import SignInError
+from ..backends.acp.errors import SignInError
+from ..backends.backend import Backend, EventStream
+from ..backends.daemon.errors import UnreachableError
 from ..backends.sessions import Session
 from ..conversation import events
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, SessionGoneError, StreamLostError
 from ..conversation.snapshot import ConnectionStatus
-from ..daemon.errors import UnreachableError
-from .backend import Backend, Stream
 
 MAX_ASKED = 60.0
 """Seconds that a daemon may ask to wait."""
@@ -72,24 +72,24 @@ async def read(client: Backend, attachment: Attachment, conversation: Conversati
         attachment.session, history = await client.load(attachment.session)
         conversation.rebuild(history)
         attachment.is_stale = False
-        if not conversation.status.commands:
-            # A list that comes while the daemon makes its history is in neither the history nor the events.
+        if client.queries and not conversation.status.commands:
+            # A list that comes while the agent makes its history is in neither the history nor the events.
             with contextlib.suppress(ChatError):
-                conversation.set_commands(await client.commands(attachment.session))
+                conversation.set_commands(await client.queries.commands(attachment.session))
     session = attachment.session
     async with client.events(session, conversation.cursor) as stream:
         if not conversation.begin(stream.epoch):
             attachment.may_be_another = True
             raise StaleError
-        if client.can("choices"):
-            conversation.set_choices(await client.choices(session))
+        if client.options and (choices := await client.options.choices(session)):
+            conversation.set_choices(choices)
         conversation.set_connection(ConnectionStatus("live"))
         await _follow(client, session, stream, conversation, backoff)
     raise StreamLostError("The daemon has ended the stream of events.")
 
 
 async def _follow(
-    client: Backend, session: Session, stream: Stream, conversation: Conversation, backoff: Backoff
+    client: Backend, session: Session, stream: EventStream, conversation: Conversation, backoff: Backoff
 ) -> None:
     measuring = asyncio.create_task(_measure(client, session, conversation))
     news = asyncio.Event()
@@ -125,18 +125,18 @@ async def _follow(
 async def _choose(client: Backend, session: Session, conversation: Conversation) -> None:
     """Ask for the models and the modes."""
     with contextlib.suppress(ChatError):
-        if client.can("choices"):
-            conversation.set_choices(await client.choices(session))
+        if client.options and (choices := await client.options.choices(session)):
+            conversation.set_choices(choices)
 
 
 async def _watch(client: Backend, session: Session, conversation: Conversation, news: asyncio.Event) -> None:
     """Keep the list of tasks up to date: after events that concern them, and from time to time while one runs."""
-    if not client.can("tasks"):
+    if (tasks := client.tasks) is None:
         return
     while True:
         news.clear()
         with contextlib.suppress(ChatError):
-            conversation.set_tasks(await client.tasks(session))
+            conversation.set_tasks(await tasks.list(session))
         runs = any(task.is_running for task in conversation.status.tasks)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TASKS_STEP if runs else None):
@@ -154,7 +154,7 @@ def _concerns_tasks(event: events.Event) -> bool:
 async def _measure(client: Backend, session: Session, conversation: Conversation) -> None:
     """Ask how full the context window is; the history doesn't tell."""
     with contextlib.suppress(ChatError):
-        if window := await client.window(session):
+        if client.queries and (window := await client.queries.window(session)):
             conversation.set_context_window(window)
 
 

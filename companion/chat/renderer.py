@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 
+from ..backends.backend import needed
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Snapshot
@@ -69,7 +70,8 @@ class Renderer:
         """Put the page before the first turn that is known into a conversation; say what goes wrong."""
         try:
             client, session = self._connection.connected
-            page, has_more = await client.earlier(session, conversation.oldest)
+            history = needed(client.history, client, "show earlier turns page by page")
+            page, has_more = await history.earlier(session, conversation.oldest)
         except ChatError as error:
             self._editor.mention(str(error), self._window)
             return

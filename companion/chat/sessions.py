@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
+from ..backends.backend import ExportForm, needed
 from ..backends.sessions import FoundSession, Session, SessionInfo, SessionPage
 from ..conversation.failures import SessionGoneError
 from ..ids import ChatId
@@ -24,36 +23,42 @@ class ChatSessions:
     async def page(self, chat_id: ChatId, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
         """A page of the conversations in the chat's folder: those that are pinned first, then the latest."""
         client, _, folder = await self._registry[chat_id].connection.reached(REACH_LIMIT)
-        page = await client.sessions(folder.there, cursor, is_archived=is_archived)
+        if is_archived:
+            page = await needed(client.catalog, client, "list archived conversations").archived(folder.there, cursor)
+        else:
+            page = await needed(client.sessions, client, "list conversations").list(folder.there, cursor)
         return SessionPage(tuple(sorted(page.sessions, key=_order, reverse=True)), page.cursor)
 
     async def search(self, chat_id: ChatId, words: str) -> list[FoundSession]:
         """The conversations in the chat's folder in which something was said."""
         client, _, folder = await self._registry[chat_id].connection.reached(REACH_LIMIT)
-        return await client.search(folder.there, words)
+        return await needed(client.catalog, client, "search its conversations").search(folder.there, words)
 
     async def rename(self, chat_id: ChatId, session: str, title: str) -> None:
         """Give a conversation a title."""
         client, _, folder = await self._registry[chat_id].connection.reached(REACH_LIMIT)
         known = Session.known(session, folder.there)
+        catalog = needed(client.catalog, client, "rename a conversation")
         try:
-            await client.rename(known, title)
+            await catalog.rename(known, title)
         except SessionGoneError:
             # Only one that is at work can be renamed.
             loaded, _ = await client.load(known)
-            await client.rename(loaded, title)
+            await catalog.rename(loaded, title)
             await client.detach(loaded)
 
     async def pin(self, chat_id: ChatId, session: str, *, is_pinned: bool) -> None:
         """Keep a conversation at the top of the list, or no longer."""
         client, _, folder = await self._registry[chat_id].connection.reached(REACH_LIMIT)
-        await client.pin(Session.known(session, folder.there), is_pinned=is_pinned)
+        catalog = needed(client.catalog, client, "pin a conversation")
+        await catalog.pin(Session.known(session, folder.there), is_pinned=is_pinned)
 
     async def archive(self, chat_id: ChatId, session: str, *, is_archived: bool) -> None:
         """Put a conversation into the archive, or take it out. The chat that shows it begins a new one."""
         chat = self._registry[chat_id]
         client, shown, folder = await chat.connection.reached(REACH_LIMIT)
-        await client.archive(Session.known(session, folder.there), is_archived=is_archived)
+        catalog = needed(client.catalog, client, "put a conversation into an archive")
+        await catalog.archive(Session.known(session, folder.there), is_archived=is_archived)
         if is_archived and session == shown.id:
             chat.begin()
 
@@ -66,16 +71,16 @@ class ChatSessions:
         """Delete a conversation and its history. The chat that shows it begins a new one."""
         chat = self._registry[chat_id]
         client, shown, folder = await chat.connection.reached(REACH_LIMIT)
-        await client.delete(Session.known(session, folder.there))
+        sessions = needed(client.sessions, client, "delete a conversation")
+        await sessions.delete(Session.known(session, folder.there))
         if session == shown.id:
             chat.begin()
 
-    async def export(
-        self, chat_id: ChatId, session: str, form: Literal["html", "md", "json", "jsonl"], *, is_archived: bool = False
-    ) -> str:
+    async def export(self, chat_id: ChatId, session: str, form: ExportForm, *, is_archived: bool = False) -> str:
         """A conversation as a text."""
         client, _, folder = await self._registry[chat_id].connection.reached(REACH_LIMIT)
-        return await client.export(Session.known(session, folder.there), form, is_archived=is_archived)
+        catalog = needed(client.catalog, client, "export a conversation")
+        return await catalog.export(Session.known(session, folder.there), form, is_archived=is_archived)
 
 
 def _order(session: SessionInfo) -> tuple[bool, str]:

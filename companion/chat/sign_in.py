@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..acp.signing import Way
+from ..backends.backend import Backend, SignIn, SigningIn, Way, needed
 from ..clis.environment import LoginEnvironment
-from ..daemon.sign_in import SigningIn
 from ..ids import ChatId
 from .registry import REACH_LIMIT, Registry
 
@@ -20,26 +19,26 @@ class ChatSignIn:
     async def providers(self, chat_id: ChatId) -> list[str]:
         """The ids of the providers of models at which the daemon can sign in."""
         client, _, _ = await self._registry[chat_id].connection.reached(REACH_LIMIT)
-        return await client.sign_in_providers()
+        return await _sign_in(client).providers()
 
     async def begin(self, chat_id: ChatId, provider: str) -> SigningIn:
         """Begin to sign in at a provider."""
         client, _, _ = await self._registry[chat_id].connection.reached(REACH_LIMIT)
-        return await client.begin_sign_in(provider)
+        return await _sign_in(client).begin(provider)
 
     async def progress(self, chat_id: ChatId, identifier: str) -> SigningIn:
         """How far a sign-in is."""
         client, _, _ = await self._registry[chat_id].connection.reached(REACH_LIMIT)
-        return await client.sign_in(identifier)
+        return await _sign_in(client).look(identifier)
 
     async def cancel(self, chat_id: ChatId, identifier: str) -> None:
         """Give a sign-in up."""
         client, _ = self._registry[chat_id].connection.connected
-        await client.cancel_sign_in(identifier)
+        await _sign_in(client).cancel(identifier)
 
     async def methods(self, chat_id: ChatId) -> tuple[Way, ...]:
         """The ways to sign in that an agent on stdio offers."""
-        methods = self._registry[chat_id].connection.agent_client.ways
+        methods = self._registry[chat_id].connection.authentication.ways
         # The person may be about to set a variable.
         self._environment.forget()
         return methods
@@ -47,5 +46,9 @@ class ChatSignIn:
     async def authenticate(self, chat_id: ChatId, method: str) -> None:
         """Have an agent on stdio sign the person in, which may take as long as they need in their browser."""
         connection = self._registry[chat_id].connection
-        await connection.agent_client.authenticate(method)
+        await connection.authentication.authenticate(method)
         connection.signed_in()
+
+
+def _sign_in(client: Backend) -> SignIn:
+    return needed(client.sign_in, client, "be signed in with a code")

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from ..backends.backend import needed
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Task
 from ..ids import ChatId
@@ -30,8 +31,9 @@ class ChatTasks:
     async def all(self, chat_id: ChatId) -> list[Task]:
         """What the agent does besides its turn, and has done: what runs first, then the latest."""
         client, session, _ = await self._registry[chat_id].connection.reached(REACH_LIMIT)
-        found = {task.id: task for task in await client.agents(session)}
-        found |= {task.id: task for task in await client.tasks(session)}
+        tasks = needed(client.tasks, client, "list what runs in the background")
+        found = {task.id: task for task in await tasks.agents(session)}
+        found |= {task.id: task for task in await tasks.list(session)}
         return sorted(found.values(), key=lambda task: (not task.is_running, -task.began))
 
     async def page(self, chat_id: ChatId, identifier: str) -> tuple[str, bool]:
@@ -47,16 +49,18 @@ class ChatTasks:
         """Stop a task. Returns what happened, a sentence."""
         chat = self._registry[chat_id]
         client, session, _ = await chat.connection.reached(REACH_LIMIT)
-        stopped = await client.stop_task(session, task)
-        chat.connection.conversation.set_tasks(await client.tasks(session))
+        tasks = needed(client.tasks, client, "stop what runs in the background")
+        stopped = await tasks.stop(session, task)
+        chat.connection.conversation.set_tasks(await tasks.list(session))
         return f"{task.title} is stopped." if stopped else f"{task.title} has ended already."
 
     def stop_terminals(self, chat_id: ChatId, terminals: Sequence[str]) -> None:
         """End what runs in terminals that the editor has opened for the agent; the turn goes on."""
 
         async def stop(chat: Chat) -> None:
-            client = chat.connection.agent_client
-            if not any(await asyncio.gather(*map(client.stop_terminal, terminals))):
+            client, _ = chat.connection.connected
+            control = needed(client.terminals, client, "stop what runs in a terminal")
+            if not any(await asyncio.gather(*map(control.stop_terminal, terminals))):
                 self._registry.editor.mention("It has ended already.", chat.window)
 
         self._registry.do(chat_id, stop)

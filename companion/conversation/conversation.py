@@ -10,7 +10,7 @@ from itertools import islice
 from . import events
 from .changed import changed_files
 from .events import Envelope
-from .history import MOST_TURNS, Cursor, Earlier, History, Oldest
+from .history import MOST_TURNS, Cursor, Earlier, Oldest, Replay
 from .reducer import Reducer
 from .snapshot import Choices, Command, ConnectionStatus, ContextWindow, Queued, Snapshot, Status, Task, Turn
 from .state import START, State
@@ -198,7 +198,7 @@ class Conversation:
         self._reducer.apply(envelope)
         return True
 
-    def rebuild(self, history: History) -> None:
+    def rebuild(self, history: Replay) -> None:
         """Replace everything by a history, in one step."""
         self.replaced = self.prompts
         before = dict(self._state.turns)
@@ -218,7 +218,7 @@ class Conversation:
         self.rebuilds += 1
         self._state.mark_changed()
 
-    def _keep_earlier(self, before: Mapping[str, TurnBuilder], history: History) -> None:
+    def _keep_earlier(self, before: Mapping[str, TurnBuilder], history: Replay) -> None:
         """Keep the turns that were there before the first one of a history that isn't whole."""
         first = next(iter(self._state.turns), "")
         kept = {key: before[key] for key in list(before)[: list(before).index(first)]} if first in before else {}

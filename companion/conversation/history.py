@@ -33,7 +33,7 @@ class Earlier(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class Replay:
     """A whole conversation, and the cursor from which its events continue."""
 
     envelopes: tuple[Envelope, ...]

@@ -192,6 +192,11 @@ def write_private(path: str, content: bytes) -> None:
         at.replace(content, is_private=True)
 
 
+def rename(source: str, target: str) -> None:
+    """Give a file the name of another, which it replaces; patient with a program that has that open. Raises OSError."""
+    _patiently(lambda: os.replace(source, target))
+
+
 def make_private_folder(path: str) -> None:
     """Make a folder that only this user can enter. Raises FileExistsError if something is there.
 

@@ -20,6 +20,7 @@ from .chat.consent import Consent
 from .chat.context import context_of
 from .check.run import EditorCheck
 from .check.scratch import ScratchWindow, close
+from .comments.panel import CommentPanel
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
 from .diff.left import abandon
@@ -97,7 +98,10 @@ class Adapter:
         """Whether the diffs from before a reload have still to be told from those that nobody waits for."""
         self.reports: dict[int, LiveReport] = {}
         """The status reports on the screen, by the ids of their views."""
-        self.status_bar = StatusBar(self.settings.value("show_status"))
+        self.status_bar = StatusBar(
+            self.settings.value("show_status"), lambda window: len(self.comments.unsent(window))
+        )
+        self.comments = CommentPanel(self.diffs, self._on_another_thread, self.say, self.status_bar.draw)
         NOTICES.changed = self.status_bar.draw
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
@@ -224,6 +228,16 @@ class Adapter:
 
         self.thread.post(begin)
 
+    def _on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
+        """Call something that may block, and then `done` with its result on the UI thread."""
+
+        async def put(_: Companion) -> T:
+            import asyncio  # noqa: PLC0415 - it would stall the UI thread
+
+            return await asyncio.to_thread(call)
+
+        self.ask_later(sublime.active_window(), put, done)
+
     def stop(self, *, hand_over: bool = False) -> None:
         """Stop the companion and wait. The CLIs are told that their diffs are rejected, and the discovery files go."""
         self._bridge.close()
@@ -237,6 +251,7 @@ class Adapter:
         self.stop(hand_over=True)
         self.settings.close()
         self.status_bar.close()
+        self.comments.close()
         for live in list(self.reports.values()):
             live.close()
         self.written.close_all()
@@ -253,6 +268,7 @@ class Adapter:
         self.status_bar.activated(window, view)
         self.chats.activated(window, view)
         self.diffs.activated(window, view)
+        self.comments.activated(view)
         self.written.activated(window, view)
         identifier, number, now = window.id(), view.id(), _now()
         if is_code(view):
@@ -272,6 +288,7 @@ class Adapter:
         self.diffs.view_closed(view)
         self.written.closed(view)
         self.chats.closed(view)
+        self.comments.views.forget(view)
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(number))
 

@@ -16,6 +16,7 @@ from companion.conversation.snapshot import Diff, Permission
 from tests.agent_talk import AgentTalk, MemoryFiles, run, said, talking, tools, until
 from tests.e2e.model import Model, Script
 from tests.e2e.qwen import Home
+from tests.parts import has
 
 from .published import AGENTS, Published, folder_of
 
@@ -43,7 +44,7 @@ class Place:
         folder = str(folder_of(self.home))
         async with talking(self.agent.command(), folder, environment, session=session, editor=editor) as talk:
             if self.agent.asks:
-                await talk.client.switch_mode(talk.session, self.agent.asks)
+                await talk.client.options.switch_mode(talk.session, self.agent.asks)
             yield talk
 
     def changes(self, path: Path, *edits: tuple[str, str]) -> Script:
@@ -145,7 +146,7 @@ def test_what_the_person_edits_is_what_stands_on_the_disk(place: Place):
             key = await talk.ask(f"Please {place.changes(path, ('line 20', 'line twenty')).tag}")
             permission = await asyncio.wait_for(talk.asked(), STEP)
             [diff] = permission.diffs
-            await talk.client.edited(diff.path, diff.new, mine)
+            await has(talk.client.edits).edited(diff.path, diff.new, mine)
             await talk.vote(permission, "allow_once")
             await talk.done(key)
             assert path.read_text() == mine

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import psutil
 
-from companion.daemon.address import Address
-from companion.daemon.process import launch
+from companion.backends.daemon.address import Address
+from companion.backends.daemon.process import launch
 
 from .cli import STEP
 from .daemon import Daemons, Proxy

@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
+from companion.backends.daemon.address import Address
+from companion.backends.daemon.client import Client, Scope
+from companion.backends.daemon.decoder import decode
+from companion.backends.daemon.process import launch
 from companion.backends.sessions import Session
 from companion.chat import daemons as shared
 from companion.chat import prompt
@@ -21,10 +25,6 @@ from companion.chat.connector import Connector
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.events import Envelope
 from companion.conversation.snapshot import Message, Permission, Turn
-from companion.daemon.address import Address
-from companion.daemon.client import Client, Scope
-from companion.daemon.decoder import decode
-from companion.daemon.process import launch
 from companion.settings import DaemonSettings
 from companion.told import Told
 
@@ -147,7 +147,7 @@ class Talk:
     async def vote(self, permission: Permission, kind: str, answers: dict[str, str] | None = None) -> None:
         """Answer with the first option of a kind."""
         option = next(option for option in permission.options if option.kind == kind)
-        await self.client.vote(self.session, permission.id, option.id, answers)
+        await self.client.answer(self.session, permission.id, option.id, answers)
 
 
 @contextlib.asynccontextmanager

@@ -15,12 +15,12 @@ from unittest.mock import patch
 
 import psutil
 
+from companion.backends.daemon import transport
+from companion.backends.daemon.address import Address
+from companion.backends.daemon.decoder import decode
+from companion.backends.daemon.errors import DaemonError
+from companion.backends.daemon.process import launch
 from companion.chat import prompt
-from companion.daemon import transport
-from companion.daemon.address import Address
-from companion.daemon.decoder import decode
-from companion.daemon.errors import DaemonError
-from companion.daemon.process import launch
 
 from .daemon import Daemons, Talk, run, said, talk, until
 from .model import Call
@@ -90,7 +90,7 @@ async def _converse(daemons: Daemons, here: Talk) -> None:
     following = await here.ask(model.speech("Next."))
     dropped = await here.ask(model.speech("Never."))
     await until(lambda: len(here.conversation.status.queue) == 2)
-    await here.client.dequeue(session, dropped)
+    await here.client.steering.dequeue(session, dropped)
     await here.client.cancel(session)
     await here.done(following)
 
@@ -101,12 +101,12 @@ async def _converse(daemons: Daemons, here: Talk) -> None:
     with contextlib.suppress(DaemonError):
         await here.vote(permission, "allow_once")
 
-    await here.client.switch_model(session, "scripted-b(openai)")
+    await here.client.options.switch_model(session, "scripted-b(openai)")
     with contextlib.suppress(DaemonError):
-        await here.client.switch_model(session, "missing(openai)")
+        await here.client.options.switch_model(session, "missing(openai)")
     for mode in ("plan", "auto-edit", "default"):
-        await here.client.switch_mode(session, mode)
-    await here.client.rename(session, "A name")
+        await here.client.options.switch_mode(session, mode)
+    await here.client.catalog.rename(session, "A name")
     await until(lambda: here.conversation.status.title == "A name")
     await asyncio.sleep(0.5)
 
@@ -120,7 +120,7 @@ async def _record(daemons: Daemons) -> None:
                 await _converse(daemons, here)
                 session = here.session
                 await _history(recorder, here, "history-live.json")
-                await here.client._transport.json("DELETE", f"/session/{session.id}", session=session)
+                await here.client._routes.transport.json("DELETE", f"/session/{session.id}", session=session)
                 await until(lambda: here.conversation.status.connection.state == "ended")
                 recorder.write("session.jsonl")
                 await _history(recorder, here, "history-disk.json")
@@ -135,7 +135,7 @@ async def _history(recorder: Recorder, here: Talk, name: str) -> None:
     """Record the answer of `/load`."""
     session = here.session
     body = {"cwd": session.folder}
-    answer = await here.client._transport.json("POST", f"/session/{session.id}/load", body, session)
+    answer = await here.client._routes.transport.json("POST", f"/session/{session.id}/load", body, session)
     RECORDINGS.mkdir(exist_ok=True)
     pretty = json.dumps(json.loads(recorder.clean(json.dumps(answer))), ensure_ascii=False, indent=1)
     (RECORDINGS / name).write_text(pretty + "\n", encoding="utf-8")

@@ -14,9 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.acp.errors import EndedError
+from companion.backends.acp.errors import EndedError
 from companion.conversation.snapshot import Diff, Permission
 from tests.agent_talk import AgentTalk, MemoryFiles, said, talking, tools, until
+from tests.parts import has
 
 from . import gemini
 from .cli import STEP
@@ -235,7 +236,7 @@ def test_an_edited_proposal_is_written_and_the_model_is_told(agent: Agents):
     async def test():
         async with agent.talk() as talk:
             key, permission, diff = await asked_to_change(agent, talk, path)
-            await talk.client.edited(diff.path, diff.new, "x = 3  # mine\n")
+            await has(talk.client.edits).edited(diff.path, diff.new, "x = 3  # mine\n")
             await talk.vote(permission, "allow_once")
             await talk.done(key)
             assert path.read_text() == "x = 3  # mine\n"
@@ -297,14 +298,14 @@ def test_the_mode_and_the_model_are_switched(agent: Agents):
 
     async def test():
         async with agent.talk() as talk:
-            await talk.client.switch_mode(talk.session, mode)
+            await talk.client.options.switch_mode(talk.session, mode)
             await until(lambda: talk.conversation.status.mode == mode)
             turn = await talk.done(await talk.ask(f"Change it {agent.changes(path, 'x = 1', 'x = 2').tag}"))
             assert turn.state == "done"
             assert path.read_text() == "x = 2\n"
             status = talk.conversation.status
             other = next(model.id for model in status.models if model.id != status.model)
-            await talk.client.switch_model(talk.session, other)
+            await talk.client.options.switch_model(talk.session, other)
             await until(lambda: talk.conversation.status.model == other)
 
     run(test())
@@ -359,10 +360,10 @@ def test_an_agent_of_the_official_sdk_works(tmp_path: Path):
         async with talking(command, str(tmp_path)) as talk:
             assert talk.client.name == "SDK Agent"
             assert said(await talk.done(await talk.ask("Hello"))) == "Hello"
-            await talk.client.switch_mode(talk.session, "do")
+            await talk.client.options.switch_mode(talk.session, "do")
             await until(lambda: talk.conversation.status.mode == "do")
-            await talk.client.set_option(talk.session, "fast", True)
-            await talk.client.set_option(talk.session, "style", "long")
+            await talk.client.options.set_option(talk.session, "fast", True)
+            await talk.client.options.set_option(talk.session, "style", "long")
             await until(lambda: [each.value for each in talk.conversation.status.options] == [True, "long"])
             key = await talk.ask(f"edit {path}")
             await talk.vote(await talk.asked(), "allow_once")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.acp.errors import AgentError, SignInError
+from companion.backends.acp.errors import AgentError, SignInError
 from tests.agent_talk import talking
 
 from . import gemini
@@ -85,8 +85,8 @@ def test_an_agent_shakes_hands_and_asks_for_a_sign_in(
             assert talk.client.name == agent.name
             assert talk.client.agent.info.version.split()[0] == agent.version
             kinds = {"agent": "by itself", "terminal": "in a terminal", "variables": "by variables"}
-            ways = ", ".join(f"{way.name} ({kinds[way.kind]})" for way in talk.client.ways)
-            for way in talk.client.ways:
+            ways = ", ".join(f"{way.name} ({kinds[way.kind]})" for way in talk.client.authentication.ways)
+            for way in talk.client.authentication.ways:
                 # A login runs the agent itself, never another program.
                 assert (
                     way.kind != "terminal" or list(way.command[: len(agent.command) - 1]) == agent.command[: -1 or None]

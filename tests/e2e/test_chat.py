@@ -14,9 +14,9 @@ from typing import Any
 import psutil
 import pytest
 
+from companion.backends.daemon.client import Client
 from companion.backends.sessions import Session
 from companion.conversation.conversation import Conversation
-from companion.daemon.client import Client
 
 from .chatting import Chatting, Room, opened, write_settings
 from .clis import NEWEST_QWEN

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from companion.acp.process import MARK
+from companion.backends.acp.process import MARK
 
 from .chatting import Chatting, opened, write_settings
 from .editor import Editor

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from companion.backends.daemon.process import launch
 from companion.conversation.history import MOST_TURNS
-from companion.daemon.process import launch
+from tests.parts import has
 
 from .daemon import VERSIONS, Daemons, run, said, talk, until
 
@@ -69,7 +70,7 @@ def test_a_long_conversation_shows_its_end_first_and_then_all_that_came_earlier(
                 pages = 0
                 while conversation.status.has_earlier:
                     if not conversation.show_earlier():
-                        page, has_more = await here.client.earlier(here.session, conversation.oldest)
+                        page, has_more = await has(here.client.history).earlier(here.session, conversation.oldest)
                         conversation.prepend(page, has_more=has_more)
                     pages += 1
                     assert [said(turn) for turn in conversation.turns][-1] == f"Answer {TURNS - 1}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from companion.daemon.process import launch
+from companion.backends.daemon.process import launch
 
 from .chatting import Chatting, Room
 from .daemon import Daemons, run, talk, until

@@ -14,13 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.chat import prompt
-from companion.chat.renderer import snapshots
-from companion.conversation.conversation import Conversation
-from companion.conversation.snapshot import Cost, Tool
-from companion.daemon.address import Address, Token
-from companion.daemon.client import Client, Scope
-from companion.daemon.errors import (
+from companion.backends.daemon.address import Address, Token
+from companion.backends.daemon.client import Client, Scope
+from companion.backends.daemon.errors import (
     AlreadyAnsweredError,
     MissingFeatureError,
     RefusedError,
@@ -28,7 +24,12 @@ from companion.daemon.errors import (
     UnreachableError,
     WorkspaceMismatchError,
 )
-from companion.daemon.process import launch
+from companion.backends.daemon.process import launch
+from companion.chat import prompt
+from companion.chat.renderer import snapshots
+from companion.conversation.conversation import Conversation
+from companion.conversation.snapshot import Cost, Tool
+from tests.parts import has
 
 from .cli import STEP
 from .daemon import VERSIONS, Daemons, Proxy, Talk, processes, run, said, talk, transcript, until
@@ -74,7 +75,7 @@ def test_thoughts_and_an_answer_stream(served: Served):
             known = {"clear", "compress"}
             await until(lambda: {command.name for command in here.conversation.status.commands} >= known)
             status = here.conversation.status
-            assert (await here.client.window(here.session)) == status.window
+            assert (await here.client.queries.window(here.session)) == status.window
 
     run(test())
 
@@ -172,7 +173,7 @@ def test_a_turn_is_cancelled_and_the_queue_continues(served: Served):
             second = await here.ask(served.daemons.model.speech("Next."))
             third = await here.ask(served.daemons.model.speech("Never."))
             await until(lambda: [queued.id for queued in here.conversation.status.queue] == [second, third])
-            assert await here.client.dequeue(here.session, third)
+            assert await here.client.steering.dequeue(here.session, third)
             await here.client.cancel(here.session)
             assert (await here.done(slow)).state == "cancelled"
             assert said(await here.done(second)) == "Next."
@@ -197,13 +198,13 @@ def test_the_model_and_the_mode_are_switched(served: Served):
         async with served.talk() as here:
             session, conversation = here.session, here.conversation
             models = {model.name: model.id for model in conversation.status.models}
-            await here.client.switch_model(session, models["Scripted-B"])
+            await here.client.options.switch_model(session, models["Scripted-B"])
             await until(lambda: conversation.status.model == models["Scripted-B"])
             script = served.daemons.model.speech("Me.")
             await here.done(await here.ask(script))
             assert served.daemons.model.requests_of(script)[0].body["model"] == "scripted-b"
-            await here.client.switch_model(session, models["Scripted"])
-            await here.client.switch_mode(session, "plan")
+            await here.client.options.switch_model(session, models["Scripted"])
+            await here.client.options.switch_mode(session, "plan")
             await until(lambda: conversation.status.mode == "plan")
 
     run(test())
@@ -303,23 +304,23 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(served: Served
         async with served.talk() as here:
             session = here.session
             turn = await here.done(await here.ask(served.daemons.model.speech("To keep.")))
-            await here.client.rename(session, "A name of mine")
+            await here.client.catalog.rename(session, "A name of mine")
             await until(lambda: here.conversation.status.title == "A name of mine")
             end = time.monotonic() + STEP
             # 0.21.2 writes an answer to disk a moment after the end of its turn.
-            while "To keep." not in await here.client.export(session, "md"):
+            while "To keep." not in await here.client.catalog.export(session, "md"):
                 assert time.monotonic() < end
                 await asyncio.sleep(0.05)
-            listed = {each.id: each for each in (await here.client.sessions(session.folder)).sessions}
+            listed = {each.id: each for each in (await here.client.sessions.list(session.folder)).sessions}
             assert listed[session.id].title == "A name of mine"
             async with served.talk(session_id=session.id) as resumed:
                 assert resumed.conversation.turns[0].items == turn.items
                 assert {mode.id for mode in resumed.conversation.status.modes} >= {"plan", "default", "yolo"}
             await archived(here)
-            await here.client.delete(session)
+            await here.client.sessions.delete(session)
             ended = await until(lambda: here.conversation.status.connection.state == "ended")
             assert ended
-            assert session.id not in {each.id for each in (await here.client.sessions(session.folder)).sessions}
+            assert session.id not in {each.id for each in (await here.client.sessions.list(session.folder)).sessions}
 
     run(test())
 
@@ -329,9 +330,9 @@ def test_one_can_sign_in_at_the_providers_that_the_daemon_names(served: Served):
 
     async def test() -> None:
         async with served.talk() as here:
-            assert await here.client.sign_in_providers() == ["qwen-oauth"]
+            assert await has(here.client.sign_in).providers() == ["qwen-oauth"]
             with pytest.raises(RefusedError, match=r"device_flow|Device-flow"):
-                await here.client.sign_in("none")
+                await has(here.client.sign_in).look("none")
 
     run(test())
 
@@ -339,23 +340,23 @@ def test_one_can_sign_in_at_the_providers_that_the_daemon_names(served: Served):
 async def archived(here: Talk) -> None:
     """Pin a copy of a session, archive it, export it from the archive, and take it out again."""
     client, folder = here.client, here.session.folder
-    copy = await client.fork(here.session, "A copy")
+    copy = await client.rewind.fork(here.session, "A copy")
     await client.detach(copy)
-    await client.pin(copy, is_pinned=True)
-    first, *_ = (await client.sessions(folder)).sessions
+    await client.catalog.pin(copy, is_pinned=True)
+    first, *_ = (await client.sessions.list(folder)).sessions
     assert (first.id, first.is_pinned, first.is_archived) == (copy.id, True, False)
-    await client.archive(copy, is_archived=True)
-    assert copy.id not in {each.id for each in (await client.sessions(folder)).sessions}
-    assert copy.id in {each.id for each in (await client.sessions(folder, is_archived=True)).sessions}
-    assert "To keep." in await client.export(copy, "md", is_archived=True)
-    await client.archive(copy, is_archived=False)
-    assert copy.id in {each.id for each in (await client.sessions(folder)).sessions}
+    await client.catalog.archive(copy, is_archived=True)
+    assert copy.id not in {each.id for each in (await client.sessions.list(folder)).sessions}
+    assert copy.id in {each.id for each in (await client.catalog.archived(folder)).sessions}
+    assert "To keep." in await client.catalog.export(copy, "md", is_archived=True)
+    await client.catalog.archive(copy, is_archived=False)
+    assert copy.id in {each.id for each in (await client.sessions.list(folder)).sessions}
     if client.has("session_turn_navigation"):
-        assert here.session.id in {each.session.id for each in await client.search(folder, "please")}
+        assert here.session.id in {each.session.id for each in await client.catalog.search(folder, "please")}
     else:
         with pytest.raises(MissingFeatureError, match="This Qwen Code can't do that"):
-            await client.search(folder, "please")
-    await client.delete(copy)
+            await client.catalog.search(folder, "please")
+    await client.sessions.delete(copy)
 
 
 def test_a_wrong_token_a_wrong_folder_and_a_missing_daemon_are_reported(served: Served, tmp_path: Path):

@@ -22,13 +22,13 @@ from companion.libraries import lazy
 
 lazy.put_off()  # as `companion.thread` does before it imports the rest
 
+from companion.backends.daemon.address import Address
+from companion.backends.daemon.process import launch
 from companion.chat.connection import Connection
 from companion.chat.connector import Connector
 from companion.chat.daemons import Daemons
 from companion.clis.discovery import EnvironmentVariables
 from companion.companion import Companion
-from companion.daemon.address import Address
-from companion.daemon.process import launch
 from companion.editor import Editor
 from companion.server.endpoint import Endpoint
 from companion.server.port import ServedWindow, WindowState

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from headless import jsonc
+
 ROOT = Path(__file__).parents[2]
 PAGES = [
     "README.md",
@@ -107,3 +109,15 @@ def test_the_changelog_says_what_is_in_a_release_in_forty_lines(root: Path):
 
 def test_the_architecture_is_read_in_ten_minutes(root: Path):
     assert len((root / "docs/architecture.md").read_text().split()) <= 1800
+
+
+def test_every_command_that_a_page_names_is_in_the_palette(root: Path):
+    palette = jsonc.loads((root / "Default.sublime-commands").read_text(encoding="utf-8"))
+    captions = {each["caption"] for each in palette}
+    named = {
+        (page, " ".join(caption.split()))
+        for page in PAGES
+        for caption in re.findall(r"\*(Qwen\s+Companion:\s[^*]+)\*", (root / page).read_text(encoding="utf-8"))
+    }
+    assert len(named) > 15
+    assert sorted(each for each in named if each[1] not in captions) == []

@@ -20,6 +20,9 @@ COMMANDS = {
     "accept_all": "qwen_companion_accept_all",
     "reject_all": "qwen_companion_reject_all",
     "warnings": "qwen_companion_diff_warnings",
+    # A comment
+    "edit": "qwen_companion_comment",
+    "delete": "qwen_companion_delete_comments",
     # What is written already
     "keep": "qwen_companion_keep_change",
     "undo": "qwen_companion_undo_change",

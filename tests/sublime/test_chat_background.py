@@ -105,7 +105,7 @@ class TestBackground(ChatCase):
         self.assertEqual(len(self.chats.of("tasks.page")), asked)
 
     def test_a_task_that_is_over_is_shown_at_once_and_why_it_can_not_be(self) -> Steps:
-        self.chats.answers["tasks.page"] = loaded("daemon.errors").DaemonError(
+        self.chats.answers["tasks.page"] = loaded("backends.daemon.errors").DaemonError(
             "The daemon doesn't know this task any more."
         )
         yield from self.list_tasks(self.task(status="completed"))

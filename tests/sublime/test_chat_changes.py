@@ -77,7 +77,9 @@ class TestChanges(ChatCase):
         yield lambda: self.screen.panels
 
     def test_that_nothing_was_changed_is_said(self) -> Steps:
-        self.chats.answers["changes.by_turn"] = loaded("daemon.errors").DaemonError("No turn has changed a file.")
+        self.chats.answers["changes.by_turn"] = loaded("backends.daemon.errors").DaemonError(
+            "No turn has changed a file."
+        )
         self.show(self.message("Yes"), state="done", last="done")
         self.window.run_command("qwen_companion_chat_changes")
         yield lambda: self.screen.said("No turn has changed a file.")

@@ -151,7 +151,9 @@ class TestRouting(TabsCase):
         self.show(self.message("Done."), state="done", last="done", changed=1)
         yield from self.go(self.second.view)
         [link] = [item for item in self.adapter.chats.clicks.links(self.first) if item.href == "changes"]
-        self.chats.answers["changes.by_turn"] = loaded("daemon.errors").DaemonError("No turn has changed a file.")
+        self.chats.answers["changes.by_turn"] = loaded("backends.daemon.errors").DaemonError(
+            "No turn has changed a file."
+        )
         self.adapter.chats.clicks.use(self.first, link)
         yield from self.told("changes.by_turn")
         self.assertEqual(self.chats.of("changes.by_turn"), [(self.first.id,)])

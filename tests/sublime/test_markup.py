@@ -19,6 +19,7 @@ PLACES = {
     "diff.marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
     "changes.view:WrittenView._draw": "",
     "panels:changed_file": "test_the_list_of_diffs",
+    "comments.views:CommentViews.draw": "test_the_comments_of_a_file",
     "chat.changes:_list": "test_the_list_of_what_a_turn_has_changed",
     "diff.kept:RejectedTexts.reopen": "test_the_list_of_rejected_texts",
     "diff.listing:DiffList._draw": "test_the_list_that_stays_open",
@@ -130,6 +131,13 @@ class TestDiffs(Checks):
         yield from self.open_diff("x\n", self.hostile)
         yield lambda: self.screen.header(self.proposal)
         self.is_harmless("✓ Accept")
+
+    def test_the_comments_of_a_file(self) -> Steps:
+        panel = loaded("sublime_text.package").adapter().comments
+        self.view.run_command("qwen_companion_comment", {"text": f"{HOSTILE}1\n{HOSTILE}2"})
+        self.addCleanup(panel.delete, list(panel.comments))
+        self.is_harmless(f"{HOSTILE}1", f"{HOSTILE}2")
+        yield 0
 
     def test_the_marks_of_a_diff(self) -> Steps:
         self.file.write_text(f"a\n{HOSTILE}1\nb\n{HOSTILE}2\nc\n")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
 from companion.agents import AgentCommand
-from companion.daemon.address import Address, Token
+from companion.backends.daemon.address import Address, Token
 
 T = TypeVar("T")
 TOKEN = "a-secret-that-nobody-sees"

@@ -14,7 +14,7 @@ from ..terminal import terminals
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...acp.signing import Way
+    from ...backends.backend import Way
     from ..adapter import Adapter
     from .view import ChatView
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from ...backends.daemon.address import resolve, starts_own
+from ...backends.daemon.errors import DaemonError
 from ...conversation.snapshot import DAEMON_AGENT
-from ...daemon.address import resolve, starts_own
-from ...daemon.errors import DaemonError
 from ...settings import FILE
 from .. import package
 from ..panels import PanelItem, choose, say

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Literal
 
 import sublime
@@ -23,8 +24,10 @@ class StatusBar:
     In Sublime a status belongs to a view, so it is set in every view on the screen and in each one that gets the focus.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, comments: Callable[[sublime.Window], int]) -> None:
+        """`comments` counts those of a window that no agent has got."""
         self._wanted: Wanted = wanted
+        self._comments = comments
         self._statuses: dict[int, WindowStatus] = {}
 
     def show(self, window: sublime.Window, status: WindowStatus) -> None:
@@ -70,7 +73,8 @@ class StatusBar:
             return ""
         status = self._statuses.get(window.id())
         words = "" if _is_idle(window, status, self._wanted) else status_text(status)
-        return " · ".join(filter(None, (words, notices_text(len(NOTICES.open_in(window))))))
+        comments = comments_text(self._comments(window))
+        return " · ".join(filter(None, (words, comments, notices_text(len(NOTICES.open_in(window))))))
 
     @staticmethod
     def _set(view: sublime.View, text: str) -> None:
@@ -104,6 +108,11 @@ def status_text(status: WindowStatus | None) -> str:
 def notices_text(count: int) -> str:
     """The text for messages that need an action; "Show Log" shows them."""
     return f"⚠ {count} message{'s' if count != 1 else ''}: Show Log" if count else ""
+
+
+def comments_text(count: int) -> str:
+    """The text for comments that were not sent."""
+    return f"{count} comment{'s' * (count != 1)} to send" if count else ""
 
 
 def _is_idle(window: sublime.Window, status: WindowStatus | None, wanted: Wanted) -> bool:

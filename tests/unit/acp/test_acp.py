@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from companion.backends.backend import needed
 from companion.conversation.failures import (
     MissingFeatureError,
     SessionGoneError,
     UnsendableError,
 )
 from tests.agent_talk import run, said, scripted, talking, until
+from tests.parts import has
 
 
 def test_a_prompt_is_answered_and_the_turn_ends(project: Path, tmp_path: Path):
@@ -57,8 +59,8 @@ def session_prompt(params):
             one, two, three = [await talk.ask(words) for words in ("one", "two", "three")]
             await until(lambda: len(talk.conversation.status.queue) == 2)
             assert [each.text for each in talk.conversation.status.queue] == ["two", "three"]
-            assert await talk.client.dequeue(talk.session, two)
-            assert not await talk.client.dequeue(talk.session, two)
+            assert await talk.client.steering.dequeue(talk.session, two)
+            assert not await talk.client.steering.dequeue(talk.session, two)
             talk.client._peer.notify("go", {})
             assert said(await talk.done(one)) == "one"
             assert said(await talk.done(three)) == "three"
@@ -124,8 +126,8 @@ def test_a_session_that_is_gone_or_can_not_be_loaded_is_said(project: Path, tmp_
         async with talking(scripted(never, tmp_path), str(project), session=None) as talk:
             with pytest.raises(MissingFeatureError, match="can't resume"):
                 await talk.open("s")
-            with pytest.raises(MissingFeatureError, match="can't list"):
-                await talk.client.sessions(str(project))
+            with pytest.raises(MissingFeatureError, match="can't list conversations"):
+                needed(talk.client.sessions, talk.client, "list conversations")
 
     run(test())
 
@@ -146,12 +148,12 @@ def session_delete(params):
 
     async def test():
         async with talking(scripted(script, tmp_path), str(project)) as talk:
-            page = await talk.client.sessions("/here")
-            rest = await talk.client.sessions("/here", page.cursor)
+            page = await has(talk.client.sessions).list("/here")
+            rest = await has(talk.client.sessions).list("/here", page.cursor)
             listed = [*page.sessions, *rest.sessions]
             assert [(each.id, each.folder, each.title) for each in listed] == [("a", "/here", "A"), ("b", "/b", "")]
             assert (page.cursor, rest.cursor) == ("x", "")
-            await talk.client.delete(listed[0])
+            await has(talk.client.sessions).delete(listed[0])
 
     run(test())
 
@@ -179,8 +181,8 @@ def session_prompt(params):
             status = talk.conversation.status
             assert ([each.id for each in status.models], status.model) == (["a", "b"], "a")
             assert ([each.name for each in status.modes], status.mode) == (["Ask", "do"], "ask")
-            await talk.client.switch_model(talk.session, "b")
-            await talk.client.switch_mode(talk.session, "do")
+            await talk.client.options.switch_model(talk.session, "b")
+            await talk.client.options.switch_mode(talk.session, "do")
             await until(lambda: (talk.conversation.status.model, talk.conversation.status.mode) == ("b", "do"))
             await talk.done(await talk.ask("x"))
             assert talk.conversation.status.mode == "ask"
@@ -203,11 +205,11 @@ def session_set_config_option(params):
         async with talking(scripted(script, tmp_path), str(project)) as talk:
             status = talk.conversation.status
             assert ([each.name for each in status.efforts], status.effort) == (["Low", "high"], "low")
-            await talk.client.switch_effort(talk.session, "high")
-            assert (await talk.client.choices(talk.session)).effort == "high"
+            await talk.client.options.switch_effort(talk.session, "high")
+            assert (await talk.client.options.choices(talk.session)).effort == "high"
         async with talking(scripted("", tmp_path), str(project)) as talk:
             with pytest.raises(MissingFeatureError):
-                await talk.client.switch_effort(talk.session, "high")
+                await talk.client.options.switch_effort(talk.session, "high")
 
     run(test())
 
@@ -223,10 +225,10 @@ def session_set_model(params):
 
     async def test():
         async with talking(scripted(script, tmp_path), str(project)) as talk:
-            await talk.client.switch_model(talk.session, "b")
+            await talk.client.options.switch_model(talk.session, "b")
             await until(lambda: talk.conversation.status.model == "b")
             with pytest.raises(MissingFeatureError):
-                await talk.client.switch_mode(talk.session, "x")
+                await talk.client.options.switch_mode(talk.session, "x")
 
     run(test())
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.acp import client as client_module
-from companion.acp import process as process_module
-from companion.acp.errors import (
+from companion.backends.acp import cancellation
+from companion.backends.acp import client as client_module
+from companion.backends.acp import process as process_module
+from companion.backends.acp.errors import (
     AnswerError,
     EndedError,
     NoProgramError,
@@ -47,7 +48,7 @@ def session_prompt(params):
             assert (turn.state, said(turn)) == ("failed", "Half of")
             assert not talk.conversation.status.permissions
             with pytest.raises(EndedError):
-                await talk.client.switch_mode(talk.session, "x")
+                await talk.client.options.switch_mode(talk.session, "x")
 
     run(test())
 
@@ -91,7 +92,7 @@ def test_an_agent_that_never_answers_is_told(project: Path, tmp_path: Path, monk
 
 
 def test_a_turn_that_no_cancel_ends_is_given_up(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(client_module, "CANCEL_LIMIT", 0.1)
+    monkeypatch.setattr(cancellation, "CANCEL_LIMIT", 0.1)
 
     async def test():
         script = 'def session_prompt(params): say("Working"); return "silence"'
@@ -127,7 +128,7 @@ def session_new(params):
         async with talking(scripted(script, tmp_path), str(project), session=None) as talk:
             with pytest.raises(SignInError, match="Log in with Google"):
                 await talk.open()
-            await talk.client.authenticate("g")
+            await talk.client.authentication.authenticate("g")
             await talk.open()
             assert (await talk.done(await talk.ask("x"))).state == "done"
 

@@ -14,6 +14,7 @@ from companion.conversation.failures import (
     AlreadyAnsweredError,
 )
 from tests.agent_talk import MemoryFiles, run, said, scripted, talking, tools
+from tests.parts import has
 
 EDIT = """
 OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
@@ -96,7 +97,7 @@ def session_prompt(params):
         async with talking(scripted(script, tmp_path), str(project)) as talk:
             key = await talk.ask(edit(path, "one\n", "two\n"))
             permission = await talk.asked()
-            await talk.client.edited(str(path), "two\n", "mine\n")
+            await has(talk.client.edits).edited(str(path), "two\n", "mine\n")
             await talk.vote(permission, "allow_once")
             await talk.done(key)
             assert path.read_text() == "mine\n"
@@ -118,7 +119,7 @@ def test_an_edited_proposal_that_the_agent_writes_otherwise_is_kept(project: Pat
         async with talking(scripted(EDIT.replace("WRITE", other), tmp_path), str(project)) as talk:
             key = await talk.ask(edit(path, "one\n", "two\n"))
             permission = await talk.asked()
-            await talk.client.edited(str(path), "two\n", "mine\n")
+            await has(talk.client.edits).edited(str(path), "two\n", "mine\n")
             await talk.vote(permission, "allow_once")
             await talk.done(key)
             assert path.read_text() == "other\n"

@@ -10,11 +10,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from companion.acp import decoder, schema
-from companion.acp.client import AgentClient
-from companion.acp.errors import EndedError
-from companion.acp.lines import Lines, TooLong
 from companion.agents import AgentCommand
+from companion.backends.acp import decoder, schema
+from companion.backends.acp.client import AgentClient
+from companion.backends.acp.errors import EndedError
+from companion.backends.acp.lines import Lines, TooLong
 from companion.backends.wire import read
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
@@ -102,7 +102,7 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
     async def test():
         editor = MemoryFiles()
         client = AgentClient(AgentCommand("Fuzzed", ("fuzzed",)), editor, 1, FixedEnvironment({}))
-        client._session = "s"
+        client._session.id = "s"
         conversation = Conversation()
         sent: list[bytes] = []
         client._peer._write = sent.append

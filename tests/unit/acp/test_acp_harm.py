@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from companion.acp.errors import (
+from companion.backends.acp.errors import (
     VersionError,
 )
-from companion.acp.stream import MAX_WAITING, Stream
+from companion.backends.acp.stream import MAX_WAITING, Stream
 from companion.conversation.events import TurnCompleted
 from companion.conversation.failures import AlreadyAnsweredError
 from tests.agent_talk import notices, run, said, scripted, talking, until

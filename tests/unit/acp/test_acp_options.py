@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from companion.acp import extensions
-from companion.acp.port import OfferedServer
+from companion.backends.acp import extensions
+from companion.backends.acp.port import OfferedServer
 from companion.conversation.snapshot import Choice, SessionOption
 from tests.agent_talk import LIMIT, said, scripted, talking, until
 
@@ -71,9 +71,9 @@ def test_other_options_are_shown_and_set(project: Path, tmp_path: Path):
             style = SessionOption("style", "Style", "short", "", (Choice("short", "Short"), Choice("long", "long")))
             assert options() == (SessionOption("fast", "Fast Mode", False, "Costs more"), style)
             assert [option.shown for option in options()] == ["off", "Short"]
-            await talk.client.set_option(talk.session, "fast", True)
+            await talk.client.options.set_option(talk.session, "fast", True)
             await until(lambda: options()[0].value is True)
-            await talk.client.set_option(talk.session, "style", "long")
+            await talk.client.options.set_option(talk.session, "style", "long")
             await until(lambda: options()[1].shown == "long")
 
     run(test())

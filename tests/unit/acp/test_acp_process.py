@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.acp import child as child_module
-from companion.acp import process as process_module
+from companion.backends.acp import child as child_module
+from companion.backends.acp import process as process_module
 from companion.clis import environment as environment_module
 from companion.clis.environment import LoginEnvironment
 from tests.agent_talk import is_alive, run, said, scripted, talking
@@ -148,17 +148,18 @@ def test_on_windows_what_a_batch_file_has_started_ends_with_it(monkeypatch: pyte
 
 def test_an_agent_that_is_ended_for_what_it_does_takes_its_children_along(project: Path, tmp_path: Path):
     script = """
-import subprocess, sys
+import os, subprocess, sys, time
 def session_prompt(params):
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    none = subprocess.DEVNULL
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    child = subprocess.Popen(sleep, stdin=none, stdout=none, stderr=none)
     open("child", "w").write(str(child.pid))
-    sys.stdout.close()
     os.close(1)
-    import time; time.sleep(60)
+    time.sleep(600)
 """
 
     async def test():
-        async with talking(scripted("import os\n" + script, tmp_path), str(project)) as talk:
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
             await talk.ask("Go")
             file = project / "child"
             await until(lambda: file.exists() and file.read_text())
@@ -185,7 +186,7 @@ def test_the_agent_of_a_killed_editor_is_ended_at_the_next_start(project: Path, 
 
 
 def test_nothing_but_an_agent_is_ended_whatever_a_record_says(tmp_path: Path):
-    from companion.daemon.process import records  # noqa: PLC0415 - for this test alone
+    from companion.backends.daemon.process import records  # noqa: PLC0415 - for this test alone
 
     own = psutil.Process()
     records.write(own.pid, own.create_time(), "agent")

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from companion.acp import schema
-from companion.acp.errors import AnswerError
-from companion.acp.signing import Way, ways
 from companion.agents import AgentCommand
 from companion.backends import wire
+from companion.backends.acp import schema
+from companion.backends.acp.authentication import ways
+from companion.backends.acp.errors import AnswerError
+from companion.backends.backend import Way
 from companion.conversation.failures import NotConnectedError
 from tests.agent_talk import scripted, until
 

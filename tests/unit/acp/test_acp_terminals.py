@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from companion.acp import terminals as terminals_module
-from companion.acp.printing import Printing
+from companion.backends.acp import terminals as terminals_module
+from companion.backends.acp.printing import Printing
 from tests.agent_talk import is_alive, run, said, scripted, talking, tools, until
+from tests.parts import has
 
 
 def test_a_terminal_is_shown_live_without_colours_and_limited(project: Path, tmp_path: Path):
@@ -115,17 +116,17 @@ def session_prompt(params):
             assert (left.terminals, other.terminals) == (("terminal-1",), ("terminal-2",))
             child = int(left.text)
             assert is_alive(child)
-            assert await talk.client.stop_terminal("terminal-1")
+            assert await has(talk.client.terminals).stop_terminal("terminal-1")
             await until(lambda: not is_alive(child))
             await until(lambda: shown()[0].terminals == ())
             # The agent was told of the end of the shell, whatever that has left behind.
             assert os.name == "nt" or ((turn := talk.turn(key)) and said(turn) == "0 stopped ")
             assert shown()[1].terminals
-            assert await talk.client.stop_terminal("terminal-2")
+            assert await has(talk.client.terminals).stop_terminal("terminal-2")
             turn = await talk.done(key)
             assert [(tool.terminals, tool.text) for tool in tools(turn)] == [((), left.text), ((), "other\n")]
-            assert not await talk.client.stop_terminal("terminal-1")
-            assert not await talk.client.stop_terminal("terminal-2")
+            assert not await has(talk.client.terminals).stop_terminal("terminal-1")
+            assert not await has(talk.client.terminals).stop_terminal("terminal-2")
 
     run(test())
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.acp.agent_terminals import MAX_KEPT, AgentTerminals
-from companion.acp.decoder import MAX_SHOWN
-from companion.acp.proposals import Edit, place, whole_files
-from companion.acp.tool_calls import ToolCalls, paths
+from companion.backends.acp.agent_terminals import MAX_KEPT, AgentTerminals
+from companion.backends.acp.decoder import MAX_SHOWN
+from companion.backends.acp.proposals import Edit, place, whole_files
+from companion.backends.acp.tool_calls import ToolCalls, paths
 from tests.agent_talk import run
 
 FILE = "one\ntwo\nthree\ntwo\nfour\n"

@@ -76,7 +76,7 @@ def test_the_environment_names_a_daemon_too_f1(project: Path, monkeypatch: pytes
 
 def test_without_an_address_and_not_managed_it_is_the_usual_one_f1(project: Path, monkeypatch: pytest.MonkeyPatch):
     async def test(room: Room) -> None:
-        monkeypatch.setattr("companion.daemon.address.DEFAULT_URL", room.daemon.address.url)
+        monkeypatch.setattr("companion.backends.daemon.address.DEFAULT_URL", room.daemon.address.url)
         room.configure(url="", managed=False)
         room.chats.open(CHAT, WINDOW, room.folder)
         await room.live()

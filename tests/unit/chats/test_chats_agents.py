@@ -14,8 +14,9 @@ from unittest.mock import patch
 import psutil
 import pytest
 
-from companion.acp.files import Files
 from companion.agents import AgentCommand
+from companion.backends.acp.client import AgentClient
+from companion.backends.acp.files import Files
 from companion.chat.prompt import Draft
 from companion.chat.transcript.render import Render
 from companion.clis.environment import LoginEnvironment, without_editors
@@ -70,14 +71,19 @@ class Room:
     @property
     def agent_pid(self) -> int:
         """The number of the agent's process."""
-        process = self.chats._registry[CHAT].connection.agent_client._process
+        connection = self.chats._registry[CHAT].connection
+        client = connection._unsigned or connection.connected[0]
+        assert isinstance(client, AgentClient)
+        process = client._process
         assert process
         return process.pid
 
     @property
     def command(self) -> str:
         """What the agent was started with."""
-        return " ".join(self.chats._registry[CHAT].connection.agent_client.command.command)
+        client, _ = self.chats._registry[CHAT].connection.connected
+        assert isinstance(client, AgentClient)
+        return " ".join(client._command.command)
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)

@@ -8,10 +8,10 @@ from unittest.mock import AsyncMock
 
 import pytest
 
+from companion.backends.daemon.client import Client
+from companion.backends.daemon.errors import UnreachableError
 from companion.chat import connection, connector
 from companion.chat.prompt import Draft
-from companion.daemon.client import Client
-from companion.daemon.errors import UnreachableError
 
 from ..fake_daemon import until
 from .chatting import CHAT, WINDOW, Room, attached

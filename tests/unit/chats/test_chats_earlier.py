@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion import pauses
+from companion.backends.daemon import history as earlier
+from companion.backends.daemon import long, pages
+from companion.backends.daemon.decoder import decode
 from companion.conversation.conversation import Conversation
-from companion.conversation.history import Cursor, History
+from companion.conversation.history import Cursor, Replay
 from companion.conversation.snapshot import Message, Tool
 from companion.conversation.state import START
-from companion.daemon import history as earlier
-from companion.daemon import long, pages
-from companion.daemon.decoder import decode
 
 from ..fake_daemon import FEATURES, Request, Stream, until
 from .chatting import CHAT, WINDOW, Room, attached, real
@@ -57,9 +57,9 @@ def numbers(text: str) -> list[int]:
     return found
 
 
-def history(events: list[dict[str, Any]], *, has_more: bool = False) -> History:
+def history(events: list[dict[str, Any]], *, has_more: bool = False) -> Replay:
     before, page = earlier.split([(earlier.kind_of(event), json.dumps(event)) for event in events])
-    return History(
+    return Replay(
         tuple(decode(text) for _, text in page), Cursor("e", 0), before=earlier.EarlierEvents(before), has_more=has_more
     )
 

@@ -18,8 +18,8 @@ from unittest.mock import patch
 import psutil
 import pytest
 
-from companion.acp.process import end_group
 from companion.agents import AgentCommand
+from companion.backends.acp.process import end_group
 from companion.chat.chats import Chats
 from companion.chat.prompt import Draft
 from companion.clis.environment import LoginEnvironment
@@ -246,7 +246,7 @@ def test_a_cancel_that_the_agent_does_not_heed_is_not_forgotten(
             there.room.chats.cancel(CHAT)
             await there.room.shows("Cancelling …")
             await there.unload()
-            monkeypatch.setattr("companion.acp.client.CANCEL_LIMIT", 0.1)
+            monkeypatch.setattr("companion.backends.acp.cancellation.CANCEL_LIMIT", 0.1)
             there.load()
             assert "didn't answer" in await there.room.state("lost")
 
@@ -363,6 +363,7 @@ def test_a_chat_whose_agent_goes_on_is_taken_up_at_once_wherever_its_tab_is(proj
             there.load()
             assert there.room.editor.taken_up == [1]
             await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
+            assert sys.platform != "win32"
             os.kill(there.room.agent_pid, signal.SIGKILL)
             await there.room.state("lost")
             left = await there.unload()
@@ -421,4 +422,5 @@ def test_a_process_that_has_got_the_number_of_one_that_ended_is_left_alone():
             end_group(other.pid, started, 0)
         assert other.poll() is None
         end_group(other.pid, made, 0)
+        assert sys.platform != "win32"
         assert other.wait(10) == -signal.SIGKILL

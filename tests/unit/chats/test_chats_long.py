@@ -10,14 +10,14 @@ from typing import Any, cast
 
 import pytest
 
+from companion.backends.daemon.decoder import decode
 from companion.chat import chat as chat_module
 from companion.chat.prompt import Draft
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
-from companion.conversation.history import Cursor, History
+from companion.conversation.history import Cursor, Replay
 from companion.conversation.packing import Packer
 from companion.conversation.snapshot import Locality, Message, Tool
-from companion.daemon.decoder import decode
 
 from ..conversation.test_conversation import NUMBERED, event, request, told, update
 from ..fake_daemon import until
@@ -109,7 +109,7 @@ def test_hidden_turns_survive_a_rebuild():
     conversation = told_of(30)
     conversation.hide_earlier(10, 10)
     history = tuple(decode(each) for each in turns(5, 31))
-    conversation.rebuild(History(history, Cursor("f", 0)))
+    conversation.rebuild(Replay(history, Cursor("f", 0)))
     assert [turn.asked for turn in conversation.turns] == [f"Question {number}." for number in range(31)]
 
 
@@ -117,7 +117,7 @@ def test_a_shorter_history_shows_all_of_its_turns():
     conversation = told_of(30)
     conversation.hide_earlier(10, 10)
     history = tuple(decode(each) for each in turns(5, 8))
-    conversation.rebuild(History(history, Cursor("f", 0)))
+    conversation.rebuild(Replay(history, Cursor("f", 0)))
     assert conversation.look_at_all().order == ("p5", "p6", "p7")
     assert conversation.show_earlier()
     assert len(conversation.look_at_all().order) == 8

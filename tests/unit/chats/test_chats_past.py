@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from companion.backends.backend import RewindPoint
+from companion.backends.daemon import answers, rewind
 from companion.chat import history
 from companion.chat.history import RewindTarget, rewind_targets
 from companion.chat.prompt import Draft
 from companion.conversation.changed import FileChange, changed_files
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Attachment, Diff, Location, Message, Tool, Turn
-from companion.daemon.past import RewindPoint
 
 from ..fake_daemon import FEATURES, FakeDaemon, Request, Stream, faked, until
 from .chatting import CHAT, WINDOW, Room, chatting, real
@@ -46,7 +47,7 @@ def point(index: int, at: float = 0.0, *, files: int = 0, inserted: int = 0, del
 
 
 def read(*points: dict[str, Any]) -> list[RewindPoint]:
-    return [RewindPoint.model_validate(each) for each in points]
+    return [answers.read(rewind._Point, each).point() for each in points]
 
 
 def asked(key: str, began: float | None = None, *more: Any, asks_model: bool = True) -> Turn:

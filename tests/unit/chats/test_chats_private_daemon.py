@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from companion.backends.daemon.process import launch
 from companion.chat.prompt import Draft, Excerpt
-from companion.daemon.process import launch
 
 from ..fake_daemon import until
 from .chatting import CHAT, WINDOW, Room, attached, real

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from companion import handover
-from companion.daemon.process import launch
+from companion.backends.daemon.process import launch
 from companion.handover import Inheritance
 from companion.ids import ChatId, ViewId, WindowId
 from companion.server.endpoint import listen

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from companion.backends.daemon import transport
 from companion.chat import chat as chat_module
 from companion.chat import outbox
 from companion.chat.prompt import Draft, Excerpt
-from companion.daemon import transport
 from companion.ids import ChatId, ViewId
 
 from ..fake_daemon import FEATURES, FakeDaemon, Request, Stream, faked, until

@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from companion.agents import AgentCommand
+from companion.backends.daemon.process import launch
 from companion.chat.prompt import Draft
-from companion.daemon.process import launch
 from companion.ids import ChatId, ViewId, WindowId
 from companion.settings import DaemonSettings
 from tests.agent_talk import scripted

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from companion.backends.daemon.sign_in import SigningIn
 from companion.conversation.failures import ChatError
-from companion.daemon.sign_in import SigningIn
 
 from ..fake_daemon import FEATURES, FakeDaemon, faked
 from .chatting import CHAT, WINDOW, Room, chatting, real
@@ -98,7 +98,7 @@ def test_a_provider_that_does_not_answer_is_told_as_that(project: Path):
 
 def test_a_daemon_without_the_device_flow_says_so(project: Path):
     async def test(room: Room) -> None:
-        with pytest.raises(ChatError, match="This Qwen Code can't do that: its daemon has no “auth_device_flow”"):
+        with pytest.raises(ChatError, match="This Qwen Code can't be signed in with a code"):
             await room.chats.sign_in.providers(CHAT)
 
     attached(project, test)

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from companion.backends.daemon import answers, long
+from companion.backends.daemon.decoder import decode
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import Envelope
-from companion.conversation.history import Cursor, History
+from companion.conversation.history import Cursor, Replay
 from companion.conversation.snapshot import (
     Choice,
     Choices,
@@ -24,8 +26,6 @@ from companion.conversation.snapshot import (
     Turn,
 )
 from companion.conversation.state import START
-from companion.daemon import answers, long
-from companion.daemon.decoder import decode
 
 from ..daemon.test_daemon_events import HISTORIES, SESSION
 
@@ -44,7 +44,7 @@ def told(envelopes: list[Envelope]) -> Conversation:
 WHOLE = told(FRAMES)
 
 
-def history(answer: dict[str, Any]) -> History:
+def history(answer: dict[str, Any]) -> Replay:
     loaded = long.loads(json.dumps(answer), answers.keep)
     assert isinstance(loaded, dict)
     return answers.history(cast("dict[str, Any]", loaded), (), has_pages=False)
@@ -384,13 +384,13 @@ def test_a_rebuild_takes_the_place_of_all():
     conversation = told([say("x", prompt="a"), event("turn_complete", prompt="a"), say("y"), request()])
     conversation.look()
     envelopes = (say("x", prompt="a"), say("y, and more"))
-    conversation.rebuild(History(envelopes, Cursor("f", 7), True, (Queued("q", "Next"),)))
+    conversation.rebuild(Replay(envelopes, Cursor("f", 7), True, (Queued("q", "Next"),)))
     view = conversation.look()
     assert [(turn.key, turn.state) for turn in view.changed] == [("a", "done"), ("p", "running")]
     assert (view.status.permissions, view.status.queue) == ((), (Queued("q", "Next"),))
-    conversation.rebuild(History(envelopes, Cursor("g", 7)))
+    conversation.rebuild(Replay(envelopes, Cursor("g", 7)))
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
-    conversation.rebuild(History((), Cursor("h", 0)))
+    conversation.rebuild(Replay((), Cursor("h", 0)))
     assert conversation.look().order == ()
 
 
@@ -398,7 +398,7 @@ def test_a_rebuild_keeps_neither_the_plan_nor_the_queue():
     conversation = told([update("plan", entries=[{"content": "Do", "status": "pending"}])])
     conversation.apply(event("pending_prompt_added", promptId="q", text="Next"))
     conversation.apply(event("followup_suggestion", suggestion="Go on"))
-    conversation.rebuild(History((), Cursor("f", 1)))
+    conversation.rebuild(Replay((), Cursor("f", 1)))
     status = conversation.status
     assert (status.plan, status.queue, status.suggestion) == ((), (), "")
 
@@ -408,16 +408,16 @@ def test_what_runs_ends_with_its_session():
     conversation.interrupt()
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
     assert (conversation.status.running, conversation.status.permissions) == (None, ())
-    conversation.rebuild(History((say("x", prompt="a"), say("y")), Cursor("f", 2)))
+    conversation.rebuild(Replay((say("x", prompt="a"), say("y")), Cursor("f", 2)))
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
 
 
 def test_a_history_that_has_more_of_a_turn_than_was_seen_is_what_counts():
     conversation = told([say("Do it", kind="user_message_chunk"), say("Hel")])
     written = (say("Do it", kind="user_message_chunk"), say("Hello"))
-    conversation.rebuild(History(written, Cursor("f", 0)))
+    conversation.rebuild(Replay(written, Cursor("f", 0)))
     assert texts(conversation.turns[0]) == [("user", "Do it"), ("answer", "Hello")]
-    conversation.rebuild(History(written[:1], Cursor("g", 0)))
+    conversation.rebuild(Replay(written[:1], Cursor("g", 0)))
     assert texts(conversation.turns[0]) == [("user", "Do it"), ("answer", "Hello")]
 
 
@@ -430,12 +430,12 @@ def test_how_a_turn_was_seen_to_end_stays_where_the_history_does_not_tell(key: s
         return say("Do", prompt, "user_message_chunk", **meta)
 
     conversation = told([asked("p"), say("half"), event("turn_error", message="The process has ended.")])
-    conversation.rebuild(History((asked(key),), Cursor("f", 1)))
+    conversation.rebuild(Replay((asked(key),), Cursor("f", 1)))
     [turn] = conversation.turns
     assert (turn.state, turn.error) == ("failed", "The process has ended.")
     assert texts(turn) == [("user", "Do"), ("answer", "half")]
     # And it is as it was however often the conversation is read anew.
-    conversation.rebuild(History((asked(key), say("Well", "q")), Cursor("g", 2)))
+    conversation.rebuild(Replay((asked(key), say("Well", "q")), Cursor("g", 2)))
     assert [turn.state for turn in conversation.turns] == ["failed", "done"]
 
 
@@ -444,12 +444,12 @@ def test_what_was_streamed_stays_when_a_daemon_was_killed_before_it_wrote_it(is_
     """Marked as interrupted."""
     asked = say("Do", "p", "user_message_chunk")
     conversation = told([asked, say("streamed, but not yet"), say("on the disk")])
-    conversation.rebuild(History((asked,) if is_written else (), Cursor("f", 1)))
+    conversation.rebuild(Replay((asked,) if is_written else (), Cursor("f", 1)))
     [turn] = conversation.turns
     assert turn.state == conversation.status.last == "interrupted"
     assert texts(turn) == [("user", "Do"), ("answer", "streamed, but not yeton the disk")]
     # And stays so.
-    conversation.rebuild(History((asked,) if is_written else (), Cursor("g", 1)))
+    conversation.rebuild(Replay((asked,) if is_written else (), Cursor("g", 1)))
     assert texts(conversation.turns[0]) == texts(turn)
 
 
@@ -475,7 +475,7 @@ def test_a_rewind_takes_its_prompt_and_all_later_ones_away_and_commands_do_not_c
     assert [turn.key for turn in conversation.turns] == left
     # A history has the rewind at its place, with what it took away before it.
     other = Conversation()
-    other.rebuild(History((*REWOUND, rewound, *asked("e")), Cursor("f", 20)))
+    other.rebuild(Replay((*REWOUND, rewound, *asked("e")), Cursor("f", 20)))
     assert [turn.key for turn in other.turns] == [*left, "e"]
 
 
@@ -509,7 +509,7 @@ def test_what_a_rewind_took_away_elsewhere_does_not_come_back():
     conversation = told([*asked("a"), say("Do", "p", "user_message_chunk"), say("half")])
     rewound = event("session_rewound", None, promptId="x", targetTurnIndex=1)
     history = (*asked("a"), say("Do", "p", "user_message_chunk"), rewound)
-    conversation.rebuild(History(history, Cursor("f", 9)))
+    conversation.rebuild(Replay(history, Cursor("f", 9)))
     assert [turn.key for turn in conversation.turns] == ["a"]
 
 
@@ -553,7 +553,7 @@ def test_a_prompt_that_is_over_without_a_turn_is_known():
 def test_a_prompt_like_the_last_one_did_not_end_like_it():
     conversation = told([say("Do", "p", "user_message_chunk"), event("turn_complete", stopReason="cancelled")])
     envelopes = (say("Do", "p", "user_message_chunk"), say("Do", "q", "user_message_chunk"))
-    conversation.rebuild(History(envelopes, Cursor("f", 2)))
+    conversation.rebuild(Replay(envelopes, Cursor("f", 2)))
     assert [(turn.state, turn.stop_reason) for turn in conversation.turns] == [("cancelled", "cancelled"), ("done", "")]
 
 
@@ -566,7 +566,7 @@ def test_the_history_of_old_daemons_names_no_prompts_but_their_records():
     conversation = told([say("One?", "a", "user_message_chunk"), event("turn_complete", "a")])
     conversation.apply(say("Two?", "b", "user_message_chunk"))
     envelopes = (recorded(1, "One?"), recorded(2, "1", "agent_message_chunk"), recorded(3, "Two?"))
-    conversation.rebuild(History(envelopes, Cursor("f", 3)))
+    conversation.rebuild(Replay(envelopes, Cursor("f", 3)))
     assert [texts(turn) for turn in conversation.turns] == [[("user", "One?"), ("answer", "1")], [("user", "Two?")]]
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from companion.backends.daemon import client as client_module
+from companion.backends.daemon import errors, transport
+from companion.backends.daemon.address import DEFAULT_URL, Address, Token, resolve, starts_own
+from companion.backends.daemon.client import Client
+from companion.backends.daemon.errors import DaemonError
 from companion.backends.sessions import Session
-from companion.daemon import client as client_module
-from companion.daemon import errors, transport
-from companion.daemon.address import DEFAULT_URL, Address, Token, resolve, starts_own
-from companion.daemon.client import Client
-from companion.daemon.errors import DaemonError
 
 from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
 
@@ -185,8 +185,8 @@ def test_a_daemon_that_hangs_or_hangs_up(monkeypatch: pytest.MonkeyPatch):
                 await client.page("/x")
             daemon.routes["GET /x"] = 200, b"short", {"Content-Length": "9"}
             with pytest.raises(errors.StreamLostError):
-                await client._transport.send("GET", "/x", limit=0.05)
-            stream = client._transport.send("GET", "/session/s/events", limit=0.05)
+                await client._routes.transport.send("GET", "/x", limit=0.05)
+            stream = client._routes.transport.send("GET", "/session/s/events", limit=0.05)
             with pytest.raises(errors.StreamLostError):
                 await stream
 
@@ -233,7 +233,7 @@ def test_what_comes_bit_by_bit_has_no_longer_than_what_comes_not_at_all(head: st
 
     async def ask(client: Client) -> None:
         with pytest.raises(errors.StreamLostError):
-            await client._transport.send("GET", "/x", limit=0.2)
+            await client._routes.transport.send("GET", "/x", limit=0.2)
 
     assert run(speaking(head, b"x", 0.02, ask)) < 100
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion.backends import updates
+from companion.backends.daemon import decoder
+from companion.backends.daemon.decoder import decode
+from companion.backends.daemon.sse import MAX_EVENT, Decoder, EventTooLargeError
 from companion.conversation import events
 from companion.conversation.reducer import Reducer
-from companion.daemon import decoder
-from companion.daemon.decoder import decode
-from companion.daemon.sse import MAX_EVENT, Decoder, EventTooLargeError
 
 RECORDINGS = Path(__file__).parent / "recordings"
 SESSION = (RECORDINGS / "session.jsonl").read_text(encoding="utf-8").splitlines()

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.daemon import errors
-from companion.daemon.process import launch
+from companion.backends.daemon import errors
+from companion.backends.daemon.process import launch
 
 from ..fake_daemon import run
 

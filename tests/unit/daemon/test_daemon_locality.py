@@ -14,13 +14,13 @@ from urllib.parse import parse_qs, urlsplit
 import psutil
 import pytest
 
+from companion.backends.daemon import here
+from companion.backends.daemon.address import Address, Token
+from companion.backends.daemon.answers import Capabilities
+from companion.backends.daemon.client import Client
+from companion.backends.daemon.here import is_here
+from companion.backends.daemon.locality import NOT_TOLD, ROUTES, text, where
 from companion.conversation.snapshot import Locality
-from companion.daemon import here
-from companion.daemon.address import Address, Token
-from companion.daemon.answers import Capabilities
-from companion.daemon.client import Client
-from companion.daemon.here import is_here
-from companion.daemon.locality import NOT_TOLD, ROUTES, page, text, where
 
 from ..fake_daemon import TOKEN, FakeDaemon, Request, faked
 
@@ -186,7 +186,7 @@ def test_the_daemon_is_asked_and_what_it_doesnt_have_is_said_so():
     async def test(daemon: FakeDaemon) -> None:
         daemon.routes["GET /workspace/mcp"] = 200, {"servers": []}
         async with Client(daemon.address) as client:
-            shown = await page(client, Locality("this computer", "/w"))
+            shown = await client.describe(Locality("this computer", "/w"))
         assert shown.count(NOT_TOLD) == len(ROUTES)  # the version is not told either
         assert "## MCP servers\n\nNone.\n" in shown
         assert TOKEN not in shown

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from companion.backends.daemon.address import Address
+from companion.backends.daemon.client import load
 from companion.backends.sessions import Session
-from companion.daemon.address import Address
-from companion.daemon.client import load
 
 from ..fake_daemon import FakeDaemon, run
 
@@ -37,7 +37,7 @@ def test_a_connection_that_is_being_made_is_closed_with_the_daemon(turns: int):
 def test_a_request_that_is_given_up_at_any_moment_leaves_nothing_open(streams: bool):
     async def test() -> None:
         await load()
-        from companion.daemon.transport import Transport  # noqa: PLC0415 - it is imported late in the package too
+        from companion.backends.daemon.transport import Transport  # noqa: PLC0415 - it is imported late in the package too
 
         async with FakeDaemon().serving() as daemon:
             daemon.routes["GET /x"] = 200, {}

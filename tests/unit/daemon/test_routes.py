@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from companion.backends.daemon import errors, transport
+from companion.backends.daemon.client import Client
 from companion.backends.sessions import SessionPage
 from companion.chat import prompt
 from companion.conversation.history import Cursor
 from companion.conversation.snapshot import ContextWindow, Queued
-from companion.daemon import errors, transport
-from companion.daemon.client import Client
 
 from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked
 from .test_daemon_client import SESSION
@@ -43,16 +43,16 @@ def test_what_the_routes_send():
             assert (await client.create("/w", scope="thread", mode="plan")).client_id == "c"
             assert await client.prompt(SESSION, [prompt.text("\ud800")]) == "p"
             await client.cancel(SESSION)
-            await client.switch_model(SESSION, "m")
-            await client.switch_mode(SESSION, "plan")
+            await client.options.switch_model(SESSION, "m")
+            await client.options.switch_mode(SESSION, "plan")
             await client.detach(SESSION)
-            assert not await client.inject(SESSION, "left")
-            await client.vote(SESSION, "r/1", "once", {"0": "A"})
-            await client.vote(SESSION, "r/1", None)
-            assert await client.dequeue(SESSION, "p")
-            await client.rename(SESSION, "T")
-            assert await client.export(SESSION, "md") == "# text"
-            assert await client.window(SESSION) == ContextWindow(2, 1)
+            assert not await client.steering.inject(SESSION, "left")
+            await client.answer(SESSION, "r/1", "once", {"0": "A"})
+            await client.answer(SESSION, "r/1", None)
+            assert await client.steering.dequeue(SESSION, "p")
+            await client.catalog.rename(SESSION, "T")
+            assert await client.catalog.export(SESSION, "md") == "# text"
+            assert await client.queries.window(SESSION) == ContextWindow(2, 1)
         bodies = {request.route: request.body for request in daemon.requests}
         assert bodies["/session"] == {
             "cwd": "/w",
@@ -78,17 +78,16 @@ def test_votes_that_come_too_late_or_by_the_older_route():
             await client.connect("/w")
             daemon.routes["POST /permission/r"] = 404, {"error": "No pending permission request"}
             with pytest.raises(errors.AlreadyAnsweredError):
-                await client.vote(SESSION, "r", "once")
+                await client.answer(SESSION, "r", "once")
             daemon.routes["POST /permission/r"] = 404, {"error": "Not pending", "sessionId": "s", "requestId": "r"}
             with pytest.raises(errors.AlreadyAnsweredError):
-                await client.vote(SESSION, "r", "once")
+                await client.answer(SESSION, "r", "once")
             daemon.routes["POST /permission/r"] = 400, {"error": "x", "code": "invalid_option_id"}
             with pytest.raises(errors.RefusedError) as raised:
-                await client.vote(SESSION, "r", "once")
+                await client.answer(SESSION, "r", "once")
             assert raised.value.code == "invalid_option_id"
-            assert await client.window(SESSION) is None
-            with pytest.raises(errors.MissingFeatureError):
-                await client.choices(SESSION)
+            assert await client.queries.window(SESSION) is None
+            assert await client.options.choices(SESSION) is None
 
     faked(test)
 
@@ -118,11 +117,11 @@ def test_the_list_of_sessions_comes_in_pages():
         daemon.routes["GET /workspace/%2Fw/sessions"] = sessions
         async with Client(daemon.address) as client:
             await client.connect("/w")
-            first = await client.sessions("/w")
+            first = await client.sessions.list("/w")
             assert [(each.id, each.is_pinned) for each in first.sessions] == [("1", True)]
-            last = await client.sessions("/w", first.cursor)
+            last = await client.sessions.list("/w", first.cursor)
             assert ([each.id for each in last.sessions], last.cursor) == (["2"], "")
-            await client.sessions("/w", is_archived=True)
+            await client.catalog.archived("/w")
         queries = [request.route.partition("?")[2] for request in daemon.asked("GET /workspace/%2Fw/sessions")]
         assert queries == [
             "size=50&view=organized",
@@ -139,14 +138,14 @@ def test_a_daemon_without_an_order_of_its_own_is_not_asked_for_one():
         daemon.routes["GET /workspace/%2Fw/sessions"] = 200, {}
         async with Client(daemon.address) as client:
             await client.connect("/w")
-            assert await client.sessions("/w") == SessionPage(())
+            assert await client.sessions.list("/w") == SessionPage(())
             assert daemon.asked("GET /workspace/%2Fw/sessions")[0].route.endswith("?size=50")
             for act in (
-                lambda: client.sessions("/w", is_archived=True),
-                lambda: client.archive(SESSION, is_archived=True),
-                lambda: client.pin(SESSION, is_pinned=True),
-                lambda: client.export(SESSION, "md", is_archived=True),
-                lambda: client.search("/w", "cats"),
+                lambda: client.catalog.archived("/w"),
+                lambda: client.catalog.archive(SESSION, is_archived=True),
+                lambda: client.catalog.pin(SESSION, is_pinned=True),
+                lambda: client.catalog.export(SESSION, "md", is_archived=True),
+                lambda: client.catalog.search("/w", "cats"),
             ):
                 with pytest.raises(errors.MissingFeatureError, match="This Qwen Code can't do that"):
                     await act()
@@ -169,18 +168,18 @@ def test_sessions_are_searched_archived_pinned_and_exported_from_the_archive():
         }
         async with Client(daemon.address) as client:
             await client.connect("/w")
-            assert [(each.session.id, each.snippet) for each in await client.search("/w", "cats " * 100)] == [
+            assert [(each.session.id, each.snippet) for each in await client.catalog.search("/w", "cats " * 100)] == [
                 ("1", "about cats")
             ]
             [request] = daemon.asked("GET /workspace/%2Fw/sessions/search")
             assert len(request.route.partition("q=")[2].partition("&")[0]) == 200
-            await client.archive(SESSION, is_archived=True)
+            await client.catalog.archive(SESSION, is_archived=True)
             assert daemon.requests[-1].body == {"sessionIds": ["s"]}
             with pytest.raises(errors.RefusedError, match="it is in use"):
-                await client.archive(SESSION, is_archived=False)
-            await client.pin(SESSION, is_pinned=True)
+                await client.catalog.archive(SESSION, is_archived=False)
+            await client.catalog.pin(SESSION, is_pinned=True)
             assert daemon.requests[-1].body == {"isPinned": True}
-            assert await client.export(SESSION, "md", is_archived=True) == "archived"
+            assert await client.catalog.export(SESSION, "md", is_archived=True) == "archived"
 
     faked(test)
 
@@ -209,12 +208,12 @@ def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_routes(fea
         }
         async with Client(daemon.address) as client:
             await client.connect("/w")
-            assert await client.is_file("own.py") == bool(features)
+            assert await client.files.is_file("own.py") == bool(features)
             asks = (
-                lambda: client.glob("*", 5),
+                lambda: client.files.glob("*", 5),
                 lambda: client.page("/workspace/mcp"),
-                lambda: client.export(SESSION, "md"),
-                lambda: client.delete(SESSION),
+                lambda: client.catalog.export(SESSION, "md"),
+                lambda: client.sessions.delete(SESSION),
             )
             if features:
                 assert [await ask() for ask in asks] == [["own.py"], {"servers": "own"}, "own", None]
@@ -227,7 +226,7 @@ def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_routes(fea
             unqualified = ("GET /stat", "GET /glob", "GET /workspace/", "GET /session/s/export", "POST /sessions")
             assert [route for route in unqualified if daemon.asked(route)] == []
             await client.connect("/first")
-            assert await client.glob("*", 5) == ["primary.py"]
+            assert await client.files.glob("*", 5) == ["primary.py"]
 
     faked(test)
 
@@ -237,10 +236,10 @@ def test_a_session_is_deleted_whether_it_runs_or_not():
         daemon.routes["DELETE /session/s"] = 404, {"error": "x", "code": "session_not_found"}
         daemon.routes["POST /sessions/delete"] = 200, {"removed": ["s"], "errors": []}
         async with Client(daemon.address) as client:
-            await client.delete(SESSION)
+            await client.sessions.delete(SESSION)
             daemon.routes["POST /sessions/delete"] = 200, {"errors": [{"error": "in use"}]}
             with pytest.raises(errors.RefusedError, match="in use"):
-                await client.delete(SESSION)
+                await client.sessions.delete(SESSION)
 
     faked(test)
 
@@ -336,17 +335,17 @@ def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id():
                     return 200, answer(daemon.asked("POST")[-1].body["messageId"])
 
                 daemon.routes["GET /session/s/mid-turn-messages"] = found
-                assert await client.inject(SESSION, "wait") == daemon.asked("POST")[-1].body["messageId"]
+                assert await client.steering.inject(SESSION, "wait") == daemon.asked("POST")[-1].body["messageId"]
             for other in ((200, {"settledMessageIds": ["x", 7]}), (404, b"<html>"), None):
                 daemon.routes["GET /session/s/mid-turn-messages"] = other
                 with pytest.raises(errors.StreamLostError):
-                    await client.inject(SESSION, "wait")
+                    await client.steering.inject(SESSION, "wait")
 
     faked(test)
 
 
 def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("companion.daemon.sse.MAX_EVENT", 100)
+    monkeypatch.setattr("companion.backends.daemon.sse.MAX_EVENT", 100)
 
     async def test(daemon: FakeDaemon) -> None:
         async with Client(daemon.address) as client:

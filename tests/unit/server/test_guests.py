@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from companion.acp.port import OfferedServer
+from companion.backends.acp.port import OfferedServer
 from companion.settings import DaemonSettings, Settings
 
 from ..chats.chatting import WINDOW

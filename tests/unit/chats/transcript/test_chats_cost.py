@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from companion.backends.daemon.decoder import decode
 from companion.chat.transcript.plain import GAP
 from companion.chat.transcript.status_text import amount
 from companion.chat.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ConnectionStatus, Locality, duration
-from companion.daemon.decoder import decode
 
 
 def live(at: float, kind: str = "agent_message_chunk", text: str = "", **usage: int) -> dict[str, Any]:

@@ -1,0 +1,53 @@
+"""The ways to sign in that an agent offers, as the person can take them."""
+
+from __future__ import annotations
+
+from ...agents import AgentCommand
+from ..backend import Way
+from . import extensions
+from .peer import Peer
+from .requests import Requests
+from .schema import AuthMethod
+
+
+class AgentAuthentication:
+    """Signs the person in."""
+
+    def __init__(self, requests: Requests, peer: Peer) -> None:
+        self._requests = requests
+        self._peer = peer
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The ways to sign in."""
+        return ways(self._requests.command, self._requests.agent.auth_methods)
+
+    async def authenticate(self, method: str) -> None:
+        """Sign in by one of the agent's own methods, which may open a browser and wait for the person.
+
+        Raises:
+            AgentError: it refuses.
+        """
+        await self._peer.call("authenticate", {"methodId": method}, None)
+
+
+def ways(command: AgentCommand, methods: tuple[AuthMethod, ...]) -> tuple[Way, ...]:
+    """The ways of an agent that is started with a command."""
+    return tuple(_way(command, method) for method in methods)
+
+
+def _way(command: AgentCommand, method: AuthMethod) -> Way:
+    name = method.name or method.id
+    line = (*command.command, *method.args) if method.type == "terminal" else extensions.login(command.command, method)
+    if line:
+        # A method names arguments, never another program.
+        given = {name: value for name, value in method.env.items() if isinstance(value, str)}
+        return Way(method.id, name, method.description, "terminal", line, {**command.environment, **given})
+    if method.type == "env_var":
+        variables = tuple(
+            f"{each.name}{f' ({each.label})' if each.label else ''}{', if you like' if each.optional else ''}"
+            for each in method.vars
+        )
+        page = method.link if method.link.startswith(("https://", "http://")) else ""
+        return Way(method.id, name, method.description, "variables", variables=variables, page=page)
+    return Way(method.id, name, method.description, "agent")

@@ -1,0 +1,420 @@
+"""An agent on its standard input and output, as the back end of one chat.
+
+Start with `AgentClient`: `connect` starts the process and shakes hands, `create` and `load` open a session, `events`
+tells what happens. A client has one session at a time. Everything runs on the companion thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, cast
+
+from ...agents import AgentCommand
+from ...clis.environment import LoginEnvironment
+from ...conversation import events
+from ...conversation.events import Envelope
+from ...conversation.failures import MissingFeatureError, UnsendableError
+from ...conversation.history import Cursor, Replay
+from ...conversation.snapshot import Locality
+from ...platforms.files import real_folder
+from ...told import Told
+from ..backend import Block
+from ..sessions import Session
+from ..wire import read
+from . import decoder, process, schema
+from .authentication import AgentAuthentication
+from .cancellation import Cancellation
+from .errors import METHOD_NOT_FOUND, EndedError, RequestError, VersionError
+from .finding import AgentFolder
+from .options import AgentOptions
+from .peer import Peer
+from .port import EditorServer
+from .process import AgentProcess
+from .prompts import Prompts
+from .publisher import Publisher
+from .requests import Requests
+from .services import Screen, Services
+from .session import OpenSession
+from .sessions import AgentSessions
+from .steering import AgentSteering
+from .stream import Stream
+
+logger = logging.getLogger(__name__)
+
+START_LIMIT = 60.0
+"""Seconds for `initialize`; 1 to 3 on an idle machine with Node.js."""
+LEAVE_LIMIT = 0.2
+"""Seconds that requests of the agent have to be answered before it is left to the next instance."""
+MAX_VERSION = 40
+"""Characters of a version of the protocol in a message."""
+CLIENT = {"name": "QwenCompanion", "title": "QwenCompanion for Sublime Text", "version": "1"}
+CAPABILITIES: Mapping[str, Any] = {
+    "fs": {"readTextFile": True, "writeTextFile": True},
+    "terminal": True,
+    "session": {"configOptions": {"boolean": {}}},
+    "auth": {"terminal": True},
+    "plan": {},
+    "_meta": {"terminal_output": True, "terminal-auth": True},
+}
+
+
+class AgentClient:
+    """Talks with one agent: see `backends.backend.Backend`. Close it."""
+
+    catalog = history = rewind = tasks = queries = sign_in = None
+
+    def __init__(
+        self,
+        command: AgentCommand,
+        editor: Screen,
+        window: int,
+        environment: LoginEnvironment,
+        told: Callable[[], Told] = Told,
+        server: EditorServer | None = None,
+    ) -> None:
+        """`told` is what may be told of the window's files.
+
+        `server` offers the editor's own MCP server to the agent.
+        """
+        self.folder = ""
+        """The one that it works in."""
+        self._command = command
+        self._editor = editor
+        self._window = window
+        self._environment = environment
+        self._told = told
+        self._process: AgentProcess | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._services: Services | None = None
+        self._stream = Stream()
+        self._peer = Peer(command.name, self._write, self._requested, self._notified, self._junk)
+        self._requests = Requests(command, self._peer)
+        self._prompts = Prompts(self._stream, self._ask, self._turn_over)
+        self._publisher = Publisher(self._stream, lambda: self._prompts.running)
+        self._cancellation = Cancellation(self._requests, self._peer, self._prompts, self._stream, self._end)
+        self._sessions = AgentSessions(self._requests)
+        self.options = AgentOptions(self._requests, self._publisher.publish)
+        self._session = OpenSession(
+            self._requests, self._peer, self._publisher, self._stream, self.options, server, self._hide
+        )
+        self.steering = AgentSteering(self._prompts)
+        self.authentication = AgentAuthentication(self._requests, self._peer)
+        self.files = AgentFolder(lambda: self.folder)
+
+    @property
+    def sessions(self) -> AgentSessions | None:
+        """The list of sessions, if the agent can list them."""
+        return self._sessions if self._requests.has("list") else None
+
+    @property
+    def edits(self) -> Services | None:
+        """Proposals that the person edits."""
+        return self._services
+
+    @property
+    def terminals(self) -> Services | None:
+        """The editor's terminals in which it runs commands."""
+        return self._services
+
+    @property
+    def handover(self) -> AgentClient:
+        """Going on with it after a reload of the package."""
+        return self
+
+    def missing(self, what: str) -> MissingFeatureError:
+        """The error for a part that it hasn't. `what` follows "can't"."""
+        return self._requests.missing(what)
+
+    # The agent
+
+    @property
+    def name(self) -> str:
+        """What the agent calls itself; what the person calls it until it has said that."""
+        return self._requests.name
+
+    @property
+    def agent(self) -> schema.Agent:
+        """What it has said about itself, once it is connected."""
+        return self._requests.agent
+
+    async def connect(self, folder: str) -> str:
+        """Start the agent in a folder and shake hands. Returns the folder as the agent gets it.
+
+        Raises:
+            AgentError: it can't be started, ends at once, doesn't answer, or speaks another version.
+        """
+        self.folder = await asyncio.to_thread(real_folder, folder)
+        environment = {**await self._environment.get(), **self._command.environment}
+        name, command = self._command.name, self._command.command
+        self._process = await process.start(name, command, self.folder, environment, self._command.install)
+        self._services = self._made(environment)
+        self._reading = asyncio.create_task(self._read(self._process))
+        answer = await self._peer.call(
+            "initialize",
+            {"protocolVersion": schema.VERSION, "clientCapabilities": CAPABILITIES, "clientInfo": CLIENT},
+            START_LIMIT,
+        )
+        self._requests.agent = read(schema.Agent, answer) or schema.Agent()
+        if not schema.is_known(self.agent.protocol_version):
+            raise VersionError(self.name, str(self.agent.protocol_version)[:MAX_VERSION])
+        self._peer.agent = self._process.agent = self.name
+        return self.folder
+
+    def _made(self, environment: Mapping[str, str]) -> Services:
+        return Services(
+            self._editor,
+            self._window,
+            lambda: self.name,
+            self.folder,
+            environment,
+            self._told,
+            self._prompts,
+            self._publisher,
+            self._stream.epoch,
+            lambda: self._cancellation.is_on,
+        )
+
+    async def describe(self, locality: Locality) -> str:
+        """A page for the person on the agent."""
+        lines = [
+            f"# {locality.agent}",
+            "",
+            f"- Version: {locality.version or 'not told'}",
+            f"- Folder: {locality.folder}",
+            "- Files, commands and keys are those of this computer.",
+            "- It is a process of this chat, and ends with it.",
+        ]
+        return "\n".join(lines) + "\n"
+
+    async def close(self) -> None:
+        """End the agent and all that it has started."""
+        self._cancellation.stop()
+        self._prompts.close()
+        self._peer.close(EndedError(self.name, "it was closed"))
+        await self._prompts.closed()
+        if self._services:
+            await self._services.close()
+        if self._process:
+            await self._process.stop()
+        self._session.close()
+        if self._reading:
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
+
+    # Its session
+
+    async def create(self, folder: str, *, scope: Literal["single", "thread"] = "thread") -> Session:
+        """Begin a new session. No other client shares it.
+
+        Raises:
+            SignInError: the agent wants the person to sign in first.
+            AgentError: it refuses.
+        """
+        return await self._session.create(folder)
+
+    async def load(self, session: Session) -> tuple[Session, Replay]:
+        """Take up a session again, and get its conversation.
+
+        Raises:
+            MissingFeatureError: the agent can't do that.
+            SessionGoneError: it has no such session.
+            AgentError: it refuses.
+        """
+        return await self._session.load(session, self.folder)
+
+    async def detach(self, session: Session) -> None:
+        """Leave the session; its history stays."""
+        await self._session.detach()
+
+    @contextlib.asynccontextmanager
+    async def events(self, session: Session, cursor: Cursor | None) -> AsyncGenerator[Stream]:
+        """The events of the session, until the agent has ended, which is raised."""
+        yield self._stream
+
+    async def prompt(self, session: Session, blocks: Sequence[Block]) -> str:
+        """Send a prompt, which waits while a turn runs. Returns its id, which the events of its turn carry.
+
+        Raises:
+            UnsendableError: the agent takes no pictures.
+        """
+        return self._prompts.send([self._suited(block) for block in blocks])
+
+    def _suited(self, block: Block) -> Block:
+        """A block of a prompt as the agent takes it."""
+        if block.get("type") == "image" and not self._requests.has("image"):
+            raise UnsendableError(f"{self.name} takes no pictures.", "Remove the picture.")
+        if block.get("type") == "resource" and not self._requests.has("embedded"):
+            resource = block["resource"]
+            return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
+        return block
+
+    async def _ask(self, blocks: Sequence[Block]) -> str:
+        params = {"sessionId": self._session.id, "prompt": list(blocks)}
+        return await _stop_reason(self._requests.call_signed_in("session/prompt", params, None))
+
+    async def answer(
+        self,
+        session: Session,
+        request: str,
+        option: str | None,
+        answers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Answer a permission request with the id of an option; None cancels it.
+
+        Raises:
+            AlreadyAnsweredError: it is settled.
+        """
+        if self._services:
+            self._services.questions.answer(request, option, answers or {})
+
+    async def cancel(self, session: Session) -> None:
+        """End the turn that runs, if one does: its questions are cancelled, and what it runs is killed."""
+        if (running := self._prompts.running) is None:
+            return
+        self._cancellation.begin(running, session.id)
+        if self._services:
+            self._services.questions.cancel()
+            await self._services.kill_all()
+
+    async def _turn_over(self) -> None:
+        self._cancellation.stop()
+        if self._services:
+            await self._services.turn_over()
+
+    # What the agent sends
+
+    async def _read(self, running: AgentProcess) -> None:
+        try:
+            async for line in running.lines():
+                self._peer.receive(line)
+                if not self._publisher.is_history:
+                    await self._stream.room()
+        except Exception:
+            logger.exception("%s can't be read", self.name)
+            await running.stop(0)
+        error = await running.ended()
+        self._peer.close(error)
+        if self._services:
+            self._services.questions.cancel()
+        await self._prompts.closed()
+        self._stream.fail(error)
+        # What it has left behind ends with it.
+        if self._services:
+            await self._services.kill_all()
+        await running.stop(0)
+
+    def _write(self, line: bytes) -> None:
+        if self._process:
+            self._process.write(line)
+
+    def _end(self, why: str) -> None:
+        if self._process:
+            self._process.end(why)
+
+    def _hide(self, secret: str) -> None:
+        if self._process:
+            self._process.hide(secret)
+
+    def _junk(self, what: str) -> None:
+        self._publisher.publish(events.Unsupported(f"{what}, from {self.name}"))
+
+    def _notified(self, method: str, params: Mapping[str, Any]) -> None:
+        if method != "session/update":
+            if not method.startswith(("_", "$")) and "/" in method:
+                logger.debug("%s sends the notification %s", self.name, method)
+            return
+        update = params.get("update")
+        if params.get("sessionId") != self._session.id or not isinstance(update, dict):
+            logger.debug("%s tells of another session", self.name)
+            return
+        found = cast("Mapping[str, Any]", update)
+        if self._services:
+            found = self._services.note(found)
+        event = decoder.decode(found, self._output, self.options.settings)
+        if not isinstance(event, events.Ignored):
+            self._publisher.publish(event)
+
+    def _output(self, terminal: str) -> decoder.Printed | None:
+        return self._services.output(terminal) if self._services else None
+
+    async def _requested(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Answer a request of the agent."""
+        if not self._services:
+            raise RequestError(METHOD_NOT_FOUND, "there is no session")
+        return await self._services.answer(method, params, self._session.id)
+
+    # Over a reload of the package
+
+    @property
+    def unread(self) -> list[Envelope]:
+        """The events that nobody has read."""
+        return self._stream.unread
+
+    async def leave(self) -> dict[str, Any] | None:
+        """Let go of the agent in the middle of whatever it does. Returns what `take_over` needs.
+
+        None if it could not be left; then it has ended. Afterwards `unread` has the last events.
+        """
+        if not (self._process and self._reading and self._services and self._session.id and self._process.is_running):
+            await self.close()
+            return None
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
+        for line in self._process.take_ready():
+            self._peer.receive(line)
+        end = asyncio.get_running_loop().time() + LEAVE_LIMIT
+        while self._prompts.running and not self._peer.waits_for("session/prompt"):
+            # The turn has just ended, which is being told.
+            await asyncio.sleep(0.005)
+            if asyncio.get_running_loop().time() > end:
+                break
+        peer = await self._peer.leave(LEAVE_LIMIT)
+        self._services.outputs.show()
+        prompts = await self._prompts.leave()
+        services = await self._services.leave()
+        left = await self._process.leave() if services and not self._publisher.is_history else None
+        if services is None or left is None:
+            await self.close()
+            return None
+        is_cancelling = self._cancellation.is_on
+        self._cancellation.stop()
+        return {
+            **services,
+            **self._session.leave(),
+            "peer": peer,
+            "prompts": prompts,
+            "process": left,
+            "agent": self.agent.model_dump(by_alias=True),
+            "command": (self._command.name, list(self._command.command)),
+            "folder": self.folder,
+            "is_cancelling": is_cancelling,
+        }
+
+    async def take_over(self, left: Mapping[str, Any]) -> Session:
+        """Go on with an agent that another instance has left. Returns its session.
+
+        Raises whatever is wrong with what another version of the package may have left in another form.
+        """
+        self._requests.agent = read(schema.Agent, left["agent"]) or schema.Agent()
+        self.folder = left["folder"]
+        session = self._session.take_over(left, self.folder)
+        self._services = self._made({**await self._environment.get(), **self._command.environment})
+        await self._services.take_over(left)
+        self._process = await process.take_over(left["process"])
+        self._peer.agent = self._process.agent = self.name
+        answer = self._peer.go_on(left["peer"], "session/prompt")
+        self._prompts.take_over(left["prompts"], lambda: _stop_reason(answer))
+        self._reading = asyncio.create_task(self._read(self._process))
+        self._peer.repeat(left["peer"])
+        if left["is_cancelling"] and self._prompts.running:
+            self._cancellation.watch(self._prompts.running)
+        return session
+
+
+async def _stop_reason(answer: Awaitable[Mapping[str, Any]] | None) -> str:
+    """Why a turn has stopped, from the answer to `session/prompt`; nothing if that was lost."""
+    ended = read(schema.Ended, await answer) if answer else None
+    return ended.stop_reason if ended else ""

@@ -1,0 +1,98 @@
+"""Decodes what an agent says in `session/update`. What is newer than this version becomes a notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, cast
+
+from ...conversation import events
+from ..updates import decode_update
+from ..wire import as_object, read
+from . import extensions
+from .schema import OptionsUpdate, Settings
+
+MAX_SHOWN = 20_000
+"""Characters of a terminal's output that the chat shows, from its end."""
+
+RUNNING = "runningTerminals"
+"""What we add to a tool call: see `events.ToolCallUpdate`."""
+
+
+class Printed(NamedTuple):
+    """What a terminal has printed."""
+
+    text: str
+    is_cut: bool
+    """Whether the beginning is left out."""
+    is_running: bool
+
+
+Output = Callable[[str], Printed | None]
+"""What a terminal has printed; None if there is no such terminal."""
+
+
+def decode(update: Mapping[str, Any], output: Output, settings: Settings) -> events.Event:
+    """Decode an update. `settings` are those of the session, which it brings up to date."""
+    kind = str(update.get("sessionUpdate"))
+    match kind:
+        case "config_option_update":
+            settings.update((read(OptionsUpdate, update) or OptionsUpdate()).options)
+            return events.ConfigOptionUpdate(settings.choices)
+        case "plan_update":
+            return _plan(update.get("plan", update.get("content", update)))
+        case "plan_removed":
+            return events.Plan(())
+        case "user_message_chunk" if extensions.is_own_context(update):
+            return events.Ignored("the agent's own context")
+        case "tool_call" | "tool_call_update":
+            update = with_terminals(update, output)
+        case _:
+            pass
+    event = decode_update(update)
+    if isinstance(event, events.CurrentModeUpdate) and event.mode is not None:
+        settings.mode = event.mode
+    if isinstance(event, events.Ignored) and not kind.startswith("_"):
+        return events.Unsupported(f"news of the kind “{kind[:40]}”, which this version doesn't know")
+    return event
+
+
+def terminals(call: Mapping[str, Any]) -> list[str]:
+    """The ids of the terminals that a tool call shows."""
+    found = (part.get("terminalId") for part in _parts(call.get("content")) if part.get("type") == "terminal")
+    return [identifier for identifier in found if isinstance(identifier, str)]
+
+
+def decode_printed(call: Mapping[str, Any], output: Output) -> events.Event:
+    """The event for what the terminals of a tool call have printed, and for nothing else of the call."""
+    news = {name: call[name] for name in ("toolCallId", "content") if name in call}
+    return decode_update({"sessionUpdate": "tool_call_update", **with_terminals(news, output)})
+
+
+def with_terminals(call: Mapping[str, Any], output: Output) -> Mapping[str, Any]:
+    """A tool call whose terminals are replaced by the text of their output."""
+    content = call.get("content")
+    if not (named := terminals(call)):
+        return {name: value for name, value in call.items() if name != RUNNING}
+    running = [name for name in named if (found := output(name)) and found.is_running]
+    shown: list[Mapping[str, Any]] = []
+    for part in _parts(content):
+        if part.get("type") != "terminal":
+            shown.append(part)
+        elif found := output(str(part.get("terminalId"))):
+            is_cut = found.is_cut or len(found.text) > MAX_SHOWN
+            words = f"…\n{found.text[-MAX_SHOWN:]}" if is_cut else found.text
+            shown.append({"type": "content", "content": {"type": "text", "text": words}})
+    return {**call, "content": shown, RUNNING: running}
+
+
+def _plan(plan: object) -> events.Event:
+    """A plan of the newer form; its entries are shown, whatever else it may be."""
+    fields = as_object(plan)
+    if isinstance(fields.get("entries"), list):
+        return decode_update({"sessionUpdate": "plan", "entries": fields["entries"]})
+    return events.Unsupported("a plan that is no list")
+
+
+def _parts(content: object) -> list[Mapping[str, Any]]:
+    items = cast("list[object]", content) if isinstance(content, list) else []
+    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]

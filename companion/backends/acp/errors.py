@@ -1,0 +1,97 @@
+"""What can go wrong with an agent on its standard input and output: a sentence and a remedy for the person."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ...conversation.failures import ChatError
+
+_REQUIRED = re.compile(r"^authentication (is )?required\b[.:]?", re.IGNORECASE)
+"""What the code says as well."""
+AUTHENTICATION_NEEDED = -32000
+"""The protocol's code for a session that needs a sign-in."""
+NOT_FOUND = -32002
+"""The protocol's code for a file or a session that isn't there."""
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+
+class AgentError(ChatError):
+    """A failure that has to do with an agent."""
+
+
+class NoProgramError(AgentError):
+    """The agent's program is not there."""
+
+    def __init__(self, agent: str, program: str, install: str) -> None:
+        remedy = f"Install it ({install})" if install else "Install it"
+        super().__init__(f"{agent} can't be started: there is no “{program}”.", f"{remedy}, or correct its command.")
+
+
+class StartFailedError(AgentError):
+    """The agent has ended before it answered."""
+
+    remedy = "Run its command in a terminal to see more."
+
+    def __init__(self, agent: str, why: str) -> None:
+        super().__init__(f"{agent} has ended at its start{f': {why}' if why else ''}.")
+
+
+class EndedError(AgentError):
+    """The agent's process has ended, and not because we wanted it to."""
+
+    remedy = "Reconnect to start it again."
+
+    def __init__(self, agent: str, how: str) -> None:
+        super().__init__(f"{agent} has ended unexpectedly{f': {how}' if how else ''}.")
+
+
+class SilentError(AgentError):
+    """The agent doesn't answer."""
+
+    remedy = "Reconnect to start it again."
+
+    def __init__(self, agent: str, seconds: float) -> None:
+        super().__init__(f"{agent} didn't answer within {seconds:.0f} s.")
+
+
+class VersionError(AgentError):
+    """The agent speaks another version of the protocol."""
+
+    remedy = "Update the agent, or this package."
+
+    def __init__(self, agent: str, version: object) -> None:
+        super().__init__(f"{agent} speaks version {version} of the Agent Client Protocol, and only version 1 is known.")
+
+
+class SignInError(AgentError):
+    """The agent wants the person to sign in."""
+
+    remedy = "Click Sign In, or run “Qwen Companion: Chat: Sign In”."
+
+    def __init__(self, agent: str, methods: Sequence[str], words: str = "") -> None:
+        """`words` are the agent's own."""
+        words = _REQUIRED.sub("", words).strip().rstrip(".")
+        why = f": {words}" if words else ""
+        how = f" It offers: {', '.join(methods)}." if methods else ""
+        super().__init__(f"{agent} wants you to sign in{why}.{how}")
+
+
+class AnswerError(AgentError):
+    """The agent has answered a request with an error."""
+
+    def __init__(self, agent: str, code: int, message: str) -> None:
+        self.code = code
+        self.message = message.rstrip(".")
+        """In the agent's words."""
+        super().__init__(f"{agent} refuses: {self.message or f'error {code}'}.")
+
+
+class RequestError(Exception):
+    """Our answer to a request of the agent that can't be fulfilled."""
+
+    def __init__(self, code: int, message: str) -> None:
+        self.code = code
+        super().__init__(message)

@@ -1,0 +1,327 @@
+"""An agent's files: `fs/read_text_file` and `fs/write_text_file`, through the editor.
+
+An unsaved text is what the agent reads. What it writes goes into an open file as one step of undo, else to the disk,
+with the line endings, the byte order mark and the encoding that the file has. A file outside the chat's folder is
+touched only after a question. A proposal that the person has edited is written as they have made it, and the file is
+looked at when the tool call is over: some agents write by themselves, before or after they have the editor write
+(docs/protocols/acp.md#edits).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...platforms.files import Place, place
+from ...review.disk import DiskFile, Encodings, encode_like, read_bytes, read_file
+from ...review.source_text import BOM, SourceText
+from ...told import Told
+from . import extensions
+from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
+from .port import AgentFiles
+
+_ENDING = re.compile(r"\r\n|\r|\n")
+UNSAVED = (
+    "The user has unsaved changes in {path} that this text doesn't have, so it was not written. "
+    "Read the file through the editor, or ask the user to save it, and propose the change again."
+)
+"""What an agent is told whose text would overwrite unsaved text that it hasn't read."""
+MAX_REFUSALS = 3
+"""After so many refusals of files outside, no more questions are asked in a chat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A proposal that the person has edited before they allowed it."""
+
+    path: str
+    proposed: str
+    """What the agent is going to write."""
+    content: str
+    """What is written instead."""
+
+
+class Files:
+    """The files of one chat.
+
+    Args:
+        editor: the editor's side.
+        window: the chat's window.
+        agent: the agent's name, for a question.
+        folder: the chat's folder.
+        on_replaced: called with an edited proposal once it is written instead of the agent's text.
+        told: what may be told of the window's files.
+    """
+
+    def __init__(
+        self,
+        editor: AgentFiles,
+        window: int,
+        agent: Callable[[], str],
+        folder: str,
+        on_replaced: Callable[[Edited], object],
+        told: Callable[[], Told] = Told,
+    ) -> None:
+        self._editor = editor
+        self._window = window
+        self._agent = agent
+        self._folder = folder
+        self._on_replaced = on_replaced
+        self._told = told
+        self._answers: dict[tuple[str, bool], bool] = {}
+        """The person's answers by the folder of the file and whether it was to be written."""
+        self._refusals = 0
+        self._asking = asyncio.Lock()
+        self._writing = asyncio.Lock()
+        self._edited: dict[str, Edited] = {}
+        """By path: what is to stand in the file when the tool call is over."""
+        self._written: list[Edited] = []
+        """What stands there, until the turn is over."""
+        self._read: dict[str, str] = {}
+        """By path: the unsaved text that the agent was given last."""
+
+    def leave(self) -> dict[str, Any]:
+        """What the next instance needs to go on."""
+        edited = [(each.path, each.proposed, each.content) for each in self._edited.values()]
+        return {"edited": edited, "read": dict(self._read), "answers": dict(self._answers), "refusals": self._refusals}
+
+    async def take_over(self, left: Mapping[str, Any]) -> None:
+        """Go on with what `leave` has left."""
+        self._answers, self._refusals = dict(left["answers"]), left["refusals"]
+        self._read = dict(left.get("read", {}))
+        for edited in left["edited"]:
+            await self.allowed(Edited(*edited))
+
+    async def read(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer `fs/read_text_file`.
+
+        Raises:
+            RequestError: there is no such file, it can't be read, it is excluded, or the person refuses.
+        """
+        path = await self._allowed(params, writes=False)
+        if why := await asyncio.to_thread(self._told().refusal, [path, str(params.get("path"))], [self._folder]):
+            raise RequestError(INTERNAL_ERROR, why)
+        text = await self._editor.buffer(path)
+        if text is not None:
+            self._read[os.path.normcase(path)] = text
+        else:
+            try:
+                found = await asyncio.to_thread(_from_disk, path, await self._editor.encodings(path))
+            except OSError as error:
+                raise RequestError(INTERNAL_ERROR, _why(error, path)) from None
+            if not found.exists:
+                raise RequestError(NOT_FOUND, f"there is no file {path}")
+            if not found.is_text:
+                raise RequestError(INTERNAL_ERROR, f"{path} is no text")
+            text = found.source.source.removeprefix(BOM)
+        return {"content": _part(text, _number(params, "line"), _number(params, "limit"))}
+
+    async def write(self, params: Mapping[str, Any]) -> None:
+        """Answer `fs/write_text_file`.
+
+        Raises:
+            RequestError: it can't be written, or the person refuses.
+        """
+        content = params.get("content")
+        if not isinstance(content, str):
+            raise RequestError(INVALID_PARAMS, "there is no content")
+        path = await self._allowed(params, writes=True)
+        async with self._writing:
+            edited = self._edited.get(os.path.normcase(path))
+            if edited and _is_same(edited.proposed, content):
+                content = edited.content
+            await self._check_unsaved(path, content)
+            await self._write(path, content, params)
+
+    async def texts(self, path: str) -> list[str]:
+        """The texts that a path of the agent's may mean: the file on the disk, then an unsaved text of it."""
+        if not _is_name(path) or not os.path.isabs(path):
+            return []
+        found: list[str] = []
+        real = await asyncio.to_thread(os.path.realpath, path)
+        try:
+            on_disk = await asyncio.to_thread(_from_disk, real, await self._editor.encodings(real))
+            if on_disk.exists and on_disk.is_text:
+                found.append(on_disk.source.source)
+        except OSError:
+            return []
+        if (unsaved := await self._editor.buffer(real)) is not None:
+            found.append(unsaved)
+        return found
+
+    async def allowed(self, edited: Edited) -> None:
+        """The person has allowed a proposal as they have made it, which is to stand in the file afterwards."""
+        real = await asyncio.to_thread(os.path.realpath, edited.path)
+        self._edited[os.path.normcase(real)] = edited
+
+    async def settle(self, paths: Collection[str]) -> list[Edited]:
+        """A tool call with these paths is over. See to it that the edited proposals stand in the files.
+
+        Where the agent has written what it proposed, the person's text is written now. Returns those that could not be
+        written, because the file is neither.
+        """
+        if not self._edited:
+            return []
+        named = await asyncio.to_thread(lambda: {os.path.normcase(os.path.realpath(path)) for path in paths})
+        lost: list[Edited] = []
+        for key in named & self._edited.keys():
+            async with self._writing:
+                if (edited := self._edited.pop(key, None)) is None:
+                    continue
+                if await self._is_written(edited):
+                    self._written.append(edited)
+                    self._on_replaced(edited)
+                else:
+                    lost.append(edited)
+        return lost
+
+    async def settle_all(self) -> list[Edited]:
+        """A turn is over: as `settle` for all that is left, and an agent may have written again after its tool call."""
+        lost = await self.settle(list(self._edited))
+        written, self._written = self._written, []
+        for edited in written:
+            async with self._writing:
+                found = await self.texts(edited.path)
+                # What is neither text is what the agent has changed later in the turn.
+                if any(_is_same(text, edited.proposed) for text in found) and not await self._is_written(edited):
+                    lost.append(edited)
+        return lost
+
+    async def _is_written(self, edited: Edited) -> bool:
+        """Whether a file holds the person's text, which is written if it holds the agent's."""
+        found = await self.texts(edited.path)
+        if any(_is_same(text, edited.content) for text in found):
+            return True
+        if not any(_is_same(text, edited.proposed) for text in found):
+            return False
+        try:
+            await self._write(await asyncio.to_thread(os.path.realpath, edited.path), edited.content, {})
+        except (OSError, RequestError):
+            return False
+        return any(_is_same(text, edited.content) for text in await self.texts(edited.path))
+
+    async def _check_unsaved(self, path: str, content: str) -> None:
+        """Raise a RequestError if a write would take away unsaved text that the agent doesn't know."""
+        unsaved = await self._editor.buffer(path)
+        if unsaved is None or _is_same(unsaved, content) or self._read.get(os.path.normcase(path)) == unsaved:
+            return
+        raise RequestError(INTERNAL_ERROR, UNSAVED.format(path=path))
+
+    async def _allowed(self, params: Mapping[str, Any], *, writes: bool) -> str:
+        """The real path of a file that may be touched.
+
+        Raises:
+            RequestError: it may not, or it is no absolute path.
+        """
+        path = params.get("path")
+        if not isinstance(path, str) or not os.path.isabs(path) or not _is_name(path):
+            raise RequestError(INVALID_PARAMS, "the path of a file must be a name that is absolute")
+        real, folder = await asyncio.to_thread(lambda: (os.path.realpath(path), os.path.realpath(self._folder)))
+        if _is_below(real, folder):
+            return real
+        async with self._asking:
+            key = os.path.dirname(real), writes
+            if key not in self._answers:
+                if self._refusals >= MAX_REFUSALS:
+                    raise RequestError(INTERNAL_ERROR, "the person allows no files outside the chat's folder")
+                self._answers[key] = await self._editor.may_touch(self._window, self._agent(), real, writes=writes)
+                self._refusals += not self._answers[key]
+        if not self._answers[key]:
+            raise RequestError(INTERNAL_ERROR, f"the person doesn't allow {real}, which is outside the chat's folder")
+        return real
+
+    async def _write(self, path: str, content: str, params: Mapping[str, Any]) -> None:
+        text = SourceText(content)
+        mark, windows = extensions.written(params)
+        try:
+            if await self._editor.replace_buffer(path, text.shown):
+                return
+            await asyncio.to_thread(_to_disk, path, text, await self._editor.encodings(path), mark, windows)
+        except UnicodeEncodeError as error:
+            lacking = error.object[error.start : error.start + 1]
+            raise RequestError(INTERNAL_ERROR, f"the encoding of {path} has no {lacking!r}") from None
+        except OSError as error:
+            raise RequestError(INTERNAL_ERROR, _why(error, path)) from None
+
+
+def _from_disk(path: str, encodings: Encodings) -> DiskFile:
+    try:
+        with place(path) as at:
+            return read_file(path, encodings, at)
+    except (FileNotFoundError, NotADirectoryError):
+        return DiskFile()
+
+
+def _to_disk(path: str, text: SourceText, encodings: Encodings, mark: bool, windows: bool) -> None:
+    """Write a text to a real path, in the folder that the path led to when the person was asked."""
+    with place(path, makes_folders=True) as at:
+        at.replace(_content(at, text, encodings, mark, windows))
+
+
+def _content(at: Place, text: SourceText, encodings: Encodings, mark: bool, windows: bool) -> bytes:
+    before = read_file(at.path, encodings, at)
+    if before.exists and not before.is_text:
+        raise OSError(f"{at.path} is no text")
+    if before.exists:
+        data, _ = read_bytes(at.path, at)
+        content = before.source.restore(text.shown) if before.source.endings else _marked(text, before.source)
+    else:
+        data = b""
+        content = text.source
+        if windows and "\r" not in content:
+            content = content.replace("\n", "\r\n")
+        if mark and not text.has_mark:
+            content = BOM + content
+    return encode_like(content, data, encodings)
+
+
+def _marked(text: SourceText, before: SourceText) -> str:
+    """A text for a file that has one line, and so no endings of its own."""
+    content = text.source.removeprefix(BOM)
+    return BOM + content if before.has_mark else content
+
+
+def _is_below(path: str, folder: str) -> bool:
+    path, folder = os.path.normcase(path), os.path.normcase(folder)
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two texts differ in nothing but line endings and a byte order mark."""
+    return SourceText(one).shown == SourceText(other).shown
+
+
+def _part(text: str, line: int | None, limit: int | None) -> str:
+    """Some lines of a text: `limit` of them, from a line that counts from 1. The ending of the last one is left out."""
+    if line is None and limit is None:
+        return text
+    first = max((line or 1) - 1, 0)
+    # No other separators than the editor's: a form feed begins no line.
+    ends = [(-1, 0), *(found.span() for found in _ENDING.finditer(text)), (len(text), -1)]
+    if limit == 0 or first >= len(ends) - 1:
+        return ""
+    last = len(ends) - 1 if limit is None else min(first + limit, len(ends) - 1)
+    return text[ends[first][1] : ends[last][0]]
+
+
+def _is_name(path: str) -> bool:
+    """Whether a path can be one of the file system: it has no null character, and no half of a surrogate pair."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+
+
+def _number(params: Mapping[str, Any], name: str) -> int | None:
+    value: object = params.get(name)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and value >= 0 else None
+
+
+def _why(error: OSError, path: str) -> str:
+    return f"{path}: {error.strerror}" if error.strerror else str(error)

@@ -1,0 +1,69 @@
+"""The modes, models and other options of an agent's session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...conversation.events import ConfigOptionUpdate, Event
+from ...conversation.snapshot import Choices
+from ..sessions import Session
+from ..wire import read
+from . import schema
+from .requests import Requests
+
+
+class AgentOptions:
+    """Switches what a session can switch. `publish` tells the chat of it."""
+
+    model_is_default = False
+
+    def __init__(self, requests: Requests, publish: Callable[[Event], object]) -> None:
+        self.settings = schema.Settings(schema.Opened())
+        self._requests = requests
+        self._publish = publish
+
+    async def switch_model(self, session: Session, model: str) -> None:
+        """Switch the model."""
+        if option := self.settings.option("model"):
+            await self.set_option(session, option.id, model)
+        else:
+            await self._requests.call("session/set_model", {"sessionId": session.id, "modelId": model})
+            self.settings.model = model
+            self._tell()
+
+    async def switch_mode(self, session: Session, mode: str) -> None:
+        """Switch the mode."""
+        option = self.settings.option("mode")
+        if option and not self.settings.opened.modes.available:
+            await self.set_option(session, option.id, mode)
+        else:
+            await self._requests.call("session/set_mode", {"sessionId": session.id, "modeId": mode})
+            self.settings.mode = mode
+            self._tell()
+
+    async def switch_effort(self, session: Session, effort: str) -> None:
+        """Switch how long the model thinks.
+
+        Raises:
+            MissingFeatureError: the session has no such option.
+        """
+        if (option := self.settings.option("thought_level")) is None:
+            raise self._requests.missing("switch how long the model thinks")
+        await self.set_option(session, option.id, effort)
+
+    async def set_option(self, session: Session, option: str, value: str | bool) -> None:
+        """Set one of the session's options, to the id of a value or to true or false."""
+        params: dict[str, object] = {"sessionId": session.id, "configId": option, "value": value}
+        if isinstance(value, bool):
+            params["type"] = "boolean"
+        answer = read(schema.OptionsUpdate, await self._requests.call("session/set_config_option", params))
+        if answer and answer.options:
+            self.settings.update(answer.options)
+        self._tell()
+
+    async def choices(self, session: Session) -> Choices:
+        """The models and the modes that the session can switch to."""
+        return self.settings.choices
+
+    def _tell(self) -> None:
+        self._publish(ConfigOptionUpdate(self.settings.choices))

@@ -1,0 +1,55 @@
+"""What an agent's terminals print, as news of the tool calls that show them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...conversation import events
+from . import decoder
+
+QUIET = 0.1
+"""Seconds within which what a terminal prints is shown at once."""
+
+
+class Outputs:
+    """Shows the terminals of one chat. `output` reads one, `publish` tells the chat."""
+
+    def __init__(self, output: decoder.Output, publish: Callable[[events.Event], object]) -> None:
+        self._output = output
+        self._publish = publish
+        self._shown_in: dict[str, Mapping[str, Any]] = {}
+        """By terminal: the tool call that shows it."""
+        self._fresh: set[str] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def noted(self, update: Mapping[str, Any]) -> None:
+        """An update may be of a tool call that shows terminals."""
+        for terminal in decoder.terminals(update):
+            self._shown_in[terminal] = {**self._shown_in.get(terminal, {}), **update}
+
+    def printed(self, terminal: str) -> None:
+        """A terminal has printed something, or has ended. It is shown soon."""
+        if terminal in self._shown_in:
+            self._fresh.add(terminal)
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(QUIET, self.show)
+
+    def show(self) -> None:
+        """Show now what was printed."""
+        self.close()
+        fresh, self._fresh = self._fresh, set()
+        for terminal in fresh:
+            self._publish(decoder.decode_printed(self._shown_in[terminal], self._output))
+
+    @property
+    def shown_in(self) -> dict[str, Mapping[str, Any]]:
+        """By terminal: the tool call that shows it, as the agent has told of it."""
+        return self._shown_in
+
+    def close(self) -> None:
+        """Show nothing more by itself."""
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,228 @@
+"""JSON-RPC both ways: our requests and their answers, the agent's requests and our answers, notifications.
+
+Nothing that the agent sends raises here. What can't be read goes to `on_junk` as a phrase for a notice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+from ..wire import as_object
+from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, AgentError, AnswerError, RequestError, SilentError
+from .lines import TooLong
+
+logger = logging.getLogger(__name__)
+
+MAX_REQUESTS = 64
+"""Requests of the agent that are at work at once; more are refused."""
+_TOO_MANY = -32005
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[\w-]{1,64}")')
+_METHOD = re.compile(rb'"method"\s*:\s*"')
+
+Params = Mapping[str, Any]
+
+
+class Peer:
+    """One side of a connection.
+
+    Args:
+        agent: what the agent is called, for messages.
+        write: sends a line.
+        on_request: answers a request of the agent, or raises RequestError.
+        on_notification: gets a notification's method and parameters.
+        on_junk: gets a phrase for what could not be read.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        write: Callable[[bytes], object],
+        on_request: Callable[[str, Params], Awaitable[Any]],
+        on_notification: Callable[[str, Params], object],
+        on_junk: Callable[[str], object],
+    ) -> None:
+        self.agent = agent
+        self._write = write
+        self._on_request = on_request
+        self._on_notification = on_notification
+        self._on_junk = on_junk
+        self._count = 0
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._methods: dict[int, str] = {}
+        """The methods of the calls that wait."""
+        self._abandoned = 0
+        """Calls up to this number were made by another instance, which nobody waits for any more."""
+        self._answering: dict[asyncio.Task[None], tuple[object, str, Params]] = {}
+        self._end: AgentError | None = None
+
+    async def call(self, method: str, params: Params, limit: float | None) -> Mapping[str, Any]:
+        """Send a request and wait for its answer, at most `limit` seconds. An answer that is no object is empty.
+
+        Raises:
+            AnswerError: the agent answers with an error.
+            AgentError: it doesn't answer, or has ended.
+        """
+        if self._end:
+            raise self._end
+        self._count += 1
+        number = self._count
+        future = self._await(number, method)
+        self._send({"id": number, "method": method, "params": params})
+        return await self._answer_of(number, future, limit)
+
+    def go_on(self, left: Mapping[str, Any], method: str) -> Awaitable[Mapping[str, Any]] | None:
+        """Go on with what `leave` has left. Returns the answer to a call of a method that is still to come."""
+        self._count = self._abandoned = left["count"]
+        number = next((number for number, waits in left["calls"].items() if waits == method), None)
+        return None if number is None else self._answer_of(number, self._await(number, method), None)
+
+    def waits_for(self, method: str) -> bool:
+        """Whether the answer to a call of a method hasn't come yet."""
+        return any(self._methods.get(number) == method for number, each in self._waiting.items() if not each.done())
+
+    def repeat(self, left: Mapping[str, Any]) -> None:
+        """Answer the requests of the agent that were at work when the connection was left."""
+        for number, method, params in left["requests"]:
+            self._requested(number, method, params)
+
+    async def leave(self, limit: float) -> dict[str, Any]:
+        """Answer what can be answered within `limit` seconds, and stop. Returns what the next instance needs."""
+        if self._answering:
+            await asyncio.wait(list(self._answering), timeout=limit)
+        left = {
+            "count": self._count,
+            "calls": dict(self._methods),
+            "requests": [request for task, request in self._answering.items() if not task.done()],
+        }
+        for task in list(self._answering):
+            task.cancel()
+        if self._answering:
+            await asyncio.wait(list(self._answering))
+        return left
+
+    def _await(self, number: int, method: str) -> asyncio.Future[Any]:
+        future = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._methods[number] = method
+        return future
+
+    async def _answer_of(self, number: int, future: asyncio.Future[Any], limit: float | None) -> Mapping[str, Any]:
+        try:
+            async with asyncio.timeout(limit):
+                answer: object = await future
+        except TimeoutError:
+            raise SilentError(self.agent, limit or 0) from None
+        finally:
+            self._waiting.pop(number, None)
+            self._methods.pop(number, None)
+        return as_object(answer)
+
+    def notify(self, method: str, params: Params) -> None:
+        """Send a notification."""
+        if self._end is None:
+            self._send({"method": method, "params": params})
+
+    def receive(self, line: bytes) -> None:
+        """Take a line of the agent's."""
+        if isinstance(line, TooLong):
+            self._too_long(line)
+            return
+        try:
+            message: object = json.loads(line, parse_constant=_nothing)
+        except (ValueError, RecursionError):
+            logger.debug("%s has printed what is no JSON", self.agent)
+            self._on_junk("output that is not of the protocol")
+            return
+        if not isinstance(message, dict):
+            self._on_junk("a message that is no object")
+            return
+        self._take(cast("dict[str, Any]", message))
+
+    def close(self, error: AgentError) -> None:
+        """Let every call that waits fail with an error, and all that follow. Requests of the agent are dropped."""
+        self._end = self._end or error
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(error)
+                future.exception()  # its caller may be gone
+        for task in self._answering:
+            task.cancel()
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        method, number = message.get("method"), message.get("id")
+        if isinstance(number, float) and number.is_integer():
+            number = int(number)  # JSON has one kind of numbers
+        params = as_object(message.get("params"))
+        if isinstance(method, str) and "id" in message:
+            self._requested(number, method, params)
+        elif isinstance(method, str):
+            self._on_notification(method, params)
+        elif not ("result" in message or "error" in message):
+            self._on_junk("a message of no known form")
+        elif type(number) is int and number in self._waiting:
+            self._answered(self._waiting[number], message)
+        elif type(number) is int and 0 < number <= self._abandoned:
+            logger.debug("%s answers what another instance has asked", self.agent)
+        else:
+            self._on_junk("an answer to what was not asked")
+
+    def _answered(self, future: asyncio.Future[Any], message: Mapping[str, Any]) -> None:
+        if future.done():
+            self._on_junk("an answer to what was not asked")
+        elif (error := message.get("error")) is not None:
+            fields = as_object(error)
+            code = fields.get("code")
+            future.set_exception(AnswerError(self.agent, code if type(code) is int else 0, _words(fields)))
+        else:
+            future.set_result(message.get("result"))
+
+    def _requested(self, number: object, method: str, params: Params) -> None:
+        if len(self._answering) >= MAX_REQUESTS:
+            self._refuse(number, _TOO_MANY, "too many requests at once")
+            return
+        task = asyncio.get_running_loop().create_task(self._answer(number, method, params))
+        self._answering[task] = number, method, params
+        task.add_done_callback(self._answering.pop)
+
+    async def _answer(self, number: object, method: str, params: Params) -> None:
+        try:
+            result = await self._on_request(method, params)
+        except RequestError as error:
+            self._refuse(number, error.code, str(error))
+        except Exception:
+            logger.exception("The request %s could not be answered", method)
+            self._refuse(number, INTERNAL_ERROR, "the editor could not do it")
+        else:
+            self._send({"id": number, "result": result})
+
+    def _too_long(self, head: bytes) -> None:
+        """Say what can be said about a message that was too long to be kept."""
+        self._on_junk("a message that is too long")
+        if found := _ID.search(head):
+            number = json.loads(found[1])
+            if _METHOD.search(head):
+                self._refuse(number, METHOD_NOT_FOUND, "the message is too long")
+            elif (future := self._waiting.get(number)) and not future.done():
+                future.set_exception(AnswerError(self.agent, 0, "its answer is too long"))
+
+    def _refuse(self, number: object, code: int, message: str) -> None:
+        self._send({"id": number, "error": {"code": code, "message": message}})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+
+def _nothing(_name: str) -> None:
+    """What stands for NaN and the infinities, which JSON doesn't have and some agents print."""
+
+
+def _words(error: Mapping[str, Any]) -> str:
+    """What an error says. The data often say more than the message, which may be “Internal error” alone."""
+    message, data = error.get("message"), error.get("data")
+    words = message if isinstance(message, str) else ""
+    details = as_object(data).get("details", data)
+    return f"{words}: {details}" if words and isinstance(details, str) and details else words

@@ -1,0 +1,178 @@
+"""The prompts of one session: one runs, the others wait. What is sent into a turn waits until the agent asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...conversation import events
+from ...conversation.failures import ChatError
+from ...conversation.snapshot import Queued
+from ..backend import Block
+from ..updates import decode_update
+from .errors import EndedError, SilentError
+from .stream import Stream
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    blocks: Sequence[Block]
+    is_for_turn: bool = False
+    """Whether it is sent into the turn that runs, if the agent asks for it in time."""
+
+
+class Prompts:
+    """Runs prompts in order.
+
+    Args:
+        stream: gets what happens to them.
+        ask: sends a prompt's blocks and returns why the turn has stopped, or raises a ChatError.
+        on_end: called when a turn is over, before that is told.
+    """
+
+    def __init__(
+        self, stream: Stream, ask: Callable[[Sequence[Block]], Awaitable[str]], on_end: Callable[[], Awaitable[object]]
+    ) -> None:
+        self.takes_messages = False
+        """Whether the agent asks for messages in the middle of a turn."""
+        self._stream = stream
+        self._ask = ask
+        self._on_end = on_end
+        self._prefix = secrets.token_hex(4)
+        self._numbers = itertools.count(1)
+        self._waiting: dict[str, _Waiting] = {}
+        self._notes: list[str] = []
+        self._running: str | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> str | None:
+        """The id of the prompt whose turn runs."""
+        return self._running
+
+    @property
+    def queue(self) -> list[tuple[Queued, str]]:
+        """What runs or waits, each with its state: running or queued."""
+        running = [(Queued(self._running, ""), "running")] if self._running else []
+        return [*running, *((Queued(key, _text(each.blocks)), "queued") for key, each in self._waiting.items())]
+
+    def send(self, blocks: Sequence[Block]) -> str:
+        """Run a prompt now or after those before it. Returns its id, which its events carry."""
+        key = self._key()
+        if self._running is None:
+            self._start(key, blocks)
+        else:
+            self._wait(key, _Waiting(blocks))
+        return key
+
+    def inject(self, message: str) -> str | None:
+        """Send a message into the turn that runs. Returns its id; None if no turn runs that takes one."""
+        if self._running is None or not self.takes_messages:
+            return None
+        self._wait(key := self._key(), _Waiting([{"type": "text", "text": message}], is_for_turn=True))
+        return key
+
+    def note(self, message: str) -> None:
+        """Tell the agent something, in this turn if it asks, else with the next prompt."""
+        self._notes.append(message)
+
+    def drain(self) -> list[str]:
+        """What the agent gets in the middle of its turn."""
+        self.takes_messages = True
+        taken = {key: _text(each.blocks) for key, each in self._waiting.items() if each.is_for_turn}
+        for key in taken:
+            self.dequeue(key)
+        notes, self._notes = self._notes, []
+        if taken:
+            self._stream.publish(events.MessagesInjected(tuple(taken.values())), self._running)
+        return [*notes, *taken.values()]
+
+    def dequeue(self, key: str) -> bool:
+        """Remove what waits. Returns False if it doesn't."""
+        if self._waiting.pop(key, None) is None:
+            return False
+        self._stream.publish(events.PromptDequeued(key))
+        return True
+
+    def close(self) -> None:
+        """End without a word."""
+        if self._task:
+            self._task.cancel()
+
+    async def closed(self) -> None:
+        """Wait until a `close` has taken effect."""
+        if self._task:
+            await asyncio.wait([self._task])
+
+    async def leave(self) -> dict[str, Any]:
+        """Stop without a word. Returns what `take_over` needs."""
+        self.close()
+        await self.closed()
+        return {
+            "running": self._running,
+            "waiting": [(key, list(each.blocks), each.is_for_turn) for key, each in self._waiting.items()],
+            "notes": list(self._notes),
+            "takes_messages": self.takes_messages,
+            "prefix": self._prefix,
+            "next": next(self._numbers),
+        }
+
+    def take_over(self, left: Mapping[str, Any], answer: Callable[[], Awaitable[str]]) -> None:
+        """Go on with what `leave` has left. `answer` waits for the end of the turn that runs."""
+        self._prefix, self._numbers = left["prefix"], itertools.count(left["next"])
+        self._notes, self.takes_messages = list(left["notes"]), left["takes_messages"]
+        self._waiting = {key: _Waiting(blocks, is_for_turn) for key, blocks, is_for_turn in left["waiting"]}
+        if left["running"]:
+            self._running = left["running"]
+            self._task = asyncio.get_running_loop().create_task(self._run(left["running"], answer()))
+
+    def _key(self) -> str:
+        return f"{self._prefix}-{next(self._numbers)}"
+
+    def _wait(self, key: str, waiting: _Waiting) -> None:
+        self._waiting[key] = waiting
+        self._stream.publish(events.PromptQueued(key, _text(waiting.blocks)))
+
+    def _start(self, key: str, blocks: Sequence[Block]) -> None:
+        self._running = key
+        for block in blocks:
+            self._stream.publish(decode_update({"sessionUpdate": "user_message_chunk", "content": dict(block)}), key)
+        notes, self._notes = self._notes, []
+        told = [{"type": "text", "text": note} for note in notes]
+        self._task = asyncio.get_running_loop().create_task(self._run(key, self._ask([*told, *blocks])))
+
+    async def _run(self, key: str, answer: Awaitable[str]) -> None:
+        end: events.TurnCompleted | events.TurnFailed
+        is_over = False
+        try:
+            reason = await answer
+        except (EndedError, SilentError) as error:
+            end, is_over = events.TurnFailed(error.sentence), True
+        except ChatError as error:
+            end = events.TurnFailed(error.sentence)
+        else:
+            end = events.TurnCompleted(reason)
+        try:
+            await self._on_end()
+        except Exception:
+            logger.exception("A turn has not ended well")
+        self._running = None
+        self._stream.publish(end, key)
+        # What waits for an agent that has ended never runs: the person gets it back.
+        if self._waiting and not is_over:
+            following = next(iter(self._waiting))
+            blocks = self._waiting[following].blocks
+            self.dequeue(following)
+            self._start(following, blocks)
+
+
+def _text(blocks: Sequence[Block]) -> str:
+    """What is shown of a prompt that waits: its first text."""
+    return next((str(block["text"]) for block in blocks if block.get("type") == "text"), "")

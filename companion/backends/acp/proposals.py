@@ -1,0 +1,150 @@
+"""What an agent proposes, as whole files: most agents tell only the piece that they replace.
+
+The protocol says that a diff has the original content, null for a new file. Claude Agent, Copilot and Mistral Vibe have
+the piece there that they replace, Codex has a piece with some lines around it, and Claude's *Write* has null for a file
+that exists (docs/protocols/acp.md#edits).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ...review.source_text import SourceText
+from ..wire import as_object
+
+Texts = Callable[[str], Awaitable[Sequence[str]]]
+"""The texts that a path may mean: the file on the disk, then an unsaved text of it. Empty if neither can be read."""
+
+_ALL = ("replace_all", "replaceAll", "allow_multiple")
+"""Arguments by which agents say that every occurrence is replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One replacement in a file."""
+
+    old: str
+    new: str
+    lines: tuple[int, ...] = ()
+    """The lines that the agent names for it, from 1."""
+    is_everywhere: bool = False
+    """Every occurrence is replaced."""
+
+
+async def whole_files(call: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
+    """A tool call whose diffs are whole files against whole files, one for each file.
+
+    A piece that can't be placed in its file stays as it is, with `isPart`.
+    """
+    content: list[Any] = list(call["content"]) if isinstance(call.get("content"), list) else []
+    by_path: dict[str, list[Mapping[str, Any]]] = {}
+    for part in content:
+        if _is_diff(part):
+            by_path.setdefault(part["path"], []).append(part)
+    placed: dict[str, list[Mapping[str, Any]]] = {}
+    for path, diffs in by_path.items():
+        edits = [_edit(call, diff) for diff in diffs]
+        found = _whole(edits, await texts(path))
+        if found is None:
+            placed[path] = [{**diff, "isPart": bool(diff.get("oldText"))} for diff in diffs]
+        else:
+            placed[path] = [{**diffs[0], "oldText": found[0], "newText": found[1]}]
+    if not placed:
+        return dict(call)
+    rest = [part for part in content if not _is_diff(part)]
+    return {**call, "content": [*(diff for diffs in placed.values() for diff in diffs), *rest]}
+
+
+def place(text: str, edit: Edit) -> str | None:
+    """A file's text after an edit; None if it isn't clear where the edit belongs.
+
+    Both texts are compared with line feeds only; lines that the edit leaves keep their endings.
+    """
+    source = SourceText(text)
+    old, new = SourceText(edit.old).shown, SourceText(edit.new).shown
+    if not old:
+        return source.restore(new) if source.shown else edit.new
+    found = list(_occurrences(source.shown, old))
+    if not found and old.endswith("\n") and source.shown.endswith(old[:-1]):
+        # The last line of the file has no ending.
+        found, old, new = [len(source.shown) - len(old) + 1], old[:-1], new.removesuffix("\n")
+    if len(found) > 1 and not edit.is_everywhere:
+        found = _named(source.shown, found, old, edit.lines)
+    if not found or (len(found) > 1 and not edit.is_everywhere):
+        return None
+    parts: list[str] = []
+    end = 0
+    for at in found:
+        parts += [source.shown[end:at], new]
+        end = at + len(old)
+    return source.restore("".join(parts) + source.shown[end:])
+
+
+def _whole(edits: Sequence[Edit], texts: Sequence[str]) -> tuple[str, str] | None:
+    """A file before and after some edits; None if they fit none of its texts."""
+    if len(edits) == 1 and edits[0].old and any(_is_same(text, edits[0].old) for text in texts):
+        return edits[0].old, edits[0].new
+    for text in texts:
+        changed: str | None = text
+        for edit in edits:
+            changed = place(changed, edit) if changed is not None else None
+        if changed is not None:
+            return text, changed
+    return None
+
+
+def _occurrences(text: str, piece: str) -> Iterator[int]:
+    at = text.find(piece)
+    while at >= 0:
+        yield at
+        at = text.find(piece, at + len(piece))
+
+
+def _named(text: str, found: Sequence[int], piece: str, lines: Sequence[int]) -> list[int]:
+    """The occurrences that have one of the lines."""
+
+    def spans(at: int) -> range:
+        first = text.count("\n", 0, at) + 1
+        return range(first, first + piece.rstrip("\n").count("\n") + 1)
+
+    return [at for at in found if any(line in spans(at) for line in lines)]
+
+
+def _edit(call: Mapping[str, Any], diff: Mapping[str, Any]) -> Edit:
+    places = call.get("locations")
+    lines = [place.get("line") for place in _objects(places) if place.get("path") == diff["path"]]
+    old = diff.get("oldText")
+    return Edit(
+        old if isinstance(old, str) else "",
+        diff["newText"],
+        tuple(line for line in lines if type(line) is int),
+        _is_everywhere(call.get("rawInput"), old),
+    )
+
+
+def _is_everywhere(arguments: object, old: object) -> bool:
+    """Whether the arguments of a call, or those of its edit that replaces a text, ask for every occurrence."""
+    if not isinstance(arguments, dict):
+        return False
+    given = cast("dict[str, object]", arguments)
+    if any(given.get(name) is True for name in _ALL):
+        return True
+    nested = (edit for value in given.values() for edit in _objects(value))
+    return any(old in edit.values() and any(edit.get(name) is True for name in _ALL) for edit in nested)
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
+
+
+def _is_diff(part: object) -> bool:
+    fields = as_object(part)
+    has_texts = isinstance(fields.get("path"), str) and isinstance(fields.get("newText"), str)
+    return has_texts and fields.get("type") == "diff"
+
+
+def _is_same(one: str, other: str) -> bool:
+    return SourceText(one).shown == SourceText(other).shown

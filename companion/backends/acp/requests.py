@@ -1,0 +1,75 @@
+"""Our requests to one agent, what it has said about itself, and what a refusal means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...agents import AgentCommand
+from ...conversation.failures import MissingFeatureError
+from . import schema
+from .errors import AUTHENTICATION_NEEDED, METHOD_NOT_FOUND, AnswerError, SignInError
+from .peer import Peer
+
+CALL_LIMIT = 30.0
+"""Seconds to wait for an answer; a prompt is waited for without a limit."""
+
+
+class Requests:
+    """What all parts of a client share."""
+
+    def __init__(self, command: AgentCommand, peer: Peer) -> None:
+        self.command = command
+        self.agent = schema.Agent()
+        """What it has said about itself, once it is connected."""
+        self._peer = peer
+
+    @property
+    def name(self) -> str:
+        """What the agent calls itself; what the person calls it until it has said that."""
+        return self.agent.info.title or self.agent.info.name or self.command.name
+
+    def has(self, feature: str) -> bool:
+        """Whether the agent has a feature: load, list, delete, image, embedded, http."""
+        abilities = self.agent.abilities
+        return {
+            "load": abilities.load_session or abilities.session_capabilities.resume,
+            "list": abilities.session_capabilities.list,
+            "delete": abilities.session_capabilities.delete,
+            "image": abilities.prompt_capabilities.image,
+            "embedded": abilities.prompt_capabilities.embedded_context,
+            "http": abilities.mcp_capabilities.http,
+        }.get(feature, False)
+
+    def missing(self, what: str) -> MissingFeatureError:
+        """The error for what the agent hasn't. `what` follows "can't"."""
+        return MissingFeatureError(what, f"{self.name} can't {what}.", "")
+
+    async def call(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The answer to a request.
+
+        Raises:
+            MissingFeatureError: the agent doesn't know the method.
+            AgentError: see Peer.
+        """
+        try:
+            return await self._peer.call(method, params, CALL_LIMIT)
+        except AnswerError as error:
+            if error.code == METHOD_NOT_FOUND:
+                raise self.missing(f"do that ({method})") from None
+            raise
+
+    async def call_signed_in(self, method: str, params: Mapping[str, Any], limit: float | None) -> Mapping[str, Any]:
+        """The answer to a request that only somebody who has signed in may make, within `limit` seconds.
+
+        Raises:
+            SignInError: the person hasn't.
+            AgentError: see Peer.
+        """
+        try:
+            return await self._peer.call(method, params, limit)
+        except AnswerError as error:
+            if error.code == AUTHENTICATION_NEEDED:
+                methods = [each.name or each.id for each in self.agent.auth_methods]
+                raise SignInError(self.name, methods, error.message) from None
+            raise

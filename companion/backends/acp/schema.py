@@ -1,0 +1,282 @@
+"""The protocol's answers as values: what an agent is and can do, its sessions, its modes, models and options.
+
+What is missing or unreadable counts as not there; a part that can't be read takes nothing else with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar, cast
+
+from pydantic import BeforeValidator, Field
+
+from ...conversation.snapshot import Choice, Choices, SessionOption
+from ..updates import ModeChoice, ModelChoice, OptionValue
+from ..wire import Object, Text, Wire, read
+
+M = TypeVar("M", bound=Wire)
+
+VERSION = 1
+"""The version of the protocol that is spoken. The official SDK 0.12.1 knows no newer one."""
+
+
+def is_known(version: object) -> bool:
+    """Whether an agent's answer is our version. Some say none, or say it as a text."""
+    return version is None or (not isinstance(version, bool) and version in (VERSION, str(VERSION)))
+
+
+def _several(model: type[M]) -> Callable[[object], tuple[M, ...]]:
+    """A validator for a list of values. Those that can't be read are left out."""
+
+    def several(value: object) -> tuple[M, ...]:
+        items = cast("list[object]", value) if isinstance(value, list | tuple) else []
+        found = (item if isinstance(item, model) else read(model, item) for item in items)
+        return tuple(item for item in found if item is not None)
+
+    return several
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """The texts of a list."""
+    items = cast("list[object]", value) if isinstance(value, list | tuple) else []
+    return tuple(item for item in items if isinstance(item, str))
+
+
+def _is_there(value: object) -> bool:
+    """Whether a capability is there: an object, however empty, or true."""
+    return isinstance(value, dict) or value is True
+
+
+Able = Annotated[bool, BeforeValidator(_is_there)]
+
+
+class _Info(Wire):
+    name: Text = ""
+    title: Text = ""
+    version: Text = ""
+
+
+class _Prompts(Wire):
+    image: Able = False
+    audio: Able = False
+    embedded_context: Able = False
+
+
+class _Sessions(Wire):
+    list: Able = False
+    resume: Able = False
+    delete: Able = False
+    close: Able = False
+
+
+class _Servers(Wire):
+    http: Able = False
+    sse: Able = False
+
+
+class _Abilities(Wire):
+    load_session: Able = False
+    prompt_capabilities: Annotated[_Prompts, BeforeValidator(lambda value: read(_Prompts, value) or {})] = _Prompts()
+    session_capabilities: Annotated[_Sessions, BeforeValidator(lambda value: read(_Sessions, value) or {})] = (
+        _Sessions()
+    )
+    mcp_capabilities: Annotated[_Servers, BeforeValidator(lambda value: read(_Servers, value) or {})] = _Servers()
+
+
+class _Variable(Wire):
+    name: str
+    label: Text = ""
+    optional: Able = False
+
+
+class AuthMethod(Wire):
+    """A way to sign in."""
+
+    id: str
+    name: Text = ""
+    description: Text = ""
+    type: Text = ""
+    """terminal for a login in a terminal, env_var for variables; empty for the agent's own."""
+    args: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
+    """What the agent's command gets in addition, for a login in a terminal."""
+    env: Object = Field(default_factory=dict)
+    """Variables that it gets then."""
+    vars: Annotated[tuple[_Variable, ...], BeforeValidator(_several(_Variable))] = ()
+    """The variables that the person has to set."""
+    link: Text = ""
+    """A page that gives what the variables need."""
+    meta: Object = Field(default_factory=dict, alias="_meta")
+
+
+class Agent(Wire):
+    """The answer to `initialize`."""
+
+    protocol_version: Any = None
+    info: Annotated[_Info, BeforeValidator(lambda value: read(_Info, value) or {}), Field(alias="agentInfo")] = _Info()
+    abilities: Annotated[
+        _Abilities,
+        BeforeValidator(lambda value: read(_Abilities, value) or {}),
+        Field(alias="agentCapabilities"),
+    ] = _Abilities()
+    auth_methods: Annotated[tuple[AuthMethod, ...], BeforeValidator(_several(AuthMethod))] = ()
+
+
+class _Models(Wire):
+    current: Text = Field(default="", alias="currentModelId")
+    available: Annotated[
+        tuple[ModelChoice, ...], BeforeValidator(_several(ModelChoice)), Field(alias="availableModels")
+    ] = ()
+
+
+class _Modes(Wire):
+    current: Text = Field(default="", alias="currentModeId")
+    available: Annotated[
+        tuple[ModeChoice, ...], BeforeValidator(_several(ModeChoice)), Field(alias="availableModes")
+    ] = ()
+
+
+def _values(options: object) -> tuple[OptionValue, ...]:
+    """The values of an option, which may be in groups."""
+    items = cast("list[object]", options) if isinstance(options, list | tuple) else []
+    found: list[OptionValue] = []
+    for item in items:
+        group = cast("dict[str, object]", item).get("options") if isinstance(item, dict) else None
+        found += _several(OptionValue)(cast("object", group) if isinstance(group, list) else [cast("object", item)])
+    return tuple(found)
+
+
+class Option(Wire):
+    """A thing of the session that can be set."""
+
+    id: str
+    name: Text = ""
+    description: Text = ""
+    category: Text = ""
+    """mode, model, thought_level, model_config, or something newer."""
+    type: Text = "select"
+    """select, boolean, or something newer."""
+    current: str | bool = Field(default="", alias="currentValue")
+    values: Annotated[tuple[OptionValue, ...], BeforeValidator(_values), Field(alias="options")] = ()
+
+
+Options = Annotated[tuple[Option, ...], BeforeValidator(_several(Option))]
+
+
+class Opened(Wire):
+    """The answer to `session/new`, `session/load` and `session/resume`."""
+
+    session_id: Text = ""
+    models: Annotated[_Models, BeforeValidator(lambda value: read(_Models, value) or {})] = _Models()
+    modes: Annotated[_Modes, BeforeValidator(lambda value: read(_Modes, value) or {})] = _Modes()
+    options: Options = Field(default=(), alias="configOptions")
+
+
+class OptionsUpdate(Wire):
+    """All options, in an update and in the answer to a change of one."""
+
+    options: Options = Field(default=(), alias="configOptions")
+
+
+class ListedSession(Wire):
+    """A session of a list."""
+
+    id: str = Field(alias="sessionId")
+    cwd: Text = ""
+    title: Text = ""
+    updated_at: Text = ""
+
+
+class Sessions(Wire):
+    """A page of a list of sessions."""
+
+    sessions: Annotated[tuple[ListedSession, ...], BeforeValidator(_several(ListedSession))] = ()
+    next_cursor: Text = ""
+
+
+class Ended(Wire):
+    """The answer to `session/prompt`."""
+
+    stop_reason: Text = ""
+    meta: Object = Field(default_factory=dict, alias="_meta")
+
+
+_OWN = {"mode", "model", "thought_level"}
+"""The categories of options that a chat has commands for."""
+
+
+@dataclass(slots=True)
+class Settings:
+    """The modes, models and other options of a session, as they are now.
+
+    An agent may tell of them twice: as modes and models, and as options of these categories. An option counts then,
+    since it is the newer way, but for a mode, which all agents take by its own method.
+    """
+
+    opened: Opened
+    options: tuple[Option, ...] = ()
+    model: str = ""
+    mode: str = ""
+
+    @classmethod
+    def of(cls, opened: Opened) -> Settings:
+        """Those that a session begins with."""
+        settings = cls(opened, model=opened.models.current, mode=opened.modes.current)
+        settings.update(opened.options)
+        return settings
+
+    def leave(self) -> dict[str, Any]:
+        """As plain data."""
+        opened = self.opened.model_dump(by_alias=True)
+        options = [option.model_dump(by_alias=True) for option in self.options]
+        return {"opened": opened, "options": options, "model": self.model, "mode": self.mode}
+
+    @classmethod
+    def left(cls, left: Mapping[str, Any]) -> Settings:
+        """What `leave` has left."""
+        opened = read(Opened, left["opened"]) or Opened()
+        return cls(opened, _several(Option)(left["options"]), left["model"], left["mode"])
+
+    def update(self, options: tuple[Option, ...]) -> None:
+        """The agent tells all its options anew."""
+        self.options = options
+        if (option := self.option("model")) and isinstance(option.current, str):
+            self.model = option.current or self.model
+        if (option := self.option("mode")) and isinstance(option.current, str):
+            self.mode = option.current or self.mode
+
+    def option(self, category: str) -> Option | None:
+        """The option of a category that has values to choose from."""
+        return next((each for each in self.options if each.category == category and each.values), None)
+
+    @property
+    def choices(self) -> Choices:
+        """The models, the modes, and how long the model may think."""
+        models = [(each.id, each.name, each.description) for each in self.opened.models.available]
+        modes = [(each.id, each.name, each.description) for each in self.opened.modes.available]
+        if option := self.option("model"):
+            models = [(each.value, each.name, each.description) for each in option.values]
+        if not modes and (option := self.option("mode")):
+            modes = [(each.value, each.name, each.description) for each in option.values]
+        thinking = self.option("thought_level")
+        efforts = [(each.value, each.name, each.description) for each in thinking.values] if thinking else []
+        effort = thinking.current if thinking and isinstance(thinking.current, str) else ""
+        others = tuple(_other(each) for each in self.options if self._is_other(each))
+        return Choices(self.model, self.mode, _choices(models), _choices(modes), effort, _choices(efforts), others)
+
+    def _is_other(self, option: Option) -> bool:
+        """Whether an option can be set, and nothing but the option itself sets it."""
+        if option.type == "boolean":
+            return isinstance(option.current, bool)
+        return bool(option.values) and not (option.category in _OWN and option is self.option(option.category))
+
+
+def _other(option: Option) -> SessionOption:
+    values = [(each.value, each.name, each.description) for each in option.values]
+    is_switch = option.type == "boolean"
+    name = option.name or option.id
+    return SessionOption(option.id, name, option.current, option.description, () if is_switch else _choices(values))
+
+
+def _choices(found: list[tuple[str, str, str]]) -> tuple[Choice, ...]:
+    return tuple(Choice(identifier, name or identifier, description) for identifier, name, description in found)

@@ -1,0 +1,203 @@
+"""What an agent asks of the editor: files, terminals and permissions."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Protocol
+
+from ...told import Told
+from ..wire import as_object
+from . import decoder, extensions, proposals, tool_calls
+from .agent_terminals import AgentTerminals
+from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RequestError
+from .files import Edited, Files
+from .outputs import Outputs
+from .port import AgentFiles
+from .prompts import Prompts
+from .publisher import Publisher
+from .questions import Questions
+from .terminals import Terminals
+from .tool_calls import ToolCalls
+
+logger = logging.getLogger(__name__)
+
+TOLD = (
+    "(From the editor: the user has edited your change of {path} before allowing it. The file now holds the user's "
+    "version, not yours. Read it again before you change or describe it.)"
+)
+NOT_WRITTEN = (
+    "(From the editor: the user has edited your change of {path} before allowing it, but the file holds something "
+    "else. Read it again before you change or describe it.)"
+)
+
+
+class Screen(AgentFiles, Protocol):
+    """What a client needs from the editor."""
+
+    def say(self, message: str, window: int | None = None) -> None:
+        """See Messages."""
+        ...
+
+    def keep_text(self, window: int, title: str, text: str, why: str) -> None:
+        """See Messages."""
+        ...
+
+
+class Services:
+    """Answers the requests of one agent.
+
+    Args:
+        editor: the editor's side.
+        window: the chat's window.
+        name: the agent's name.
+        folder: the one that it works in.
+        environment: what its commands get.
+        told: what may be told of the window's files.
+        prompts: those of its session.
+        publisher: tells the chat of events.
+        epoch: names the run of the agent.
+        is_cancelling: whether the person has cancelled the turn that runs.
+    """
+
+    def __init__(
+        self,
+        editor: Screen,
+        window: int,
+        name: Callable[[], str],
+        folder: str,
+        environment: Mapping[str, str],
+        told: Callable[[], Told],
+        prompts: Prompts,
+        publisher: Publisher,
+        epoch: str,
+        is_cancelling: Callable[[], bool],
+    ) -> None:
+        self._editor = editor
+        self._window = window
+        self._name = name
+        self._prompts = prompts
+        self._publisher = publisher
+        self._is_cancelling = is_cancelling
+        self._calls = ToolCalls()
+        self._own_terminals = AgentTerminals()
+        self._settling: set[asyncio.Task[None]] = set()
+        self.questions = Questions(publisher.publish, epoch)
+        self.outputs = Outputs(self.output, publisher.publish)
+        self._files = Files(editor, window, name, folder, self._replaced, told)
+        self._terminals = Terminals(folder, environment, self.outputs.printed)
+
+    def output(self, terminal: str) -> decoder.Printed | None:
+        """What a terminal has printed; None if there is no such terminal."""
+        return self._terminals.printed(terminal) or self._own_terminals.printed(terminal)
+
+    def note(self, update: Mapping[str, Any]) -> Mapping[str, Any]:
+        """An update, which may be of a tool call with terminals or files. Returns it as it is to be decoded."""
+        self.outputs.noted(update)
+        call: Mapping[str, Any] = {}
+        if update.get("sessionUpdate") in {"tool_call", "tool_call_update"}:
+            call = self._calls.note(update)
+            if update.get("status") in {"completed", "failed"} and not self._publisher.is_history:
+                task = asyncio.create_task(self._settle(tool_calls.paths(call)))
+                self._settling.add(task)
+                task.add_done_callback(self._settling.discard)
+        if self._own_terminals.note(update):
+            # What a terminal of its own has printed is shown where the tool call shows the terminal.
+            return {**update, "content": call.get("content")}
+        return update
+
+    async def _settle(self, paths: Collection[str]) -> None:
+        """A tool call is over, or asks again: its files have what the person has made of it."""
+        self._keep(await self._files.settle(paths))
+
+    def _keep(self, lost: Iterable[Edited]) -> None:
+        """Keep what the person has accepted and the agent hasn't written."""
+        for edited in lost:
+            name = os.path.basename(edited.path)
+            why = f"{self._name()} has not written {name} as it proposed. The text that you accepted is kept here."
+            self._editor.keep_text(self._window, name, edited.content, why)
+            self._prompts.note(NOT_WRITTEN.format(path=edited.path))
+
+    async def answer(self, method: str, params: Mapping[str, Any], session: str) -> Any:
+        """Answer a request. `session` is the open one.
+
+        Raises:
+            RequestError: it can't be fulfilled.
+        """
+        match method:
+            case "terminal/create" | "fs/write_text_file" if self._is_cancelling():
+                raise RequestError(INTERNAL_ERROR, "the person has cancelled this")
+            case "session/request_permission":
+                is_ours = params.get("sessionId") == session
+                turn = self._prompts.running
+                call = await self._asked_about(as_object(params.get("toolCall")))
+                is_over = self._is_cancelling() or self._prompts.running != turn
+                return await self.questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
+            case "fs/read_text_file":
+                return await self._files.read(params)
+            case "fs/write_text_file":
+                await self._files.write(params)
+                return {}
+            case "terminal/create":
+                return await self._terminals.create(params)
+            case "terminal/output" | "terminal/wait_for_exit" | "terminal/kill" | "terminal/release":
+                return await self._terminals.answer(method, params)
+            case extensions.DRAIN:
+                return extensions.drained(self._prompts.drain())
+            case _:
+                logger.debug("%s asks for %s, which isn't known", self._name(), method)
+                raise RequestError(METHOD_NOT_FOUND, f"“{method[:100]}” is not known")
+
+    async def _asked_about(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The tool call of a permission request with all that is known of it, its diffs as whole files."""
+        call = self._calls.asked(call)
+        await self._settle(tool_calls.paths(call))
+        return decoder.with_terminals(await proposals.whole_files(call, self._files.texts), self.output)
+
+    async def edited(self, path: str, proposed: str, content: str) -> None:
+        """The person has edited a proposal before they allow it: `content` is written, and the agent is told."""
+        await self._files.allowed(Edited(path, proposed, content))
+
+    def _replaced(self, edited: Edited) -> None:
+        self._prompts.note(TOLD.format(path=edited.path))
+
+    async def stop_terminal(self, terminal: str) -> bool:
+        """End what runs in a terminal. Returns False if nothing does; the agent is told how it has ended."""
+        found = self._terminals.find(terminal)
+        if found is None or not found.is_running:
+            return False
+        await found.kill()
+        return True
+
+    async def kill_all(self) -> None:
+        """End what runs in the terminals."""
+        await self._terminals.kill_all()
+
+    async def turn_over(self) -> None:
+        """A turn is over: its questions are cancelled, and what was not written as the person wants it is kept."""
+        self.questions.cancel()
+        self.outputs.show()
+        if self._settling:
+            await asyncio.gather(*self._settling)
+        self._keep(await self._files.settle_all())
+
+    async def close(self) -> None:
+        """End what runs in the terminals, and forget them."""
+        self.outputs.close()
+        self.questions.cancel()
+        await self._terminals.close()
+
+    async def leave(self) -> dict[str, Any] | None:
+        """Let go of the terminals. Returns what `take_over` needs; None if one of them can't be left."""
+        self.outputs.show()
+        if not (terminals := await self._terminals.leave()):
+            return None
+        return {"terminals": terminals, "files": self._files.leave(), "shown_in": self.outputs.shown_in}
+
+    async def take_over(self, left: Mapping[str, Any]) -> None:
+        """Go on with what `leave` has left."""
+        await self._files.take_over(left["files"])
+        self.outputs.shown_in.update(left["shown_in"])
+        await self._terminals.take_over(left["terminals"])

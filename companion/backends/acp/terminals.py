@@ -1,0 +1,244 @@
+"""An agent's terminals: commands that it has the editor run, each in a process group of its own.
+
+Output is kept up to a limit, from its end, without colours. A cancel kills what runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import itertools
+import os
+import signal
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
+
+import psutil
+
+from ...platforms import programs
+from . import child
+from .child import Child
+from .decoder import Printed
+from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
+from .printing import Printing
+from .process import end_group
+
+MAX_OUTPUT = 1024 * 1024
+"""Bytes of output that are kept at most, whatever an agent asks for."""
+MAX_TERMINALS = 32
+"""Terminals at once."""
+
+
+class Terminal:
+    """A command that runs or has run. `on_output` is called when it has printed something or has ended."""
+
+    def __init__(self, process: Child, printing: Printing, on_output: Callable[[], object]) -> None:
+        self.is_running = True
+        """Whether it, or something that it has started, may still print."""
+        self._process = process
+        self._printing = printing
+        self._on_output = on_output
+        self._started: float | None = None
+        with contextlib.suppress(psutil.Error):
+            self._started = psutil.Process(process.pid).create_time()
+        self._reading = asyncio.create_task(self._read())
+
+    @property
+    def output(self) -> str:
+        """What it has printed."""
+        return self._printing.text
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the beginning of the output is left out."""
+        return self._printing.is_cut
+
+    @property
+    def status(self) -> dict[str, Any] | None:
+        """How it has ended, as the protocol has it; None while it runs."""
+        code = self._process.returncode
+        if code is None:
+            return None
+        if code >= 0:
+            return {"exitCode": code, "signal": None}
+        name = str(-code)
+        with contextlib.suppress(ValueError):
+            name = signal.Signals(-code).name
+        return {"exitCode": None, "signal": name}
+
+    async def wait(self) -> dict[str, Any]:
+        """Wait until it has ended, and all its output is there. What it has left behind may print on."""
+        await self._process.wait()
+        await self._process.output.settled()
+        return self.status or {"exitCode": None, "signal": None}
+
+    async def kill(self) -> None:
+        """End it and what it has started."""
+        if self.is_running:
+            await asyncio.to_thread(end_group, self._process.pid, self._started, 0)
+        await self.wait()
+        # Something that has left the group may keep the pipe open.
+        self._process.output.close()
+        await asyncio.wait([self._reading])
+
+    async def close(self) -> None:
+        """End it, and read no more."""
+        await self.kill()
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
+        self.is_running = False
+        self._process.close()
+
+    async def leave(self) -> dict[str, Any] | None:
+        """Let go of it, running as it is. Returns what `take_over` needs; None if that is impossible."""
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
+        if (left := await self._process.leave()) is None:
+            return None
+        unread, errors = left["unread"]
+        return {
+            "child": {**left, "unread": (self._printing.half + unread, errors)},
+            "started": self._started,
+            "printing": self._printing.leave(),
+        }
+
+    async def _read(self) -> None:
+        while data := await self._process.output.read():
+            self._printing.add(data)
+            self._on_output()
+        self._printing.end()
+        await self._process.wait()
+        self.is_running = False
+        self._on_output()
+
+
+class Terminals:
+    """The terminals of one chat. `on_output` is called with the id of one that has news."""
+
+    def __init__(self, folder: str, environment: Mapping[str, str], on_output: Callable[[str], object]) -> None:
+        self._folder = folder
+        self._environment = environment
+        self._on_output = on_output
+        self._numbers = itertools.count(1)
+        self._open: dict[str, Terminal] = {}
+        self._released: dict[str, Printed] = {}
+
+    async def create(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer `terminal/create`.
+
+        Raises:
+            RequestError: it can't be run.
+        """
+        command, folder = params.get("command"), params.get("cwd") or self._folder
+        if not isinstance(command, str) or not command:
+            raise RequestError(INVALID_PARAMS, "there is no command")
+        if not isinstance(folder, str) or not os.path.isabs(folder):
+            raise RequestError(INVALID_PARAMS, "the folder of a terminal must be absolute")
+        if len(self._open) >= MAX_TERMINALS:
+            raise RequestError(INTERNAL_ERROR, "there are too many terminals")
+        arguments = [each for each in _list(params.get("args")) if isinstance(each, str)]
+        limit = params.get("outputByteLimit")
+        kept = min(limit, MAX_OUTPUT) if type(limit) is int and limit >= 0 else MAX_OUTPUT
+        name = f"terminal-{next(self._numbers)}"
+        environment = {**self._environment, **_variables(params.get("env"))}
+        try:
+            process = await self._run(command, arguments, folder, environment, is_line="args" not in params)
+        except (OSError, ValueError) as error:
+            has_folder = await asyncio.to_thread(os.path.isdir, folder)
+            why = getattr(error, "strerror", None) or str(error) if has_folder else f"there is no folder {folder}"
+            raise RequestError(INTERNAL_ERROR, f"{command[:200]} can't be run: {why}") from None
+        self._open[name] = Terminal(process, Printing(kept), partial(self._on_output, name))
+        return {"terminalId": name}
+
+    def find(self, name: object) -> Terminal | None:
+        """A terminal that isn't released."""
+        return self._open.get(name) if isinstance(name, str) else None
+
+    def printed(self, name: str) -> Printed | None:
+        """What a terminal has printed, even if it is released: it is still shown."""
+        if terminal := self.find(name):
+            return Printed(terminal.output, terminal.truncated, terminal.is_running)
+        return self._released.get(name)
+
+    async def answer(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Answer the other requests: `terminal/output`, `wait_for_exit`, `kill` and `release`.
+
+        Raises:
+            RequestError: there is no such terminal.
+        """
+        name = params.get("terminalId")
+        terminal = self.find(name)
+        if terminal is None:
+            raise RequestError(INVALID_PARAMS, "there is no such terminal")
+        match method:
+            case "terminal/output":
+                return {"output": terminal.output, "truncated": terminal.truncated, "exitStatus": terminal.status}
+            case "terminal/wait_for_exit":
+                return await terminal.wait()
+            case "terminal/kill":
+                await terminal.kill()
+            case _:
+                await self._release(str(name), terminal)
+        return {}
+
+    async def _release(self, name: str, terminal: Terminal) -> None:
+        del self._open[name]
+        await terminal.close()
+        self._released[name] = Printed(terminal.output, terminal.truncated, is_running=False)
+        for old in list(self._released)[:-MAX_TERMINALS]:
+            del self._released[old]
+        self._on_output(name)
+
+    async def leave(self) -> dict[str, Any] | None:
+        """Let go of all, running as they are. Returns what `take_over` needs; None if one can't be left."""
+        left = {name: await terminal.leave() for name, terminal in self._open.items()}
+        if not all(left.values()):
+            return None
+        self._open = {}
+        return {"open": left, "released": self._released, "next": next(self._numbers)}
+
+    async def take_over(self, left: Mapping[str, Any]) -> None:
+        """Take what `leave` has left."""
+        self._numbers = itertools.count(left["next"])
+        self._released = {name: Printed(*printed) for name, printed in left["released"].items()}
+        for name, one in left["open"].items():
+            process = await child.take_over(one["child"])
+            self._open[name] = Terminal(process, Printing(**one["printing"]), partial(self._on_output, name))
+
+    async def kill_all(self) -> None:
+        """End what runs; the output stays."""
+        await asyncio.gather(*(terminal.kill() for terminal in self._open.values()))
+
+    async def close(self) -> None:
+        """End everything."""
+        terminals, self._open = list(self._open.values()), {}
+        await asyncio.gather(*(terminal.close() for terminal in terminals))
+
+    @staticmethod
+    async def _run(
+        command: str, arguments: list[str], folder: str, environment: Mapping[str, str], *, is_line: bool
+    ) -> Child:
+        # A path is one in the terminal's folder, and a name is one on the PATH.
+        named = os.path.join(folder, command) if os.path.dirname(command) else command
+        found = await asyncio.to_thread(programs.resolve, [named, *arguments], environment)
+        # Some agents give a line for a shell where the protocol has a program and its arguments.
+        if found is None and (arguments or not is_line):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command)
+        return await child.start(found or command, folder, environment, joins_errors=True)
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _variables(value: object) -> dict[str, str]:
+    """The variables of a request: objects with a name and a value."""
+    found: dict[str, str] = {}
+    for each in _list(value):
+        if isinstance(each, dict):
+            name, content = cast("dict[str, object]", each).get("name"), cast("dict[str, object]", each).get("value")
+            if isinstance(name, str) and isinstance(content, str) and name and "=" not in name:
+                found[name] = content
+    return found

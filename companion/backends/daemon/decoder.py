@@ -1,0 +1,234 @@
+"""Decodes the events of `qwen serve`: envelopes around the agent's objects (docs/protocols/qwen-serve.md#events)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, cast
+
+from pydantic import BeforeValidator
+
+from ...conversation import events
+from ...conversation.events import Envelope
+from ..updates import decode_permission, decode_update, ignored
+from ..wire import Text, Wire, read
+
+
+class _Prompt(Wire):
+    prompt_id: str
+    text: Text = ""
+
+
+def _texts(value: object) -> object:
+    return [item for item in cast("list[object]", value) if isinstance(item, str)] if isinstance(value, list) else []
+
+
+class _Injected(Wire):
+    messages: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
+
+
+class _Outcome(Wire):
+    outcome: str
+    option_id: str | None = None
+
+
+class _Resolved(Wire):
+    request_id: str
+    outcome: _Outcome
+    voter_client_id: str | None = None
+
+
+class _Ended(Wire):
+    """Why something has ended."""
+
+    stop_reason: Text = ""
+    message: Text = ""
+    reason: Text = ""
+    error: Text = ""
+
+
+class _Closed(Wire):
+    closed_by: str | None = None
+
+
+class _Model(Wire):
+    model_id: str
+
+
+class _ModelStays(Wire):
+    requested_model_id: Text = ""
+    error: Text = ""
+
+
+class _Mode(Wire):
+    next: str
+
+
+class _Snapshot(Wire):
+    current_model_id: str | None = None
+    current_approval_mode: str | None = None
+
+
+class _Renamed(Wire):
+    display_name: Text = ""
+
+
+class _Rewound(Wire):
+    target_turn_index: int
+
+
+class _Command(Wire):
+    command: str
+
+
+class _CommandEnded(Wire):
+    exit_code: int | None = None
+
+
+class _Suggestion(Wire):
+    suggestion: str
+
+
+def _resolved(resolved: _Resolved) -> events.Event:
+    outcome = resolved.outcome
+    is_selected = outcome.outcome == "selected"
+    return events.PermissionResolved(resolved.request_id, is_selected, outcome.option_id, resolved.voter_client_id)
+
+
+def _cancelled(cancelled: _Ended) -> events.Event:
+    # With a reason, no person has asked for it: an error follows.
+    return events.Ignored("prompt_cancelled") if cancelled.reason else events.CancelRequested()
+
+
+def _model_stays(failed: _ModelStays) -> events.Event:
+    model = failed.requested_model_id or "another model"
+    return events.Announcement(f"The model could not be switched to {model}: {failed.error}".rstrip(": ") + ".")
+
+
+def _command_ended(ended: _CommandEnded) -> events.Event:
+    if ended.exit_code:
+        return events.Announcement(f"The command has ended with {ended.exit_code}.")
+    return events.Ignored("user_shell_result")
+
+
+_EVENTS: Mapping[str, tuple[type[Wire], Callable[[Any], events.Event]]] = {
+    "permission_resolved": (_Resolved, _resolved),
+    "permission_already_resolved": (_Resolved, _resolved),
+    "turn_complete": (_Ended, lambda ended: events.TurnCompleted(ended.stop_reason)),
+    "turn_error": (_Ended, lambda ended: events.TurnFailed(ended.message)),
+    "prompt_cancelled": (_Ended, _cancelled),
+    "pending_prompt_added": (_Prompt, lambda prompt: events.PromptQueued(prompt.prompt_id, prompt.text)),
+    "pending_prompt_started": (_Prompt, lambda prompt: events.PromptDequeued(prompt.prompt_id)),
+    "pending_prompt_completed": (_Prompt, lambda prompt: events.PromptDequeued(prompt.prompt_id)),
+    "mid_turn_message_injected": (_Injected, lambda injected: events.MessagesInjected(injected.messages)),
+    "model_switched": (_Model, lambda switched: events.CurrentModeUpdate(model=switched.model_id)),
+    "model_switch_failed": (_ModelStays, _model_stays),
+    "approval_mode_changed": (_Mode, lambda changed: events.CurrentModeUpdate(changed.next)),
+    "session_snapshot": (
+        _Snapshot,
+        lambda now: events.CurrentModeUpdate(now.current_approval_mode or None, now.current_model_id or None),
+    ),
+    "session_metadata_updated": (_Renamed, lambda renamed: events.SessionInfoUpdate(renamed.display_name)),
+    "session_died": (_Ended, lambda _: events.SessionDied()),
+    "session_closed": (_Closed, lambda closed: events.SessionClosed(closed.closed_by)),
+    "session_recording_degraded": (
+        Wire,
+        lambda _: events.Announcement("The agent can't write this conversation to disk: it can't be resumed later."),
+    ),
+    "session_rewound": (_Rewound, lambda rewound: events.Rewound(rewound.target_turn_index)),
+    "user_shell_command": (_Command, lambda shell: events.ShellOutput(f"$ {shell.command}\n")),
+    "user_shell_result": (_CommandEnded, _command_ended),
+    "followup_suggestion": (_Suggestion, lambda suggested: events.Suggestion(suggested.suggestion)),
+    "state_resync_required": (_Ended, lambda _: events.ResyncRequired()),
+    "history_truncated": (
+        Wire,
+        lambda _: events.Announcement("What came before is left out here; an export has it."),
+    ),
+    "client_evicted": (
+        _Ended,
+        lambda _: events.StreamEnded("The daemon has dropped this client because it was too slow."),
+    ),
+    "stream_error": (
+        _Ended,
+        lambda ended: events.StreamEnded(f"The daemon has ended the stream: {ended.error or 'it does not say why'}."),
+    ),
+}
+"""By kind: its model, and how it becomes an event."""
+
+_ASIDE = frozenset({
+    "settings_changed", "replay_complete", "slow_client_warning",
+    "permission_partial_vote", "session_branched", "session_cwd_changed", "artifact_changed", "source_changed",
+    "settings_reloaded", "trust_change_requested", "workspace_initialized", "github_setup_completed", "tool_toggled",
+    "extensions_changed", "memory_changed", "agent_changed", "mcp_budget_warning", "mcp_child_refused_batch",
+    "mcp_server_added", "mcp_server_removed", "mcp_server_changed", "mcp_server_restarted",
+    "mcp_server_restart_refused", "auth_device_flow_started", "auth_device_flow_throttled",
+    "auth_device_flow_authorized", "auth_device_flow_failed", "auth_device_flow_cancelled", "git_branch_changed",
+    "git_status_changed", "channel_delivery_result",
+})  # fmt: skip
+"""Known to 0.24.4 and of no interest to a conversation."""
+
+_UNSUPPORTED: Mapping[str, str] = {
+    "permission_forbidden": "a vote: the daemon's policy doesn't let this client answer",
+}
+_ID = re.compile(r'"id":\s*(\d{1,15})\s*[,}]')
+_HEAD = 200
+"""Characters of an event that can't be read in which its id is looked for."""
+
+
+def decode(data: str | Mapping[str, Any]) -> Envelope:
+    """Decode the data of a server-sent event, or one entry of a session's history. Never raises."""
+    try:
+        fields: object = json.loads(data) if isinstance(data, str) else data
+    except (ValueError, RecursionError):
+        fields = None
+    if not isinstance(fields, Mapping):
+        found = _ID.search(data, 0, _HEAD) if isinstance(data, str) else None
+        return Envelope(events.Unsupported("an event that can't be read"), int(found[1]) if found else None)
+    envelope = cast("Mapping[str, Any]", fields)
+    inner = envelope.get("data")
+    about = cast("Mapping[str, Any]", inner if isinstance(inner, dict) else {})
+    number, client = envelope.get("id"), envelope.get("originatorClientId")
+    prompt: object = envelope.get("promptId")
+    event = _event(envelope.get("type"), about)
+    if not isinstance(prompt, str):
+        # A history from disk has it on the prompt itself; that of 0.21.2 has only the prompt's record id.
+        if isinstance(event, events.UserMessageChunk):
+            prompt = event.prompt or event.record or None
+        else:
+            prompt = about.get("promptId")
+    return Envelope(
+        event,
+        number if type(number) is int else None,
+        prompt if isinstance(prompt, str) else None,
+        client if isinstance(client, str) else None,
+        _time(envelope, about),
+    )
+
+
+def _time(envelope: Mapping[str, Any], about: Mapping[str, Any]) -> float | None:
+    """When an event was sent; one from a history has it with its update, when the agent has written it down."""
+    update: object = about.get("update", about)
+    inner = cast("Mapping[str, object]", update if isinstance(update, dict) else {})
+    for holder, name in ((envelope, "serverTimestamp"), (inner, "serverTimestamp"), (inner, "timestamp")):
+        meta: object = holder.get("_meta")
+        found = cast("Mapping[str, object]", meta).get(name) if isinstance(meta, dict) else None
+        if isinstance(found, int | float):
+            return found / 1000
+    return None
+
+
+def _event(kind: object, data: Mapping[str, Any]) -> events.Event:
+    if kind == "session_update":
+        # The daemon's pages of history have the update itself for data.
+        return decode_update(data.get("update", data))
+    if kind == "permission_request":
+        return decode_permission(str(data.get("requestId")), data.get("toolCall"), data.get("options"))
+    name = str(kind)
+    if name in _EVENTS:
+        model, event = _EVENTS[name]
+        found = read(model, data)
+        return events.Unsupported(f"an event “{name}” that can't be read") if found is None else event(found)
+    if what := _UNSUPPORTED.get(name):
+        return events.Unsupported(what)
+    return events.Ignored(name) if name in _ASIDE else ignored(f"event {name}", data)

@@ -1,0 +1,178 @@
+"""Where a chat's files, commands and keys are, in words. Nothing here implies that they are this editor's."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from ...conversation.snapshot import Locality
+from .address import Address
+from .answers import Capabilities, objects
+from .errors import DaemonError
+
+ROUTES = (
+    "/workspace/mcp",
+    "/workspace/skills",
+    "/workspace/providers",
+    "/workspace/env",
+    "/workspace/preflight",
+    "/workspace/trust",
+    "/workspace/permissions",
+)
+NOT_TOLD = "Not told by this daemon."
+
+_CREDENTIALS = re.compile(r"//[^/@\s]*@")
+
+
+def where(
+    address: Address, capabilities: Capabilities | None, folder: str, *, is_here: bool, is_private: bool = False
+) -> Locality:
+    """The daemon's locality; `folder` as the daemon calls it. `is_here`: whether it is shown to be on this computer."""
+    parts = urlsplit(address.url)
+    is_known = is_here or not address.is_loopback
+    host = (parts.hostname or "") if is_known else f"{parts.netloc}, perhaps elsewhere"
+    return Locality(
+        host="this computer" if is_here else host,
+        folder=folder,
+        version=capabilities.version if capabilities else "",
+        is_local=is_here,
+        is_known=is_known,
+        is_private=is_private,
+        warning=address.warning or "",
+    )
+
+
+async def described(page: Callable[[str], Awaitable[Mapping[str, Any]]], url: str, locality: Locality) -> str:
+    """The page on the daemon: see `text`. `page` asks it for a route of its workspace."""
+
+    async def ask(route: str) -> Mapping[str, Any]:
+        try:
+            return await page(route)
+        except DaemonError:
+            return {}
+
+    answers = await asyncio.gather(*(ask(route) for route in ROUTES))
+    return text(locality, url, dict(zip(ROUTES, answers, strict=True)))
+
+
+def text(locality: Locality, url: str, told: Mapping[str, Mapping[str, Any]]) -> str:
+    """The page, from each route's answer; an empty one stands for a route that the daemon doesn't have."""
+    kind = "a private one of this window, which ends with it" if locality.is_private else "one that was there before"
+    same = "" if locality.is_local else " Nothing of this computer is available to it."
+    if not locality.is_known:
+        same = " It is not shown that they are this computer's."
+    owner = locality.host if locality.is_known else "the machine on which it runs"
+    lines = [
+        "# The chat's daemon",
+        "",
+        f"- Host: {locality.host}",
+        f"- Folder: {locality.folder}",
+        f"- Address: {url}",
+        f"- Qwen Code: {locality.version or NOT_TOLD}",
+        f"- Daemon: {kind}",
+        "",
+        f"Files, commands, MCP servers, skills and keys are those of {owner}, as the daemon sees them.{same}",
+        "What you have open here and not saved goes to it only with a prompt that names it.",
+    ]
+    if locality.warning:
+        lines += ["", f"**{locality.warning}**"]
+    for title, route, read in _SECTIONS:
+        answer = told.get(route, {})
+        lines += ["", f"## {title}", "", *((read(answer) or ["None."]) if answer else [NOT_TOLD])]
+    return "\n".join(lines) + "\n"
+
+
+def _servers(answer: Mapping[str, Any]) -> list[str]:
+    return [
+        _item(_word(server, "name"), _word(server, "status") or _word(server, "mcpStatus"), _word(server, "error"))
+        for server in objects(answer.get("servers"))
+    ]
+
+
+def _skills(answer: Mapping[str, Any]) -> list[str]:
+    return [
+        _item(_word(skill, "name"), _word(skill, "level"), _word(skill, "status", "ok"))
+        for skill in objects(answer.get("skills"))
+    ]
+
+
+def _providers(answer: Mapping[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for provider in objects(answer.get("providers")):
+        models = [
+            (_word(model, "name") or _word(model, "modelId")) + (" (current)" if model.get("isCurrent") is True else "")
+            for model in objects(provider.get("models"))
+        ]
+        lines.append(_item(_word(provider, "authType"), ", ".join(models), _word(provider, "status", "ok")))
+    return lines
+
+
+def _environment(answer: Mapping[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for cell in objects(answer.get("cells")):
+        kind, name = _word(cell, "kind"), _word(cell, "name")
+        # The value of a variable is never shown, even if the daemon sends it.
+        value = "" if kind == "env_var" else _word(cell, "value")
+        state = "set" if cell.get("present") is True else "not set" if cell.get("present") is False else ""
+        lines.append(_item(name or kind, value or state, _word(cell, "status", "ok", "disabled")))
+    return lines
+
+
+def _checks(answer: Mapping[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for cell in objects(answer.get("cells")):
+        detail: object = cell.get("detail")
+        told = cast("dict[str, Any]", detail) if isinstance(detail, dict) else {}
+        shown = [str(told[name]) for name in ("version", "path", "count", "source") if name in told]
+        about = ", ".join([*shown, *filter(None, (_word(cell, "error"), _word(cell, "hint")))])
+        lines.append(_item(_word(cell, "kind").replace("_", " "), _word(cell, "status"), about))
+    return lines
+
+
+def _trust(answer: Mapping[str, Any]) -> list[str]:
+    state, source = _word(_inner(answer, "effective"), "state"), _word(_inner(answer, "effective"), "source")
+    is_on = answer.get("folderTrustEnabled") is True
+    why = source if is_on else "Qwen Code's setting for trusting folders is off"
+    return [_item("This folder", state or "not told", why)]
+
+
+def _rules(answer: Mapping[str, Any]) -> list[str]:
+    """The rules by what they do, each with whose it is."""
+    lines: list[str] = []
+    for kind, words in (("deny", "Denied"), ("ask", "Asked about"), ("allow", "Allowed")):
+        for owner, whose in (("user", "in your settings"), ("workspace", "in this folder's settings")):
+            rules: object = _inner(_inner(answer, owner), "rules").get(kind)
+            found = cast("list[object]", rules if isinstance(rules, list) else [])
+            lines += (_item(words, " ".join(str(rule).split()), whose) for rule in found)
+    if answer.get("isTrusted") is False:
+        lines.append("- This folder's own rules don't count, since it isn't trusted.")
+    return lines
+
+
+def _inner(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    inner: object = fields.get(name)
+    return cast("Mapping[str, Any]", inner if isinstance(inner, dict) else {})
+
+
+_SECTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], list[str]]], ...] = (
+    ("MCP servers", ROUTES[0], _servers),
+    ("Skills", ROUTES[1], _skills),
+    ("Providers and models", ROUTES[2], _providers),
+    ("Environment", ROUTES[3], _environment),
+    ("Checks", ROUTES[4], _checks),
+    ("Trust", ROUTES[5], _trust),
+    ("Permission rules", ROUTES[6], _rules),
+)
+
+
+def _item(name: str, *about: str) -> str:
+    said = ", ".join(_CREDENTIALS.sub("//…@", word) for word in about if word)
+    return f"- {name}: {said}" if said else f"- {name}"
+
+
+def _word(fields: Mapping[str, Any], name: str, *unless: str) -> str:
+    value = fields.get(name)
+    return " ".join(value.split()) if isinstance(value, str) and value not in unless else ""

@@ -1,0 +1,255 @@
+"""A private `qwen serve` for one folder: found, started, found again after a reload, ended with all that it started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import psutil
+
+from ....clis.environment import without_editors
+from ....clis.shell import usual_shell, words_of
+from ....platforms import programs
+from ....platforms.files import real_folder
+from ..address import TOKEN_VARIABLE, Address, Token
+from ..errors import (
+    NodeTooOldError,
+    NoNodeError,
+    NoQwenError,
+    NotListeningError,
+    QwenTooOldError,
+    StartFailedError,
+)
+from . import records, tree
+
+logger = logging.getLogger(__name__)
+
+LISTEN_LIMIT = 30.0
+"""Seconds until it must listen; 0.4 to 0.6 on an idle machine."""
+STOP_LIMIT = 6.0
+"""Seconds that it has to end by itself: 5 with listeners, 0.1 without (docs/protocols/qwen-serve.md#process)."""
+VERSION_LIMIT = 10.0
+"""Seconds for `node --version` and `qwen --version`."""
+SHORT_VERSION_LIMIT = 3.0
+"""The same for a program that has shown itself slow."""
+OLDEST_NODE = 22
+OLDEST_QWEN = (0, 21, 2)
+LOOK = 0.05
+"""Seconds between two looks at what it has printed."""
+MAX_LINE = 300
+"""Characters of its own words in a message."""
+
+_LISTENING = re.compile(rb"qwen serve listening on (http://\S+)")
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_NO_NODE = re.compile(
+    r"\bnode\b.*(No such file|not found|not recognized)|(command not found|cannot find|find).*\bnode\b", re.IGNORECASE
+)
+_VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)\b")
+_NODE_WORDS = re.compile(r"node(\.js)?\b.*\b(version|require|upgrade|unsupported)|SyntaxError", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """A daemon of ours that listens. Who keeps it over a reload keeps all of it, and the token out of sight."""
+
+    pid: int
+    started: float
+    """When its process was made: with the pid it names one process for ever."""
+    folder: str
+    address: Address
+
+
+def find(command: str | Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """The command that runs Qwen Code: from the setting, a program with its arguments, a path, or a line for a shell.
+
+    On Windows a line is a program with its arguments, too: there is no shell that could be given a folder safely.
+
+    Raises:
+        NoQwenError: there is no such program.
+    """
+    words = [command] if isinstance(command, str) else list(command) or ["qwen"]
+    found = programs.resolve(words, environment)
+    if found is None and isinstance(command, str) and len(command.split()) > 1:
+        if sys.platform != "win32":
+            return _in_shell(command, environment)
+        words = words_of(command)
+        found = programs.resolve(words, environment)
+    if found is None:
+        raise NoQwenError(words[0])
+    return found
+
+
+def _in_shell(line: str, environment: Mapping[str, str]) -> list[str]:
+    """What runs a line of the person's shell; the arguments that follow go to the last program in it."""
+    shell = usual_shell(environment)
+    is_fish = os.path.basename(shell) == "fish"
+    return [shell, "-l", "-c", f"{line} $argv"] if is_fish else [shell, "-l", "-c", f'{line} "$@"', shell]
+
+
+async def start(
+    command: Sequence[str], folder: str, environment: Mapping[str, str], *, limit: float = LISTEN_LIMIT
+) -> Daemon:
+    """Start a daemon for a folder and wait until it listens. It outlives us unless it is stopped.
+
+    Args:
+        command: what `find` has found.
+        folder: an absolute path.
+        environment: what it gets; the variables by which a CLI finds an editor are left out, since the chat's own
+            permission requests show the same changes.
+        limit: seconds until it must listen.
+
+    Raises:
+        NoQwenError, NodeTooOldError, StartFailedError, NotListeningError: it doesn't.
+    """
+    folder = real_folder(folder)
+    token = Token(secrets.token_hex(32))
+    mine = without_editors(environment) | {TOKEN_VARIABLE: token.reveal()}
+    # A pipe would break when the plugin is reloaded, and the daemon with it.
+    output, path = tempfile.mkstemp(prefix="qwen-serve-", suffix=".log")
+    try:
+        with os.fdopen(output, "wb") as printed:
+            process = _spawn(command, folder, mine, printed.fileno())
+        try:
+            # Before it listens, for it outlives an editor that is killed meanwhile.
+            with contextlib.suppress(psutil.Error):
+                records.write(process.pid, psutil.Process(process.pid).create_time())
+            url = await _listening(process, path, limit, command, environment)
+            started = psutil.Process(process.pid).create_time()
+        except BaseException:
+            await asyncio.shield(asyncio.to_thread(_end, process.pid, None, 0))
+            raise
+        return Daemon(process.pid, started, folder, Address(url, token))
+    finally:
+        # Where the file is in use it can't be removed; it holds a few lines.
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def is_running(daemon: Daemon) -> bool:
+    """Whether a daemon that was started before is still there, and is not another process with its number."""
+    return tree.find(daemon.pid, daemon.started) is not None
+
+
+def serves(daemon: Daemon, folder: str) -> bool:
+    """Whether a daemon was started for a folder, however its path is spelled."""
+    return daemon.folder == real_folder(folder)
+
+
+async def stop(daemon: Daemon, *, limit: float = STOP_LIMIT) -> None:
+    """End a daemon and all that it has started; after `limit` seconds without asking."""
+    await asyncio.to_thread(_end, daemon.pid, daemon.started, limit)
+
+
+def stop_now(daemon: Daemon) -> None:
+    """End a daemon and all that it has started at once, for when there is no time left."""
+    _end(daemon.pid, daemon.started, 0)
+
+
+def end_leftovers() -> list[int]:
+    """End the daemons whose editor is gone, for example because it was killed. Returns their pids. Blocks."""
+    ended: list[int] = []
+    for pid, started in records.orphans():
+        process = tree.find(pid, started)
+        words: list[str] = []
+        with contextlib.suppress(psutil.Error):
+            words = process.cmdline() if process else []
+        # Whatever a record says, nothing else is ended.
+        if "serve" in words and "--require-auth" in words:
+            _end(pid, started, 0)
+            ended.append(pid)
+        records.remove(pid)
+    return ended
+
+
+def _spawn(command: Sequence[str], folder: str, environment: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
+    line = [*command, "serve", "--hostname", "127.0.0.1", "--port", "0", "--workspace", folder, "--no-web"]
+    try:
+        process = programs.start(
+            [*line, "--require-auth"],
+            environment,
+            folder=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        if not os.path.isdir(folder):
+            raise StartFailedError(f"there is no folder {folder}") from None
+        raise NoQwenError(command[0]) from None
+    except OSError as error:
+        raise StartFailedError(error.strerror or "it can't be run") from None
+    # Somebody has to wait for it, or it stays in the list of processes.
+    threading.Thread(target=process.wait, name="qwen-serve", daemon=True).start()
+    return process
+
+
+async def _listening(
+    process: subprocess.Popen[bytes], path: str, limit: float, command: Sequence[str], environment: Mapping[str, str]
+) -> str:
+    """The URL that the daemon prints once it listens."""
+    end = asyncio.get_running_loop().time() + limit
+    while True:
+        # Before the look at what it has printed, so that its last words are seen.
+        has_ended = process.poll() is not None
+        with open(path, "rb") as file:  # noqa: ASYNC230 - a few lines in a file that was just written
+            printed = file.read()
+        if listening := _LISTENING.search(printed):
+            return listening[1].decode("ascii", "replace")
+        if has_ended:
+            words = _ESCAPES.sub("", printed.decode("utf-8", "replace"))
+            if version := await _old_node(command, environment, words):
+                raise NodeTooOldError(version)
+            if _NO_NODE.search(words):
+                raise NoNodeError
+            if old := await _old_qwen(command, environment):
+                raise QwenTooOldError(old)
+            lines = [line.strip() for line in words.splitlines() if line.strip()]
+            raise StartFailedError(lines[-1][:MAX_LINE].rstrip(".") if lines else "")
+        if asyncio.get_running_loop().time() > end:
+            if old := await _old_qwen(command, environment, SHORT_VERSION_LIMIT):
+                raise QwenTooOldError(old)
+            raise NotListeningError(limit)
+        await asyncio.sleep(LOOK)
+
+
+async def _old_node(command: Sequence[str], environment: Mapping[str, str], words: str) -> str | None:
+    """The version of a Node.js that is too old, if that may be why the daemon has ended."""
+    if not _NODE_WORDS.search(words):
+        return None
+    is_node = os.path.basename(command[0]).partition(".")[0] == "node"
+    node = command[0] if is_node else programs.find("node", environment)
+    if node is None:
+        return None
+    version = (await _printed([node, "--version"], environment)).strip().removeprefix("v")
+    major = version.partition(".")[0]
+    return version if major.isdecimal() and int(major) < OLDEST_NODE else None
+
+
+async def _old_qwen(command: Sequence[str], environment: Mapping[str, str], limit: float = VERSION_LIMIT) -> str | None:
+    """The version of a Qwen Code that is too old to have `serve`."""
+    found = _VERSION.search(await _printed([*command, "--version"], environment, limit))
+    return found[0] if found and tuple(map(int, found.groups())) < OLDEST_QWEN else None
+
+
+async def _printed(command: Sequence[str], environment: Mapping[str, str], limit: float = VERSION_LIMIT) -> str:
+    """What a program prints; empty if it can't be run or takes too long."""
+    try:
+        asked = await asyncio.to_thread(programs.run, command, environment, limit)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return asked.stdout.decode("utf-8", "replace")
+
+
+def _end(pid: int, started: float | None, limit: float) -> None:
+    records.remove(pid)
+    tree.end(pid, started, limit)

@@ -1,0 +1,88 @@
+"""The daemon's routes for signing in at a provider of models with a code that the person enters on a web page."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, cast
+from urllib.parse import quote
+
+from pydantic import BeforeValidator, Field
+
+from ..backend import SigningIn
+from ..wire import Text, Wire
+from . import answers
+from .routes import Routes
+
+FEATURE = "auth_device_flow"
+_ROUTE = "/workspace/auth/device-flow"
+BEGIN_LIMIT = 60.0
+"""Seconds: the daemon asks the provider."""
+USUAL_INTERVAL = 5.0
+"""Seconds between two questions, if the daemon doesn't say."""
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+class _Flow(Wire):
+    id: str = Field(alias="deviceFlowId")
+    provider: Text = Field(default="", alias="providerId")
+    status: Text = ""
+    user_code: Text = ""
+    verification_uri: Text = ""
+    verification_uri_complete: Text = ""
+    expires_at: Annotated[float, BeforeValidator(_number)] = 0.0
+    interval_ms: Annotated[float, BeforeValidator(_number)] = 0.0
+    hint: Text = ""
+    error_kind: Text = ""
+
+
+class DaemonSignIn:
+    """Signs the daemon in."""
+
+    def __init__(self, routes: Routes) -> None:
+        self._routes = routes
+
+    async def providers(self) -> list[str]:
+        """The ids of the providers at which one can sign in."""
+        answer = await self._routes.transport.json("GET", "/workspace/auth/status")
+        found: object = answer.get("supportedDeviceFlowProviders")
+        listed = cast("list[object]", found if isinstance(found, list) else [])
+        return [each for each in listed if isinstance(each, str)]
+
+    async def begin(self, provider: str) -> SigningIn:
+        """Begin to sign in, or take up a sign-in that has begun.
+
+        Raises:
+            UpstreamError: the provider doesn't answer.
+        """
+        answer = await self._routes.transport.json("POST", _ROUTE, {"providerId": provider}, limit=BEGIN_LIMIT)
+        return _read(answers.read(_Flow, answer))
+
+    async def look(self, identifier: str) -> SigningIn:
+        """How far a sign-in is."""
+        return _read(
+            answers.read(_Flow, await self._routes.transport.json("GET", f"{_ROUTE}/{quote(identifier, safe='')}"))
+        )
+
+    async def cancel(self, identifier: str) -> None:
+        """Give a sign-in up."""
+        await self._routes.transport.json("DELETE", f"{_ROUTE}/{quote(identifier, safe='')}")
+
+
+def _read(flow: _Flow) -> SigningIn:
+    page = flow.verification_uri_complete or flow.verification_uri
+    state: Literal["pending", "authorized", "failed"] = (
+        "pending" if flow.status == "pending" else "authorized" if flow.status == "authorized" else "failed"
+    )
+    why = flow.hint or flow.error_kind.replace("_", " ") or flow.status
+    return SigningIn(
+        flow.id,
+        flow.provider,
+        state,
+        flow.user_code,
+        page if page.startswith(("https://", "http://")) else "",
+        flow.expires_at / 1000,
+        flow.interval_ms / 1000 or USUAL_INTERVAL,
+        why if state == "failed" else "",
+    )

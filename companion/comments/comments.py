@@ -1,0 +1,104 @@
+"""The comments of the folders that are open, and the texts that were begun."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from .comment import Comment, Side
+
+Line = tuple[str, Side, int]
+"""A path, a side, and a line from 1."""
+
+
+class Comments:
+    """All comments, by the root folder that they belong to. `changed` is called with a root whose comments differ now.
+
+    Lives on the thread of the editor's interface; nothing here touches the disk.
+    """
+
+    def __init__(self, changed: Callable[[str], object]) -> None:
+        self._changed = changed
+        self._by_root: dict[str, list[Comment]] = {}
+        self._drafts: dict[Line, str] = {}
+
+    def loaded(self, root: str, comments: Sequence[Comment]) -> None:
+        """The comments that were kept of a root, which may have new ones already."""
+        known = self._by_root.setdefault(root, [])
+        ids = {comment.id for comment in known}
+        known[:0] = [comment for comment in comments if comment.id not in ids]
+
+    def knows(self, root: str) -> bool:
+        """Whether the comments of a root were loaded."""
+        return root in self._by_root
+
+    def add(self, root: str, comment: Comment) -> None:
+        """Add a comment."""
+        self._by_root.setdefault(root, []).append(comment)
+        self._changed(root)
+
+    def edit(self, identifier: str, words: str) -> None:
+        """Give a comment other words; it counts as not sent."""
+        self._replace(identifier, lambda comment: replace(comment, words=words, sent=0.0))
+
+    def move(self, identifier: str, first: int, lines: Sequence[str]) -> None:
+        """The lines of a comment are elsewhere, or were changed where they are."""
+        self._replace(identifier, lambda comment: replace(comment, first=first, lines=tuple(lines)))
+
+    def sent(self, identifiers: Iterable[str]) -> None:
+        """Comments were sent."""
+        now = time.time()
+        for identifier in identifiers:
+            self._replace(identifier, lambda comment: replace(comment, sent=now))
+
+    def delete(self, identifiers: Iterable[str]) -> None:
+        """Delete comments."""
+        gone = set(identifiers)
+        for root, comments in self._by_root.items():
+            if any(comment.id in gone for comment in comments):
+                comments[:] = [comment for comment in comments if comment.id not in gone]
+                self._changed(root)
+
+    def find(self, identifier: str) -> Comment | None:
+        """A comment by its id."""
+        return next((comment for comment in self if comment.id == identifier), None)
+
+    def of_root(self, root: str) -> tuple[Comment, ...]:
+        """The comments of a root, in the order of their files and lines."""
+        return tuple(sorted(self._by_root.get(root, ()), key=_order))
+
+    def of_file(self, path: str) -> tuple[Comment, ...]:
+        """The comments on a file and on its proposals, in the order of their lines."""
+        return tuple(sorted((comment for comment in self if comment.path == path), key=_order))
+
+    def unsent(self, roots: Iterable[str]) -> tuple[Comment, ...]:
+        """The comments of some roots that no agent has got, in the order of their files and lines."""
+        return tuple(comment for root in roots for comment in self.of_root(root) if not comment.is_sent)
+
+    def draft(self, line: Line) -> str:
+        """The text that was begun at a line; empty for none."""
+        return self._drafts.get(line, "")
+
+    def keep_draft(self, line: Line, words: str) -> None:
+        """Keep the text that was begun at a line, or forget it if it is empty."""
+        if words.strip():
+            self._drafts[line] = words
+        else:
+            self._drafts.pop(line, None)
+
+    def __iter__(self) -> Iterator[Comment]:
+        """All comments."""
+        for comments in list(self._by_root.values()):
+            yield from comments
+
+    def _replace(self, identifier: str, change: Callable[[Comment], Comment]) -> None:
+        for root, comments in self._by_root.items():
+            for at, comment in enumerate(comments):
+                if comment.id == identifier and (changed := change(comment)) != comment:
+                    comments[at] = changed
+                    self._changed(root)
+
+
+def _order(comment: Comment) -> tuple[str, int, float]:
+    return comment.path, comment.first, comment.written

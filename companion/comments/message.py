@@ -1,0 +1,55 @@
+"""The text in which comments go to an agent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from .comment import Comment
+
+MAX_QUOTED = 20
+"""Lines of a comment that are quoted."""
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""All control characters but the tab and the line feed, and those that turn the direction of what follows."""
+_TICKS = re.compile(r"`+")
+_WHERE = {"file": "", "proposal": " (in the proposed text)", "original": " (in the text before the change)"}
+
+Mention = Callable[[str, Sequence[tuple[int, int]]], str]
+"""How the agent takes a path and ranges of its lines, from 1."""
+
+
+def message(comments: Iterable[Comment], mention: Mention) -> str:
+    """The comments as one text: for each its file and lines, the lines quoted, and the words."""
+    return "\n\n".join(_one(comment, mention) for comment in comments)
+
+
+def markdown(path: str, lines: Sequence[tuple[int, int]]) -> str:
+    """A mention for a reader of Markdown, whoever that is."""
+    ranges = ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in lines)
+    is_one = len(lines) == 1 and lines[0][0] == lines[0][1]
+    return f"{path} {'line' if is_one else 'lines'} {ranges}"
+
+
+def visible(text: str) -> str:
+    """A text in which no control character does anything: each is shown by its number.
+
+    In a terminal such a character would be a key; one sequence would end the paste.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROLS.sub(lambda found: _escape(found[0]), text)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def _one(comment: Comment, mention: Mention) -> str:
+    where = mention(comment.path, [(comment.first, comment.last)]).rstrip() + _WHERE[comment.side]
+    quoted = [visible(line) for line in comment.lines[:MAX_QUOTED]]
+    if left_out := len(comment.lines) - len(quoted):
+        quoted.append(f"… {left_out} more line{'s' * (left_out != 1)}")
+    text = "\n".join(quoted)
+    ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
+    block = f"{ticks}\n{text}\n{ticks}\n" if text.strip() else ""
+    return f"{where}\n{block}{visible(comment.words.strip())}"

@@ -1,0 +1,97 @@
+"""The comments of the windows' folders, loaded and saved on another thread."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, TypeVar
+
+import sublime
+
+from ...comments.comments import Comments
+from ...comments.store import CommentStore
+
+if TYPE_CHECKING:
+    from ...comments.comment import Comment
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+Later = Callable[[Callable[[], T], Callable[[T], object]], object]
+"""Calls the first function on another thread, and the second one with its result on this one."""
+
+
+class KeptComments:
+    """All comments with their files. Lives on the UI thread; `later` is where the disk is touched."""
+
+    def __init__(self, later: Later[Sequence[Comment] | str], say: Callable[[str], object]) -> None:
+        self._later = later
+        self._say = say
+        self._store = CommentStore(os.path.join(sublime.cache_path(), "QwenCompanion", "comments"))
+        self._saving: set[str] = set()
+        self._asked: set[str] = set()
+        self.comments = Comments(self._changed)
+
+    def root(self, window: sublime.Window | None, path: str) -> str:
+        """The root folder of a path: the window's folder that has it, else its own folder."""
+        folders = window.folders() if window else []
+        above = [folder for folder in folders if PurePath(path).is_relative_to(folder)]
+        return max(above, key=len, default=os.path.dirname(path))
+
+    def roots(self, window: sublime.Window) -> list[str]:
+        """The roots of a window: its folders, and those of its files elsewhere that have comments."""
+        paths = {path for view in window.views() if (path := view.file_name())}
+        elsewhere = {self.root(window, comment.path) for comment in self.comments if comment.path in paths}
+        return [*window.folders(), *sorted(elsewhere - set(window.folders()))]
+
+    def load(self, window: sublime.Window, loaded: Callable[[str], object]) -> None:
+        """Load the comments of a window's folders that aren't known yet. `loaded` is called with each root."""
+        for root in window.folders():
+            self.load_root(root, loaded)
+
+    def load_root(self, root: str, loaded: Callable[[str], object]) -> None:
+        """Load the comments of one root, once."""
+        if root in self._asked:
+            return
+        self._asked.add(root)
+
+        def done(found: Sequence[Comment] | str) -> None:
+            if not isinstance(found, str):
+                self.comments.loaded(root, found)
+                loaded(root)
+
+        self._later(lambda: self._store.load(root), done)
+
+    def close(self) -> None:
+        """The package is unloaded: what is to be saved still is."""
+        pending, self._saving = self._saving, set()
+        for root in pending:
+            comments = self.comments.of_root(root)
+            threading.Thread(target=self._store.save, args=(root, comments), name="comments").start()
+
+    def _changed(self, root: str) -> None:
+        if root not in self._saving:
+            self._saving.add(root)
+            # Several changes at once are one write.
+            sublime.set_timeout(lambda: self._save(root))
+
+    def _save(self, root: str) -> None:
+        if root not in self._saving:
+            return
+        self._saving.discard(root)
+        comments = self.comments.of_root(root)
+
+        def save() -> str:
+            try:
+                self._store.save(root, comments)
+            except OSError as error:
+                return f"The comments of {root} could not be kept: {error.strerror or error}."
+            return ""
+
+        def saved(why: Sequence[Comment] | str) -> None:
+            if isinstance(why, str) and why:
+                self._say(why)
+
+        self._later(save, saved)

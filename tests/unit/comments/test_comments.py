@@ -1,0 +1,159 @@
+"""Comments at lines: where their lines are now, what an agent gets, and what is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from companion.comments.comment import Comment, find
+from companion.comments.comments import Comments
+from companion.comments.message import MAX_QUOTED, markdown, message, visible
+from companion.comments.store import MAX_SENT, CommentStore
+
+LINES = ("def f():", "    return 1")
+
+
+def comment(words: str = "use g", first: int = 3, path: str = "/p/a.py", **more: object) -> Comment:
+    return Comment(path, first, LINES, words, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (["", "", *LINES], 3),
+        ([*LINES, ""], 1),
+        (["x"] * 5 + [*LINES], 6),
+        ([*LINES, "", *LINES], 4),
+        ([*LINES, "", "", *LINES], 1),
+        (["def f():", "    return 2"], None),
+        ([], None),
+    ],
+    ids=["there", "above", "below", "nearest", "the one above of two that are as near", "changed", "empty"],
+)
+def test_a_comment_is_found_at_the_nearest_place_that_has_its_lines(text: list[str], first: int | None):
+    assert find(comment(), text) == first
+
+
+def test_a_comment_on_no_line_stays_inside_the_text():
+    empty = Comment("/p/a", 9, (), "write it")
+    assert find(empty, ["one"]) == 1
+    assert (find(empty, []), empty.last) == (1, 9)
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=8), st.lists(st.sampled_from("abc"), max_size=5), st.data())
+def test_lines_that_only_move_are_found_again(above: list[str], below: list[str], data: st.DataObject):
+    first = data.draw(st.integers(1, 20))
+    found = find(comment(first=first), [*above, *LINES, *below])
+    assert found == len(above) + 1
+
+
+def test_a_message_names_the_lines_quotes_them_and_has_the_words():
+    assert message([comment(), comment("why?", 9, "/p/b.py", side="original")], markdown) == (
+        "/p/a.py lines 3-4\n```\ndef f():\n    return 1\n```\nuse g\n\n"
+        "/p/b.py lines 9-10 (in the text before the change)\n```\ndef f():\n    return 1\n```\nwhy?"
+    )
+
+
+def test_no_quoted_text_ends_its_fence_and_no_control_character_does_anything():
+    odd = Comment("/p/a", 1, ("````", "\x1b[201~rm\r", "é 😀"), "end\x1b[201~\r\nit\x07")
+    assert message([odd], markdown) == (
+        "/p/a lines 1-3\n`````\n````\n\\x1b[201~rm\n\né 😀\n`````\nend\\x1b[201~\nit\\x07"
+    )
+    assert visible("\u202e\t") == "\\u202e\t"
+
+
+def test_at_most_some_lines_are_quoted():
+    long = Comment("/p/a", 1, tuple(f"l{number}" for number in range(MAX_QUOTED + 2)), "short")
+    assert "l19\n… 2 more lines\n```" in message([long], markdown)
+    assert message([Comment("/p/a", 1, ("",), "short")], markdown) == "/p/a line 1\nshort"
+
+
+def test_comments_are_listed_by_file_and_line_and_those_that_were_sent_are_left_out():
+    changed: list[str] = []
+    comments = Comments(changed.append)
+    second, first, other = comment(first=9), comment(first=2), comment(path="/p/0.py")
+    for each in (second, first, other):
+        comments.add("/p", each)
+    assert comments.unsent(["/p", "/q"]) == (other, first, second)
+    comments.sent([first.id])
+    assert comments.unsent(["/p"]) == (other, second)
+    assert [each.is_sent for each in comments.of_file("/p/a.py")] == [True, False]
+    comments.edit(first.id, "again")
+    assert [each.words for each in comments.unsent(["/p"])] == ["use g", "again", "use g"]
+    comments.move(first.id, 30, ["x"])
+    found = comments.find(first.id)
+    assert found is not None
+    assert (found.first, found.lines) == (30, ("x",))
+    comments.delete([first.id, second.id])
+    assert list(comments) == [other]
+    assert len(changed) == 7
+    assert comments.find("none") is None
+
+
+def test_what_is_loaded_late_joins_what_was_written_since():
+    comments = Comments(lambda _: None)
+    kept, fresh = comment(first=1), comment(first=2)
+    comments.add("/p", fresh)
+    comments.loaded("/p", [kept, fresh])
+    assert comments.of_root("/p") == (kept, fresh)
+    assert comments.knows("/p")
+    assert not comments.knows("/q")
+
+
+def test_a_draft_is_kept_for_its_line_until_it_is_empty():
+    comments = Comments(lambda _: None)
+    line = ("/p/a.py", "file", 3)
+    comments.keep_draft(line, "half a ")
+    assert comments.draft(line) == "half a "
+    comments.keep_draft(line, " ")
+    assert comments.draft(line) == ""
+
+
+def test_what_is_kept_comes_back_the_same_for_this_user_only(tmp_path: Path):
+    store = CommentStore(str(tmp_path / "own" / "comments"))
+    written = [comment("é 😀\n\udc80", path="/p/\udcff.py", side="proposal", agent="Qwen Code"), comment(sent=5.0)]
+    store.save("/p", written)
+    assert store.load("/p") == written
+    assert store.load("/q") == []
+    if sys.platform != "win32":
+        assert stat.S_IMODE(os.stat(store.path("/p")).st_mode) == 0o600
+        assert stat.S_IMODE(os.stat(tmp_path / "own" / "comments").st_mode) == 0o700
+    store.save("/p", [])
+    assert not os.path.exists(store.path("/p"))
+    store.save("/p", [])
+
+
+def test_of_those_that_were_sent_only_the_latest_are_kept(tmp_path: Path):
+    store = CommentStore(str(tmp_path / "comments"))
+    sent = [comment(sent=float(number)) for number in range(1, MAX_SENT + 3)]
+    fresh = comment()
+    store.save("/p", [*sent, fresh])
+    assert store.load("/p") == [*sent[2:], fresh]
+
+
+@pytest.mark.parametrize("data", [b"{", b"[]", b'{"root": "/other", "comments": []}', b'{"root": "/p"}'], ids=str)
+def test_a_damaged_file_is_put_aside(tmp_path: Path, data: bytes):
+    store = CommentStore(str(tmp_path / "comments"))
+    store.save("/p", [comment()])
+    Path(store.path("/p")).write_bytes(data)
+    assert store.load("/p") == []
+    [aside] = (tmp_path / "comments").iterdir()
+    assert aside.name.endswith(".damaged")
+    assert aside.read_bytes() == data
+
+
+def test_what_is_no_comment_is_left_out(tmp_path: Path):
+    store = CommentStore(str(tmp_path / "comments"))
+    good = comment()
+    bad = [None, {}, {**good.as_data(), "first": 0}, {**good.as_data(), "side": "back"}, {**good.as_data(), "words": 3}]
+    store.save("/p", [good])
+    body = json.dumps({"root": "/p", "comments": [*bad, good.as_data()]})
+    Path(store.path("/p")).write_text(body)
+    assert store.load("/p") == [good]
