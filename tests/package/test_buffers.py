@@ -10,7 +10,12 @@ CHANGES = {"insert", "erase", "replace"}
 """The methods of a view that take an edit."""
 TYPES = {"append", "insert", "insert_snippet", "paste", "reindent"}
 """Commands of the editor that put a text into a buffer, as the settings say."""
-TYPED = {("chat/text_commands.py", "insert"), ("check/commands.py", "insert"), ("check/commands.py", "replace")}
+TYPED = {
+    ("chat/text_commands.py", "insert"),
+    ("check/commands.py", "insert"),
+    ("check/commands.py", "replace"),
+    ("check/texts.py", "insert"),
+}
 """The key that the person has just pressed, and what Check Editor tries out."""
 
 
