@@ -212,6 +212,29 @@ def test_a_prompt_shows_its_attachments():
     assert links(made) == [("a b.py", "/srv/a b.py", None)]
 
 
+@pytest.mark.parametrize(
+    ("uri", "link"),
+    [
+        ("file:///srv/a%20b.py", ("/srv/a b.py", None)),
+        ("file:///srv/a.py#L3", ("/srv/a.py", 3)),
+        ("file:///srv/a%20b.py#L3-L14", ("/srv/a b.py", 3)),
+        ("file:///C:/proj/a%20b.py#L3", ("C:/proj/a b.py", 3)),
+        ("file:///c%3A/proj/a.py", ("c:/proj/a.py", None)),
+        (r"file://C:\proj\a b.py", (r"C:\proj\a b.py", None)),
+        (r"file://\\server\share\a.py", (r"\\server\share\a.py", None)),
+        ("file://server/share/a.py", ("//server/share/a.py", None)),
+        ("file://localhost/srv/a.py", ("/srv/a.py", None)),
+        ("file:///srv/a b%20c#1.py", ("/srv/a b%20c#1.py", None)),
+        ("file:///srv/100%.txt", ("/srv/100%.txt", None)),
+        ("file:///srv/what?.py", ("/srv/what?.py", None)),
+        ("file:///srv/%C3%A4.py", ("/srv/ä.py", None)),
+    ],
+)
+def test_the_link_of_an_attached_file_leads_to_it_on_each_system(uri: str, link: tuple[str, int | None]):
+    made = shown(turn(Message("user", "See", (Attachment(uri, "a"),))))
+    assert links(made) == [("a", *link)]
+
+
 def test_words_that_come_after_the_attachments_are_shown_as_if_they_had_come_before():
     attached = (Attachment("", "image"),)
     made = shown(turn(Message("user", "", attached), state="running"))
