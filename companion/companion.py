@@ -13,6 +13,7 @@ from typing import Any, ParamSpec
 from .backends.acp.port import OfferedServer
 from .backends.acp.process import end_leftovers
 from .backends.daemon.process import launch
+from .changes import places
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds
 from .chat.chats import Chats
@@ -55,7 +56,12 @@ class Companion:
         self.reviews.settings_of = self._settings_of
         self.reviews.on_change = self._status_changed
         self.chats = Chats(
-            editor, self.reviews, self, lambda window: self._settings_of(window).told, self._status_changed
+            editor,
+            self.reviews,
+            self,
+            lambda window: self._settings_of(window).told,
+            self._status_changed,
+            self.changes,
         )
         self._editor = editor
         self._settings = settings
@@ -65,8 +71,8 @@ class Companion:
         self._variables = variables
         self._windows: dict[int, WindowServer] = {}
         """The window in front is the last one; before it comes the one that was in front previously."""
-        self._unserved: dict[int, ServedWindow] = {}
-        """Windows for which the system had no port, or no file descriptor."""
+        self._unserved: dict[int, tuple[ServedWindow, str]] = {}
+        """Windows for which the system had no port, or no file descriptor, each with what was said of it."""
         self._front: int | None = None
         self._tasks: set[asyncio.Task[object]] = set()
         self._servers: dict[WindowServer, asyncio.Task[None]] = {}
@@ -189,8 +195,9 @@ class Companion:
     def _try_again(self, window: ServedWindow, why: str) -> None:
         """A window has no server yet. Say so once."""
         if window.id not in self._unserved:
-            self._editor.say(f"No CLI can find this window: {why}. The companion tries again.", window.id)
-        self._unserved[window.id] = window
+            message = f"No CLI can find this window: {why}. The companion tries again."
+            self._editor.say(message, window.id)
+            self._unserved[window.id] = window, message
 
     def window_closed(self, window: int) -> None:
         """A window closes: its diffs are rejected, its sessions end."""
@@ -362,7 +369,8 @@ class Companion:
                 self._end_window(window.id)
                 self._try_again(window, "its server could not start")
         else:
-            self._unserved.pop(window.id, None)
+            if served := self._unserved.pop(window.id, None):
+                self._editor.settle(served[1])
 
     async def _close(self, server: WindowServer) -> None:
         await server.close(FLUSH)
@@ -378,10 +386,12 @@ class Companion:
             logger.info("Ended the daemon %d, which a crashed editor left behind", pid)
         for pid in await asyncio.to_thread(end_leftovers):
             logger.info("Ended the agent %d, which a crashed editor left behind", pid)
+        for store in await asyncio.to_thread(places.shrink):
+            logger.info("Removed the snapshots in %s", store)
 
     async def _look_again(self) -> None:
         while True:
-            for window in list(self._unserved.values()):
+            for window, _ in list(self._unserved.values()):
                 _guarded(self.window_opened, window)
             for server in self._windows.values():
                 _guarded(server.touched)

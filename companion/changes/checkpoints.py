@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from .entries import Entry, Snapshot
 from .files import RefusedError
@@ -23,7 +24,7 @@ class Checkpoints:
         self._undo = undo
         self._store = round_.store
 
-    def add(self, agent: str, words: str, before: tuple[Snapshot, Snapshot, int] | None = None) -> int:
+    def add(self, agent: str, words: str, turn: str = "", before: tuple[Snapshot, Snapshot, int] | None = None) -> int:
         """Remember the folder as the last look has it, or as it was `before`: the disk, the baseline, the saves.
 
         Returns the checkpoint's number.
@@ -31,10 +32,24 @@ class Checkpoints:
         state = self._round.state
         number = state.checkpoints[-1].number + 1 if state.checkpoints else 1
         disk, base, saves = before or (state.now, state.base, len(state.saves))
-        point = Checkpoint(number, time.time(), agent, words, disk, base, saves)
+        point = Checkpoint(number, time.time(), agent, words, disk, base, saves, turn)
         state.checkpoints = [*state.checkpoints, point][-CHECKPOINTS_KEPT:]
         self._round.save()
         return number
+
+    def end(self, turn: str) -> None:
+        """The turn of a checkpoint has ended: what is written later is not a part of it."""
+        state = self._round.state
+        state.checkpoints = [
+            replace(each, end=state.now, end_saves=len(state.saves)) if each.turn == turn and not each.end else each
+            for each in state.checkpoints
+        ]
+        self._round.save()
+
+    def of_turn(self, turn: str) -> list[tuple[Row, bytes, bytes]] | None:
+        """What was changed in a turn of a chat; None if there is no checkpoint of it."""
+        found = next((each for each in reversed(self._round.state.checkpoints) if each.turn == turn), None)
+        return self.changed_since(found.number) if found else None
 
     def point(self, number: int) -> Checkpoint:
         """A checkpoint by its number. Raises RefusedError."""
@@ -48,11 +63,18 @@ class Checkpoints:
         return len(self._store.differences(point.disk, self._round.state.now))
 
     def changed_since(self, number: int, until: int | None = None) -> list[tuple[Row, bytes, bytes]]:
-        """What agents have changed from one checkpoint to another one or to now, each with both contents."""
+        """What agents have changed from one checkpoint to another one, else to the end of its turn, else to now.
+
+        Each file has both contents.
+        """
         first = self.point(number)
-        last = next((each for each in self._round.state.checkpoints if each.number == until), None)
-        start = self._with_saves(first.disk, first.saves, last.saves if last else len(self._round.state.saves))[0]
-        found = self._store.differences(start, last.disk if last else self._round.state.now)
+        state = self._round.state
+        last = next((each for each in state.checkpoints if each.number == until), None)
+        disk, saves = (last.disk, last.saves) if last else (state.now, len(state.saves))
+        if until is None and first.end:
+            disk, saves = first.end, first.end_saves
+        start = self._with_saves(first.disk, first.saves, saves)[0]
+        found = self._store.differences(start, disk)
         rows = self._round.rows_of(found)
         result: list[tuple[Row, bytes, bytes]] = []
         for each, row in zip(found, rows, strict=True):

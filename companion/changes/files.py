@@ -10,6 +10,7 @@ import hashlib
 import os
 import stat
 
+from ..platforms.files import rename
 from .entries import LINK, PROGRAM, Entry
 
 
@@ -128,7 +129,7 @@ def _link(full: str, data: bytes) -> None:
     temporary = f"{full}.{os.urandom(4).hex()}"
     os.symlink(os.fsdecode(data), temporary)
     try:
-        os.replace(temporary, full)
+        rename(temporary, full)
     except OSError:
         os.unlink(temporary)
         raise
@@ -147,7 +148,7 @@ def _file(full: str, path: str, mode: str, data: bytes, full_mode: int | None) -
             os.fsync(file.fileno())
         if permissions is not None:
             os.chmod(temporary, permissions)
-        os.replace(temporary, full)
+        rename(temporary, full)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)

@@ -32,10 +32,6 @@ QUIET = 60.0
 """Seconds without a change after which the next one begins another checkpoint, if no prompt says when."""
 
 
-class ClosedError(Exception):
-    """The folder was let go: its window has closed, or the companion ends."""
-
-
 class Folder:
     """A root: a folder of a window, or a repository below it. `excludes` says which absolute paths are never read."""
 
@@ -57,17 +53,19 @@ class Folder:
         self._undo: Undo | None = None
         self._checkpoints: Checkpoints | None = None
         self._changed_at = 0.0
+        self._resumed: tuple[str, ...] = ()
+        """Who was at work when the instance before this one looked last."""
         self._is_closed = False
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run something on the folder's worker thread. Raises ClosedError."""
+        """Run something on the folder's worker thread. Raises CancelledError if the folder was let go."""
         if self._is_closed:
-            raise ClosedError
+            raise asyncio.CancelledError
         try:
             return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: function(*args, **kwargs))
         except OSError:
             if self._is_closed:  # git was ended
-                raise ClosedError from None
+                raise asyncio.CancelledError from None
             raise
 
     @property
@@ -132,6 +130,7 @@ class Folder:
         store = Store(self._place.path, self.root, self._git, self._leaves_out)
         made = Round(store, places.ignore_files)
         made.open()
+        self._resumed = tuple(made.state.working)
         self._round, self._undo = made, Undo(made)
         self._checkpoints = Checkpoints(made, self._undo)
 
@@ -144,7 +143,8 @@ class Folder:
         `anew` takes everything as reviewed. Returns the files that were written while the baseline was made.
         """
         if self.round.is_open and not anew:
-            self.look(at_work, {})
+            self.look(at_work or self._resumed, {})
+            self._resumed = ()
             self.refresh()
             if self.waits or not self.rows:
                 return []
@@ -163,7 +163,7 @@ class Folder:
         seen = self.round.look(at_work, named)
         if seen.changed:
             if by_quiet and time.monotonic() - self._changed_at > QUIET:
-                self.checkpoints.add(by_quiet, "", (disk, base, saves))
+                self.checkpoints.add(by_quiet, "", before=(disk, base, saves))
             self._changed_at = time.monotonic()
         self.cost = time.perf_counter() - started
         return seen
@@ -171,6 +171,11 @@ class Folder:
     def refresh(self) -> None:
         """Make the rows again, on the worker thread."""
         self.rows = self.round.rows() if self.has_round else []
+
+    def texts_of_turn(self, turn: str) -> list[tuple[str, str, str]] | None:
+        """Path, old and new text of each file that was changed in a turn of a chat. On the worker thread."""
+        files = self.checkpoints.of_turn(turn)
+        return None if files is None else [(row.full_path, _lenient(old), _lenient(new)) for row, old, new in files]
 
     async def apply(self, what: str, writes: Sequence[Write], at_work: Sequence[str]) -> tuple[list[Write], list[str]]:
         """Write what was planned: in the editor if a file is open there. Returns what was written and what was not.
@@ -272,3 +277,7 @@ def _shown(data: bytes, encodings: Encodings) -> str | None:
     """Some bytes as a view shows them; None if they are no text."""
     text, is_text = decoded(data, encodings)
     return SourceText(text).shown if is_text else None
+
+
+def _lenient(data: bytes) -> str:
+    return _shown(data, Encodings()) or ""

@@ -12,6 +12,8 @@ import re
 import shutil
 from dataclasses import dataclass
 
+from ..platforms.files import make_private_folders, rename
+
 _PACK = re.compile(r"pack-[0-9a-f]{40}\.(pack|idx)$")
 _LOOSE = re.compile(r"[0-9a-f]{38}$")
 _HEX = frozenset("0123456789abcdef")
@@ -148,12 +150,12 @@ class LinkedObjects:
         if os.path.exists(target):
             return
         with contextlib.suppress(OSError):
-            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+            make_private_folders(os.path.dirname(target))
             try:
                 os.link(source, target, follow_symlinks=False)
             except (OSError, NotImplementedError):
                 shutil.copyfile(source, f"{target}.new")
-                os.replace(f"{target}.new", target)
+                rename(f"{target}.new", target)
             self._note(target)
 
     def _note(self, path: str) -> None:

@@ -115,6 +115,9 @@ class Round:
     def look(self, at_work: Sequence[str], named: Mapping[str, str] | None = None) -> Seen:
         """See what has changed since the last look. `named` has the agents that have named the files they write."""
         before = self.state.now
+        if self.state.working != list(at_work):
+            self.state.working = list(at_work)
+            self.save()
         found = self.store.look(self.state.rules)
         self.state.now = found.snapshot
         moved_by = self._moved()

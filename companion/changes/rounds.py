@@ -6,7 +6,6 @@ Everything here runs on the companion thread and touches no file: that is done b
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import time
@@ -17,7 +16,7 @@ from ..review.disk import Encodings, holds
 from ..review.review import Review
 from ..settings import Settings
 from . import places
-from .folder import ClosedError, Folder
+from .folder import Folder
 from .git import GitMissingError
 from .port import ChangeViews, FileChanges, Listing
 from .round import Seen
@@ -65,7 +64,7 @@ class Rounds:
     ) -> None:
         self.editor = editor
         self._work = work
-        self._background = background
+        self.background = background
         self._stores = stores
         self._windows: dict[int, WindowChanges] = {}
         self._folders: dict[str, Folder] = {}
@@ -76,33 +75,41 @@ class Rounds:
         self._named: dict[str, str] = {}
         """The agents that have named the files they write, by the file's real path."""
 
-    def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
-        """Do something that ends with its window."""
-
-        async def do() -> None:
-            with contextlib.suppress(ClosedError):
-                await work
-
-        return self._background(do())
-
     def clis(self, window: int, names: tuple[str, ...]) -> None:
         """The CLIs that are connected to a window."""
         known = self.window(window)
-        is_new = bool(set(names) - set(known.clis))
+        before, is_new = known.at_work, bool(set(names) - set(known.clis))
         known.clis = names
         if is_new:
-            self.background(self._begin(window))
+            self.background(self._begin(window, before))
+        elif len(known.at_work) < len(before):
+            self.background(self._leave(window, before))
 
-    def prompt_sent(self, window: int, chat: int, agent: str, words: str) -> None:
-        """A prompt is on its way to the agent of a chat."""
-        self.window(window).turns[chat] = agent
-        self.background(self._begin_turn(window, agent, words))
+    async def _leave(self, window: int, before: Sequence[str]) -> None:
+        """Somebody is at work no longer: what they have written until now is theirs, and nothing later."""
+        await self._look(window, before)
+        await self._look(window)
 
-    def turn_ended(self, window: int, chat: int) -> None:
+    def turn_began(self, window: int, chat: int, agent: str, turn: str, words: str) -> None:
+        """A prompt is on its way to the agent of a chat. `turn` is the key of its turn."""
+        known = self.window(window)
+        before = known.at_work
+        known.turns[chat] = agent
+        self.background(self._begin_turn(window, before, agent, turn, words))
+
+    def turn_ended(self, window: int, chat: int, turn: str) -> None:
         """The agent of a chat has finished."""
         known = self.window(window)
         if agent := known.turns.get(chat):
-            self.background(self._end_turn(window, chat, agent))
+            self.background(self._end_turn(window, chat, agent, turn))
+
+    async def turn_texts(self, window: int, turn: str) -> list[tuple[str, str, str]] | None:
+        """What was changed in a turn: path, old and new text of each file; None if no snapshots were taken of it."""
+        found: list[tuple[str, str, str]] | None = None
+        for folder in list(self.window(window).folders.values()):
+            if folder.has_round and (files := await folder.call(folder.texts_of_turn, turn)) is not None:
+                found = [*(found or []), *files]
+        return found
 
     def named(self, agent: str, path: str) -> None:
         """An agent says that it writes a file."""
@@ -137,7 +144,7 @@ class Rounds:
 
     def begin(self, window: int) -> None:
         """The person begins a round: everything up to now counts as reviewed."""
-        self.background(self._begin(window, anew=True))
+        self.background(self._begin(window, (), anew=True))
 
     def forget(self, window: int) -> None:
         """Remove all snapshots. Rounds that are open begin anew."""
@@ -152,9 +159,10 @@ class Rounds:
         for number in list(self._windows):
             self.publish(number)
             if self.window(number).at_work:
-                await self._begin(number)
+                await self._begin(number, ())
 
-    async def _begin(self, window: int, *, anew: bool = False) -> None:
+    async def _begin(self, window: int, before: Sequence[str], *, anew: bool = False) -> None:
+        """Begin, or go on. `before` are those who were at work until now."""
         if self._work.settings_of(window).review == "off":
             return
         known = self.window(window)
@@ -163,13 +171,13 @@ class Rounds:
             for root in [root for root in known.folders if not _is_in(root, roots)]:
                 self._let_go(known.folders.pop(root), window)
             for root in roots:
-                await self._begin_root(window, root, anew=anew)
+                await self._begin_root(window, root, before, anew=anew)
             if anew:
                 known.done.clear()
             self.publish(window)
         self._watch(window)
 
-    async def _begin_root(self, window: int, root: str, *, anew: bool) -> None:
+    async def _begin_root(self, window: int, root: str, before: Sequence[str], *, anew: bool) -> None:
         if why := await asyncio.to_thread(places.refusal, root):
             self._say_once(why, window)
             return
@@ -184,7 +192,7 @@ class Rounds:
         try:
             if said := await folder.call(folder.open):
                 self.editor.say(said, window)
-            during = await self._first_look(window, folder, anew=anew)
+            during = await self._first_look(window, folder, before, anew=anew)
         except GitMissingError as error:
             self._say_once(f"What agents write can't be reviewed: {error}.", window)
             return
@@ -199,14 +207,13 @@ class Rounds:
             why = f"Written while the first snapshot of {name} was made, and so not listed: {names}."
             self.editor.say(why, window)
         for nested in folder.round.state.nested:
-            await self._begin_root(window, os.path.join(root, *nested.split("/")), anew=anew)
+            await self._begin_root(window, os.path.join(root, *nested.split("/")), before, anew=anew)
 
-    async def _first_look(self, window: int, folder: Folder, *, anew: bool) -> list[str]:
-        at_work = self.at_work(folder)
+    async def _first_look(self, window: int, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
         may_be_large = self._large.get(folder.root, False)
         async with folder.lock:
             try:
-                return await folder.call(folder.begin, at_work, anew=anew, may_be_large=may_be_large)
+                return await folder.call(folder.begin, before, anew=anew, may_be_large=may_be_large)
             except TooLargeError as error:
                 if folder.root in self._large:
                     raise
@@ -214,21 +221,24 @@ class Rounds:
                 self._large[folder.root] = await self.editor.confirm(window, question, "Take Snapshots")
                 if not self._large[folder.root]:
                     raise
-                return await folder.call(folder.begin, at_work, anew=anew, may_be_large=True)
+                return await folder.call(folder.begin, before, anew=anew, may_be_large=True)
 
-    async def _begin_turn(self, window: int, agent: str, words: str) -> None:
-        await self._look(window)
-        await self._begin(window)
+    async def _begin_turn(self, window: int, before: Sequence[str], agent: str, turn: str, words: str) -> None:
+        await self._look(window, before)
+        await self._begin(window, before)
         known = self.window(window)
         known.turn_files.clear()
         for folder in list(known.folders.values()):
             if folder.has_round:
-                await folder.call(folder.checkpoints.add, agent, words)
+                await folder.call(folder.checkpoints.add, agent, words, turn)
 
-    async def _end_turn(self, window: int, chat: int, agent: str) -> None:
+    async def _end_turn(self, window: int, chat: int, agent: str, turn: str) -> None:
         await self._look(window)
         known = self.window(window)
         known.turns.pop(chat, None)
+        for folder in list(known.folders.values()):
+            if folder.has_round:
+                await folder.call(folder.checkpoints.end, turn)
         self._announce(window, agent)
 
     def _announce(self, window: int, agent: str) -> None:
@@ -269,14 +279,14 @@ class Rounds:
             if is_quiet and known.clis and not known.turns:
                 self._announce(window, known.clis[-1])
 
-    async def _look(self, window: int) -> None:
+    async def _look(self, window: int, at_work: Sequence[str] | None = None) -> None:
         known = self.window(window)
         for folder in list(known.folders.values()):
             if folder.has_round:
-                await self._look_at(window, folder)
+                await self._look_at(window, folder, at_work)
         self.publish(window)
 
-    async def _look_at(self, window: int, folder: Folder) -> None:
+    async def _look_at(self, window: int, folder: Folder, at_work: Sequence[str] | None) -> None:
         named = {
             _relative(path, folder.root): agent for path, agent in self._named.items() if _is_in(path, [folder.root])
         }
@@ -284,7 +294,8 @@ class Rounds:
         by_quiet = known.clis[-1] if known.clis and not known.turns else ""
         try:
             async with folder.lock:
-                seen = await folder.call(folder.look, self.at_work(folder), named, by_quiet)
+                names = self.at_work(folder) if at_work is None else at_work
+                seen = await folder.call(folder.look, names, named, by_quiet)
                 if seen.changed:
                     await folder.call(folder.refresh)
         except OSError as error:

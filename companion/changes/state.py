@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..platforms.files import write_private
 from .entries import Entry, Snapshot
 from .project import Head
 from .store import EMPTY_TREE
@@ -45,6 +46,11 @@ class Checkpoint:
     base: Snapshot
     saves: int
     """How many of the person's saves came before."""
+    turn: str = ""
+    """The key of the chat's turn that began here."""
+    end: Snapshot | None = None
+    """The folder when that turn ended."""
+    end_saves: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +87,15 @@ class State:
     checkpoints: list[Checkpoint] = field(default_factory=list[Checkpoint])
     undone: list[Operation] = field(default_factory=list[Operation])
     """What can be taken back, the latest last."""
+    working: list[str] = field(default_factory=list[str])
+    """Who was at work at the last look: what is written until the next instance looks is theirs."""
     modes: dict[str, int] = field(default_factory=dict[str, int])
     """The permissions of files that have unusual ones."""
 
     def write(self, store: str) -> None:
         """Write it into the folder of a store, atomically."""
         text = json.dumps(self._plain())
-        path = os.path.join(store, _FILE)
-        temporary = f"{path}.new"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
+        write_private(os.path.join(store, _FILE), text.encode())
 
     def _plain(self) -> dict[str, Any]:
         return {
@@ -110,6 +113,7 @@ class State:
             "saves": [[each.path, _entry_to(each.before), _entry_to(each.after)] for each in self.saves],
             "checkpoints": [_checkpoint_to(each) for each in self.checkpoints],
             "undone": [_operation_to(each) for each in self.undone],
+            "working": self.working,
             "modes": self.modes,
         }
 
@@ -143,6 +147,7 @@ def _state_from(plain: Mapping[str, Any], root: str) -> State:
         [Save(path, _entry_from(before), _entry_from(after)) for path, before, after in plain["saves"]],
         [_checkpoint_from(each) for each in plain["checkpoints"]],
         [_operation_from(each) for each in plain["undone"]],
+        list(plain["working"]),
         {path: int(mode) for path, mode in plain["modes"].items()},
     )
 
@@ -159,12 +164,17 @@ def _operation_from(value: Any) -> Operation:
 
 def _checkpoint_to(point: Checkpoint) -> list[Any]:
     disk, base = _snapshot_to(point.disk), _snapshot_to(point.base)
-    return [point.number, point.at, point.agent, point.words, disk, base, point.saves]
+    end = _snapshot_to(point.end) if point.end else None
+    known = [point.number, point.at, point.agent, point.words, disk, base, point.saves]
+    return [*known, point.turn, end, point.end_saves]
 
 
 def _checkpoint_from(value: Any) -> Checkpoint:
-    number, at, agent, words, disk, base, saves = value
-    return Checkpoint(number, at, agent, words, _snapshot_from(disk), _snapshot_from(base), saves)
+    number, at, agent, words, disk, base, saves, turn, end, end_saves = value
+    ended = _snapshot_from(end) if end else None
+    return Checkpoint(
+        number, at, agent, words, _snapshot_from(disk), _snapshot_from(base), saves, turn, ended, end_saves
+    )
 
 
 def _entry_to(entry: Entry | None) -> list[str] | None:

@@ -14,6 +14,7 @@ import stat
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..platforms.files import make_private_folders
 from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Difference, Entry, Snapshot
 from .git import Git, GitError
 from .project import LinkedObjects, Repository
@@ -72,11 +73,10 @@ class Store:
 
     def open(self) -> None:
         """Make the store if there is none. Raises DamagedError if there is one that can't be read."""
-        os.makedirs(self.path, mode=0o700, exist_ok=True)
-        os.chmod(self.path, 0o700)
+        make_private_folders(self.path)
         if not os.path.isdir(os.path.join(self.path, "objects")):
             self._git.run("init", "-q", "--template=")
-        os.makedirs(os.path.join(self.path, "info"), mode=0o700, exist_ok=True)
+        make_private_folders(os.path.join(self.path, "info"))
         self._write_file(os.path.join("info", "attributes"), _ATTRIBUTES.encode())
         for lock in ("index.lock", f"{_SCRATCH}.lock", "HEAD.lock"):  # left by a run that was killed
             with contextlib.suppress(OSError):

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol
 
 from ..conversation.changed import FileChange, changed_files
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Turn
-from ..ids import ChatId
+from ..ids import ChatId, WindowId
 from ..review.changes import changes, lines_of, tally
 from ..review.compare import Change
 from .history import RewindTarget, rewind_targets
 from .registry import Registry
 from .transcript.plain import clean, flat, relative
+from .turn_watch import TurnListener
 
 CONTEXT = 3
 """Lines that are shown before and after a change."""
@@ -58,11 +61,20 @@ class TurnChanges:
         return sum(file.deleted for file in self.files)
 
 
+class WrittenTurns(TurnListener, Protocol):
+    """Who has looked at the files while the turns ran."""
+
+    async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
+        """What was changed in a turn: path, old and new text of each file; None if nobody has looked."""
+        ...
+
+
 class ChatChanges:
     """Lists what the turns of a conversation have changed."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, written: WrittenTurns | None = None) -> None:
         self._registry = registry
+        self._written = written
 
     async def by_turn(self, chat_id: ChatId) -> list[TurnChanges]:
         """The turns that have changed files, the latest first.
@@ -76,19 +88,29 @@ class ChatChanges:
         with contextlib.suppress(ChatError):
             client, session = chat.connection.connected
             points = rewind_targets(turns, await client.rewind.points(session) if client.rewind else [], folder)
-        found = await asyncio.to_thread(_changes, turns, points, folder)
+        written: dict[str, list[FileChange]] = {}
+        for turn in turns if self._written and chat.is_local else ():
+            if self._written and (texts := await self._written.turn_texts(chat.window, turn.key)) is not None:
+                written[turn.key] = [FileChange(*each) for each in texts]
+        found = await asyncio.to_thread(_changes, turns, points, folder, written)
         if not found:
             raise ChatError(NOTHING)
         return found
 
 
-def _changes(turns: Sequence[Turn], points: Sequence[RewindTarget], folder: str) -> list[TurnChanges]:
+def _changes(
+    turns: Sequence[Turn],
+    points: Sequence[RewindTarget],
+    folder: str,
+    written: Mapping[str, Sequence[FileChange]] = MappingProxyType({}),
+) -> list[TurnChanges]:
     known = {point.turn: point for point in points}
     found: list[TurnChanges] = []
     for turn in reversed(turns):
         point = known.get(turn.key)
-        is_untold = point is not None and point.count > len(point.files)
-        if files := [_file(change, folder) for change in changed_files([turn])]:
+        looked = written.get(turn.key)
+        is_untold = looked is None and point is not None and point.count > len(point.files)
+        if files := [_file(change, folder) for change in (changed_files([turn]) if looked is None else looked)]:
             found.append(TurnChanges(turn.key, flat(turn.asked), tuple(files), is_untold))
     return found
 

@@ -23,7 +23,7 @@ from ..ids import ChatId, WindowId
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from ..told import Told
-from .connection import Connection
+from .connection import ChatConnection
 from .connector import Connector
 from .daemons import Daemons
 from .inherited import Inherited
@@ -32,6 +32,7 @@ from .permissions import Approvals
 from .port import ChatScreen
 from .prompt import Draft
 from .renderer import Renderer
+from .turn_watch import TurnListener, TurnWatch
 
 logger = logging.getLogger(__name__)
 
@@ -59,12 +60,13 @@ class Chat:
         environment: LoginEnvironment,
         daemons: Daemons,
         questions_changed: Callable[[], object],
+        turns: TurnListener | None = None,
         server: EditorServer | None = None,
     ) -> None:
-        """`daemons` are those of its window, `server` is that of its window."""
+        """`daemons` are those of its window, `server` is that of its window; `turns` hears of its turns."""
         self.window = window
         self.connector = Connector(settings, daemons, self._agent_client)
-        self.connection = Connection(self.connector, told)
+        self.connection = ChatConnection(self.connector, told)
         self._id = chat_id
         self._told = told
         self._editor = editor
@@ -84,6 +86,7 @@ class Chat:
             self.background,
             self._unsent_changed,
         )
+        self._turn_watch = TurnWatch(chat_id, window, turns) if turns else None
         self._agent_name = ""
         self._inherited = Inherited()
         self._approvals = Approvals(self, editor, reviews, self.background, questions_changed)
@@ -307,6 +310,8 @@ class Chat:
     def _look_after(self, snapshot: Snapshot) -> None:
         """What follows from a look besides that it is shown."""
         self.connection.seen(snapshot)
+        if self._turn_watch and self.is_local:
+            self._turn_watch.seen(snapshot, self.agent)
         if snapshot.status.connection.state == "lost" and self.connector.agent:
             self.outbox.lost(self.agent)
         if snapshot.status.connection.state in {"lost", "ended"}:

@@ -23,7 +23,7 @@ from ..ids import ChatId, WindowId
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from ..told import Told
-from .changes import ChatChanges
+from .changes import ChatChanges, WrittenTurns
 from .chat import QUICK_STOP_LIMIT, Chat
 from .daemons import Daemons, end_inherited
 from .history import ChatHistory
@@ -69,13 +69,18 @@ class Chats:
         access: AgentAccess,
         told: Callable[[WindowId], Told],
         changed: Callable[[], object],
+        turns: WrittenTurns | None = None,
     ) -> None:
-        """`told` gives what may be told of a window's files; `changed` is called when other questions wait."""
+        """`told` gives what may be told of a window's files; `changed` is called when other questions wait.
+
+        `turns` hears of the turns, and knows what was written in them.
+        """
         self._editor = editor
         self._reviews = reviews
         self._access = access
         self._told = told
         self._changed = changed
+        self._turns = turns
         self._settings = DaemonSettings()
         self._environment = LoginEnvironment()
         self._registry = Registry(editor)
@@ -85,7 +90,7 @@ class Chats:
         """The ends of what has closed."""
         self.sessions = ChatSessions(self._registry)
         self.history = ChatHistory(self._registry)
-        self.changes = ChatChanges(self._registry)
+        self.changes = ChatChanges(self._registry, turns)
         self.tasks = ChatTasks(self._registry)
         self.options = ChatOptions(self._registry)
         self.sign_in = ChatSignIn(self._registry, self._environment)
@@ -318,6 +323,7 @@ class Chats:
                 self._environment,
                 self._shared(window),
                 self._changed,
+                self._turns,
                 self.server(window),
             )
         return self._registry.chats[chat_id]

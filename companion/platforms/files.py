@@ -192,6 +192,11 @@ def write_private(path: str, content: bytes) -> None:
         at.replace(content, is_private=True)
 
 
+def rename(source: str, target: str) -> None:
+    """Give a file the name of another, which it replaces; patient with a program that has that open. Raises OSError."""
+    _patiently(lambda: os.replace(source, target))
+
+
 def make_private_folder(path: str) -> None:
     """Make a folder that only this user can enter. Raises FileExistsError if something is there.
 
@@ -207,6 +212,28 @@ def make_private_folders(path: str) -> None:
         make_private_folders(os.path.dirname(path))
         with contextlib.suppress(FileExistsError):
             make_private_folder(path)
+
+
+def close_to_others(folder: str) -> None:
+    """Let only this user enter a folder. On Windows its rights are those of its parent. Raises OSError."""
+    if sys.platform != "win32":
+        os.chmod(folder, 0o700)
+
+
+def lock(descriptor: int) -> bool:
+    """Lock a file for this process, until it is closed; False if another process has it."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt  # noqa: PLC0415 - only Windows has it
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl  # noqa: PLC0415 - Windows lacks it
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def is_mine(found: os.stat_result) -> bool:

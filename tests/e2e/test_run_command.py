@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from companion.comments.message import visible
 
 from . import gemini, qwen
 from .cli import Cli
@@ -152,6 +155,45 @@ def test_the_cli_of_the_run_command_connects_asks_and_reads_what_is_sent(
         terminus.editor.accept(terminus.editor.wait_diff(path))
         cli.wait_done(edit)
         assert path.read_text(encoding="utf-8") == GREET_BETTER
+    finally:
+        cli.close()
+
+
+@pytest.mark.parametrize(("key", "started"), [("qwen", StartedQwen), ("gemini", StartedGemini)])
+def test_comments_arrive_in_the_prompt_as_one_text_that_the_person_sends(
+    terminus: TerminusEditor, key: str, started: Callable[[Model, Terminal], StartedQwen | StartedGemini]
+) -> None:
+    """Three comments in two files: the model gets each line and each word as it was written."""
+    terminus.editor.do("command", name="qwen_companion_run", args={"cli": key})
+    cli = started(terminus.model, terminus.terminal(terminus.told("open")))
+    script = terminus.model.script()
+    odd = "why `x` and ``` here? \x1b[201~ 😀 שלום"
+    words = ["use the helper in money.py", odd, f"and this {script.tag}"]
+    try:
+        cli.wait_ready()
+        cli.wait_connected()
+        cli.wait_idle()
+        for at, (name, start) in enumerate([("greet.py", 0), ("greet.py", 20), ("my notes.txt", 0)]):
+            view = terminus.editor.open_file(terminus.home.workspace / name)
+            terminus.editor.do("select", view=view, regions=[[start, start]])
+            terminus.editor.do("command", name="qwen_companion_comment", args={"text": words[at]}, view=view)
+        terminus.editor.do("command", name="terminus_show_screen", args={"text": cli.terminal.text()})
+        terminus.editor.do("command", name="qwen_companion_send_comments")
+        sent = terminus.told("send")
+        assert (sent["bracketed"], sent["tag"]) == (True, key)
+        cli.terminal.press(PASTE.format(sent["string"]))
+        cli.terminal.wait("paste in the prompt", lambda: "Type your message" not in cli.terminal.text())
+        time.sleep(1)
+        assert not terminus.model.requests_of(script), "nothing is sent before Enter"
+        cli.terminal.press("\r")
+        cli.wait_done(script)
+        prompt = terminus.model.requests_of(script)[0].last_user_text()
+        # Both CLIs unescape the mentions, and put a blank before one that begins a line.
+        for quoted, said in zip(("def greet(name):", '    print("hi")', "note 1"), words, strict=True):
+            assert f"```\n{quoted}\n```\n{visible(said)}" in prompt
+        for mention in ("@greet.py line 1", "@greet.py line 2", r"@my\ notes.txt line 1"):
+            assert mention in sent["string"]
+        assert "note 10" in prompt, "the CLI has read the file"
     finally:
         cli.close()
 

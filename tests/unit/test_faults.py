@@ -35,6 +35,7 @@ def test_an_editor_that_is_suspended_goes_on_where_it_was(alone: Start, lock_fol
     with Cli(lock_in(lock_folder)) as cli:
         stream = cli.connect().listen()
         stream.take("ide/contextUpdate")
+        assert sys.platform != "win32"
         os.kill(process.process.pid, signal.SIGSTOP)
         waiting = socket.create_connection(("127.0.0.1", cli.port), timeout=LIMIT)
         time.sleep(seconds)
@@ -53,6 +54,7 @@ def test_without_free_file_descriptors_connections_wait(alone: Start, lock_folde
     with Cli(lock_in(lock_folder)) as cli:
         cli.connect().listen().take("ide/contextUpdate")
         cli.tools()  # on the connection that it keeps
+        assert sys.platform == "linux"
         limits = editor.rlimit(psutil.RLIMIT_NOFILE)
         editor.rlimit(psutil.RLIMIT_NOFILE, (editor.num_fds() + 3, limits[1]))
         many = [socket.create_connection(("127.0.0.1", cli.port), timeout=LIMIT) for _ in range(20)]
@@ -71,6 +73,7 @@ def test_a_full_disk_is_said_and_the_server_runs(alone: Start, lock_folder: Path
     process = alone("--hold", "mcp")
     process.wait_for("held")
     editor = psutil.Process(process.process.pid)
+    assert sys.platform == "linux"
     limits = editor.rlimit(psutil.RLIMIT_FSIZE)
     body = lock_in(lock_folder)
     editor.rlimit(psutil.RLIMIT_FSIZE, (10, limits[1]))

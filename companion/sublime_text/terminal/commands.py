@@ -110,9 +110,9 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         if adapter is None:
             return
         try:
-            command = terminals.command_of(
-                family, adapter.settings.value(f"{family.launch.key}_command"), resume=resume
-            )
+            setting = adapter.settings.value(f"{family.launch.key}_command")
+            asks = adapter.settings.of(self.window, "review") == "before"
+            command = terminals.command_of(family, setting, resume=resume, asks=asks)
         except LookupError as missing:
             say(self.window, str(missing))
             return

@@ -38,3 +38,15 @@ class TerminusSendStringCommand(sublime_plugin.WindowCommand):
     def run(self, **args: Any) -> None:
         """Only write it down."""
         _write("send", args)
+
+
+class TerminusShowScreenCommand(sublime_plugin.WindowCommand):
+    """Have the latest terminal show what the program in it shows."""
+
+    def run(self, text: str) -> None:
+        """Replace the text of the view."""
+        view = self.window.find_output_panel((self.window.active_panel() or "").removeprefix("output."))
+        if view:
+            view.run_command("select_all")
+            view.run_command("right_delete")
+            view.run_command("append", {"characters": text})

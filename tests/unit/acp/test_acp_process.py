@@ -148,17 +148,18 @@ def test_on_windows_what_a_batch_file_has_started_ends_with_it(monkeypatch: pyte
 
 def test_an_agent_that_is_ended_for_what_it_does_takes_its_children_along(project: Path, tmp_path: Path):
     script = """
-import subprocess, sys
+import os, subprocess, sys, time
 def session_prompt(params):
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    none = subprocess.DEVNULL
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    child = subprocess.Popen(sleep, stdin=none, stdout=none, stderr=none)
     open("child", "w").write(str(child.pid))
-    sys.stdout.close()
     os.close(1)
-    import time; time.sleep(60)
+    time.sleep(600)
 """
 
     async def test():
-        async with talking(scripted("import os\n" + script, tmp_path), str(project)) as talk:
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
             await talk.ask("Go")
             file = project / "child"
             await until(lambda: file.exists() and file.read_text())

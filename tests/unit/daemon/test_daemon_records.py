@@ -38,7 +38,7 @@ def spawn() -> Iterator[Start]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
+    user = "" if sys.platform == "win32" else f"-{os.getuid()}"
     return tmp_path / "tmp" / f"qwen-companion{user}"
 
 

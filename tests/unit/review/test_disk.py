@@ -71,6 +71,7 @@ def test_a_file_with_a_slash_behind_its_name_is_refused(tmp_path: Path):
 @pytest.mark.parametrize("kind", ["FIFO", "device", "socket", "large"])
 def test_only_regular_files_under_a_limit_are_read(tmp_path: Path, kind: str):
     """A thread hung in `open` for ever, or read until the memory was full."""
+    assert sys.platform != "win32"
     path = tmp_path / "file"
     if kind == "FIFO":
         os.mkfifo(path)

@@ -45,7 +45,7 @@ class Proactor:
         def accept() -> tuple[socket.socket, Any]:
             connection, address = listener.accept()
             try:
-                connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+                connection.recv(1, socket.MSG_PEEK | getattr(socket, "MSG_DONTWAIT", 0))
             except ConnectionResetError:
                 raise OSError(22, "The specified network name is no longer available", None, 64) from None
             except BlockingIOError:

@@ -1,0 +1,61 @@
+"""Notices when a turn of a chat begins and ends, and which files its tools name."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..conversation.snapshot import Snapshot, Tool, Turn
+from ..ids import ChatId, WindowId
+
+MAX_WORDS = 200
+"""Characters of a prompt."""
+_WRITES = {"edit", "delete", "move"}
+
+
+class TurnListener(Protocol):
+    """Who wants to know of the turns."""
+
+    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str) -> None:
+        """A turn runs. `turn` is its key, `words` are the first ones of its prompt."""
+        ...
+
+    def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
+        """It has ended."""
+        ...
+
+    def named(self, agent: str, path: str) -> None:
+        """An agent says that it writes a file."""
+        ...
+
+
+class TurnWatch:
+    """Watches the turns of one chat."""
+
+    def __init__(self, chat_id: ChatId, window: WindowId, listener: TurnListener) -> None:
+        self._id = chat_id
+        self._window = window
+        self._listener = listener
+        self._running = ""
+        self._named: set[str] = set()
+
+    def seen(self, snapshot: Snapshot, agent: str) -> None:
+        """Look at a snapshot. `agent` is what the agent calls itself."""
+        running = snapshot.status.running or ""
+        if running != self._running and self._running:
+            self._listener.turn_ended(self._window, self._id, self._running)
+        if running and running != self._running:
+            asked = next((turn.asked for turn in snapshot.changed if turn.key == running), "")
+            self._named.clear()
+            self._listener.turn_began(self._window, self._id, agent, running, " ".join(asked[:MAX_WORDS].split()))
+        self._running = running
+        for turn in snapshot.changed:
+            if turn.key == running:
+                self._name(turn, agent)
+
+    def _name(self, turn: Turn, agent: str) -> None:
+        for item in turn.items:
+            if isinstance(item, Tool) and item.kind in _WRITES:
+                for path in {*(place.path for place in item.locations), *(diff.path for diff in item.diffs)}:
+                    if path not in self._named:
+                        self._named.add(path)
+                        self._listener.named(agent, path)

@@ -1,0 +1,395 @@
+"""The rounds of windows: when they begin, who is at work, what is said, and what the person decides."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.changes import places, rounds
+from companion.changes.decisions import Decisions
+from companion.changes.rounds import Rounds
+from companion.changes.rows import Row
+from companion.settings import Settings
+
+from ..memory_editor import MemoryEditor
+from .folders import committed, tree
+
+LINES = "".join(f"line {number}\n" for number in range(1, 31))
+AGENT = "Qwen Code"
+
+
+@dataclass
+class Work:
+    """One window, and the rounds in it."""
+
+    stores: Path
+    folders: list[str]
+    settings: Settings = field(default_factory=Settings)
+    editor: MemoryEditor = field(default_factory=MemoryEditor)
+    tasks: set[asyncio.Task[object]] = field(default_factory=set[asyncio.Task[object]])
+    errors: list[BaseException] = field(default_factory=list[BaseException])
+
+    def __post_init__(self) -> None:
+        self.rounds = Rounds(self.editor, self, self.background, str(self.stores))
+        self.decisions = Decisions(self.rounds)
+
+    def folders_of(self, window: int) -> list[str]:
+        return self.folders
+
+    def settings_of(self, window: int) -> Settings:
+        return self.settings
+
+    def changes_changed(self) -> None:
+        pass
+
+    def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[object]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self.errors.append(error)
+
+    @property
+    def path(self) -> Path:
+        return Path(self.folders[0])
+
+    @property
+    def rows(self) -> dict[str, Row]:
+        return {row.path: row for row in self.rounds.listing(1).rows}
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        for _ in range(600):
+            if holds():
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"{self.rows} {self.editor.said}")
+
+    async def begun(self, *names: str) -> None:
+        self.rounds.clis(1, names or (AGENT,))
+        await self.until(
+            lambda: (
+                self.rounds.window(1).folders
+                and all(folder.has_round for folder in self.rounds.window(1).folders.values())
+            )
+        )
+        await self.until(lambda: not self.rounds.window(1).beginning.locked())
+
+    async def end(self) -> None:
+        self.rounds.close()
+        for task in list(self.tasks):
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        assert self.errors == []
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Callable[[Work], Coroutine[Any, Any, None]]], None]:
+    monkeypatch.setattr(rounds, "LOOK", 0.05)
+    monkeypatch.setattr(rounds, "SETTLED", 0.3)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.py").write_text(LINES)
+
+    def do(test: Callable[[Work], Coroutine[Any, Any, None]]) -> None:
+        async def all_of_it() -> None:
+            work = Work(tmp_path / "stores", [str(folder)])
+            try:
+                await test(work)
+            finally:
+                await work.end()
+
+        asyncio.run(all_of_it())
+
+    return do
+
+
+def test_a_round_begins_when_a_cli_connects_and_lists_what_it_writes(run: Any):
+    async def test(work: Work) -> None:
+        await work.begun()
+        (work.path / "a.py").write_text(LINES.replace("line 3\n", "agent\n"))
+        await work.until(lambda: "a.py" in work.rows)
+        assert work.rows["a.py"].agents == (AGENT,)
+        await work.until(lambda: work.editor.turns == [(1, AGENT, 1)])
+        work.decisions.undo_file(1, work.rows["a.py"])
+        await work.until(lambda: not work.rows)
+        assert (work.path / "a.py").read_text() == LINES
+        assert [state for _, state in work.rounds.listing(1).done] == ["undone"]
+        work.decisions.redo(1)
+        await work.until(lambda: "a.py" in work.rows)
+        work.decisions.keep_all(1)
+        await work.until(lambda: not work.rows)
+
+    run(test)
+
+
+def test_nothing_is_looked_at_with_the_setting_off(run: Any, tmp_path: Path):
+    async def test(work: Work) -> None:
+        work.settings = replace(work.settings, review="off")
+        work.rounds.clis(1, (AGENT,))
+        await asyncio.sleep(0.3)
+        assert not (tmp_path / "stores").exists()
+
+    run(test)
+
+
+def test_nothing_runs_while_nobody_is_connected(run: Any):
+    async def test(work: Work) -> None:
+        await work.begun()
+        work.rounds.clis(1, ())
+        await work.until(lambda: not work.tasks)
+
+    run(test)
+
+
+def test_a_round_goes_on_in_the_next_run(run: Any):
+    async def test(work: Work) -> None:
+        await work.begun()
+        (work.path / "a.py").write_text("agent\n")
+        await work.until(lambda: "a.py" in work.rows)
+        work.rounds.close()
+        again = Work(work.stores, work.folders)
+        await again.begun()
+        await again.until(lambda: "a.py" in again.rows)
+        again.decisions.undo_all(1)
+        await again.until(lambda: not again.rows)
+        assert (work.path / "a.py").read_text() == LINES
+        await again.end()
+
+    run(test)
+
+
+def test_what_was_changed_while_nobody_was_at_work_is_not_in_the_next_round(run: Any):
+    async def test(work: Work) -> None:
+        await work.begun()
+        work.rounds.clis(1, ())
+        await work.until(lambda: not work.tasks)
+        (work.path / "a.py").write_text("the person's, in another editor\n")
+        await work.begun()
+        await work.until(lambda: not work.tasks or not work.rows)
+        await asyncio.sleep(0.3)
+        assert work.rows == {}
+
+    run(test)
+
+
+def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(run: Any):
+    async def test(work: Work) -> None:
+        work.rounds.turn_began(1, 7, "Agent", "turn-1", "make it better")
+        await work.until(lambda: (found := work.rounds.folder(str(work.path))) and found.round.state.checkpoints)
+        (work.path / "a.py").write_text(LINES.replace("line 3\n", "first\n"))
+        (work.path / "new.txt").write_text("new\n")
+        await work.until(lambda: len(work.rows) == 2)
+        (work.path / "a.py").write_text(LINES.replace("line 3\n", "second\n"))
+        work.rounds.turn_ended(1, 7, "turn-1")
+        await work.until(lambda: work.editor.turns == [(1, "Agent", 2)])
+        (work.path / "later.txt").write_text("later\n")
+        texts = await work.rounds.turn_texts(1, "turn-1")
+        assert texts
+        found = {os.path.basename(path): (old, new) for path, old, new in texts}
+        assert found == {"a.py": (LINES, LINES.replace("line 3\n", "second\n")), "new.txt": ("", "new\n")}
+        assert await work.rounds.turn_texts(1, "another") is None
+        (point,) = await work.decisions.points(1)
+        assert (point.words, point.agent) == ("make it better", "Agent")
+        planned = await work.decisions.planned(point)
+        assert set(planned.paths) >= {"a.py", "new.txt"}
+        work.decisions.restore(1, point.root, point.number)
+        await work.until(lambda: (work.path / "a.py").read_text() == LINES)
+        await work.until(lambda: not (work.path / "new.txt").exists())
+
+    run(test)
+
+
+def test_an_open_file_is_written_in_the_editor_and_never_with_unsaved_edits(run: Any):
+    async def test(work: Work) -> None:
+        await work.begun()
+        changed = LINES.replace("line 3\n", "agent\n")
+        path = str(work.path / "a.py")
+        (work.path / "a.py").write_text(changed)
+        await work.until(lambda: "a.py" in work.rows)
+        work.editor.buffers[path] = changed
+        work.editor.unsaved.add(path)
+        work.decisions.undo_file(1, work.rows["a.py"])
+        await work.until(lambda: any("unsaved" in said for said, _ in work.editor.said))
+        assert (work.path / "a.py").read_text() == changed
+        work.editor.unsaved.clear()
+        work.decisions.undo_file(1, work.rows["a.py"])
+        await work.until(lambda: not work.rows)
+        assert (work.path / "a.py").read_text() == work.editor.buffers[path] == LINES
+
+    run(test)
+
+
+def test_a_nested_repository_has_a_round_of_its_own(run: Any):
+    async def test(work: Work) -> None:
+        (work.path / "nested").mkdir()
+        (work.path / "nested/x.txt").write_text("x\n")
+        committed(work.path / "nested")
+        before = tree(work.path)
+        await work.begun()
+        await work.until(lambda: len(work.rounds.window(1).folders) == 2)
+        await work.until(lambda: all(each.has_round for each in work.rounds.window(1).folders.values()))
+        (work.path / "nested/x.txt").write_text("agent\n")
+        (work.path / "a.py").write_text("agent\n")
+        await work.until(lambda: set(work.rows) == {"x.txt", "a.py"})
+        work.decisions.undo_all(1)
+        await work.until(lambda: not work.rows)
+        assert tree(work.path) == before
+
+    run(test)
+
+
+@pytest.mark.parametrize("says_yes", [True, False])
+def test_a_checkout_asks_once_whose_changes_these_are(run: Any, says_yes: bool):
+    async def test(work: Work) -> None:
+        committed(work.path)
+        from .folders import git  # noqa: PLC0415
+
+        git(work.path, "checkout", "-q", "-b", "other")
+        (work.path / "a.py").write_text("other\n")
+        git(work.path, "commit", "-qam", "other")
+        git(work.path, "checkout", "-q", "main")
+        work.editor.says_yes = says_yes
+        await work.begun()
+        git(work.path, "checkout", "-q", "other")
+        await work.until(lambda: work.editor.confirmed)
+        await asyncio.sleep(0.3)
+        assert len(work.editor.confirmed) == 1
+        assert "1 file" in work.editor.confirmed[0]
+        assert set(work.rows) == ({"a.py"} if says_yes else set())
+
+    run(test)
+
+
+def test_a_large_folder_is_asked_about_once(run: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("companion.changes.store.MANY_FILES", 0)
+
+    async def test(work: Work) -> None:
+        work.editor.says_yes = False
+        work.rounds.clis(1, (AGENT,))
+        await work.until(lambda: work.editor.confirmed)
+        work.rounds.clis(1, (AGENT, "Gemini CLI"))
+        await asyncio.sleep(0.3)
+        assert len(work.editor.confirmed) == 1
+        assert not work.rounds.window(1).folders or not next(iter(work.rounds.window(1).folders.values())).has_round
+
+    run(test)
+
+
+def test_without_git_one_sentence_says_so(run: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "")
+
+    async def test(work: Work) -> None:
+        work.rounds.clis(1, (AGENT,))
+        await work.until(lambda: work.editor.said)
+        work.rounds.clis(1, ())
+        work.rounds.clis(1, (AGENT,))
+        await asyncio.sleep(0.3)
+        assert len(work.editor.said) == 1
+        assert "git" in work.editor.said[0][0]
+
+    run(test)
+
+
+def test_a_damaged_store_is_said_and_begun_anew(run: Any):
+    async def test(work: Work) -> None:
+        await work.begun()
+        work.rounds.close()
+        for state in work.stores.rglob("round.json"):
+            state.write_bytes(b"{")
+        again = Work(work.stores, work.folders)
+        await again.begun()
+        assert any("damaged" in said for said, _ in again.editor.said)
+        (work.path / "a.py").write_text("agent\n")
+        await again.until(lambda: "a.py" in again.rows)
+        await again.end()
+
+    run(test)
+
+
+def test_a_folder_that_vanishes_is_said_once(run: Any):
+    async def test(work: Work) -> None:
+        await work.begun()
+        work.path.rename(work.path.parent / "elsewhere")
+        await work.until(lambda: any("gone" in said for said, _ in work.editor.said))
+        await asyncio.sleep(0.3)
+        assert len(work.editor.said) == 1
+
+    run(test)
+
+
+def test_two_windows_share_a_folder(run: Any):
+    async def test(work: Work) -> None:
+        await work.begun()
+        work.rounds.clis(2, (AGENT,))
+        await work.until(lambda: work.rounds.window(2).folders)
+        (work.path / "a.py").write_text("agent\n")
+        await work.until(lambda: work.rounds.listing(1).rows and work.rounds.listing(2).rows)
+        work.rounds.window_closed(1)
+        work.decisions.undo_all(2)
+        await work.until(lambda: not work.rounds.listing(2).rows)
+        assert (work.path / "a.py").read_text() == LINES
+
+    run(test)
+
+
+def test_forgotten_snapshots_are_gone_and_begin_anew(run: Any):
+    async def test(work: Work) -> None:
+        await work.begun()
+        (work.path / "a.py").write_text("agent\n")
+        await work.until(lambda: "a.py" in work.rows)
+        work.rounds.forget(1)
+        await work.until(lambda: not work.rows)
+        await work.until(lambda: all(each.has_round for each in work.rounds.window(1).folders.values()))
+        (work.path / "a.py").write_text("again\n")
+        await work.until(lambda: "a.py" in work.rows)
+
+    run(test)
+
+
+def test_the_home_folder_and_a_disk_get_no_snapshots(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
+    (tmp_path / "home" / "project").mkdir(parents=True)
+    assert places.refusal(str(tmp_path / "home"))
+    assert places.refusal(str(tmp_path))
+    assert places.refusal(os.path.abspath(os.sep))
+    assert places.refusal(str(tmp_path / "home" / "project")) is None
+
+
+def test_a_second_editor_has_a_store_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(places, "_WAIT", 0.1)
+    first = places.hold("/x", str(tmp_path))
+    second = places.hold("/x", str(tmp_path))
+    assert first.path != second.path
+    first.release()
+    third = places.hold("/x", str(tmp_path))
+    assert third.path == first.path
+    second.release()
+    third.release()
+
+
+def test_stores_go_after_30_days_and_the_oldest_above_1_gb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for number, age in enumerate((40, 20, 10, 1)):
+        store = tmp_path / f"store{number}"
+        store.mkdir()
+        (store / "data").write_bytes(b"x" * 600)
+        at = os.stat(store).st_mtime - age * 86_400
+        os.utime(store, (at, at))
+    monkeypatch.setattr(places, "SIZE", 1500)
+    held = places._locked(str(tmp_path / "store1.lock"))
+    assert held
+    gone = {os.path.basename(path) for path in places.shrink(str(tmp_path))}
+    assert gone == {"store0", "store2"}
+    held.close()
