@@ -181,8 +181,6 @@ class Rounds:
         if why := await asyncio.to_thread(places.refusal, root):
             self._say_once(why, window)
             return
-        if window not in self._windows:  # it has closed meanwhile
-            return
         folder = self._folders.get(root)
         if folder is None:
             folder = self._folders[root] = Folder(root, self.editor, self._excludes, self._stores)
