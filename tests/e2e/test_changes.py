@@ -15,7 +15,11 @@ from .qwen import Home, Qwen
 from .session import CliSession
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
+CONTENT = dict.fromkeys(("one.txt", "two.txt", "three.txt", "gone.txt", "sed.txt"), LINES)
+CONTENT["before.txt"] = LINES.upper()
 FILES = ("one.txt", "two.txt", "three.txt", "gone.txt", "before.txt", "sed.txt")
+#: What its default mode asks before a command, without a model that judges it.
+ASKED = "Yes, allow once"
 #: Seconds until the list has what was written: a look every 2 s, on a busy machine.
 LISTED = 60.0
 
@@ -56,7 +60,7 @@ class Reviewed:
 def started(make: Any) -> Reviewed:
     def prepared(home: Home, model: Model) -> Any:
         for name in FILES:
-            home.write(name, LINES)
+            home.write(name, CONTENT[name])
         return make(home, model)
 
     return Reviewed(CliSession[Any].begin(prepared))
@@ -82,6 +86,11 @@ def test_everything_that_qwen_code_writes_is_listed_and_can_be_undone(qwen: Revi
     command = "rm gone.txt && mv before.txt after.txt && sed -i 's/line 9$/line nine/' sed.txt"
     shell = Call("run_shell_command", {"command": command, "description": "Change files", "is_background": False})
     script = cli.ask("Change the files", read, edits, [also], [made], [shell])
+    cli.terminal.wait(
+        "end or question", lambda: any(text in cli.terminal.text() for text in (script.done, ASKED)), 60.0
+    )
+    if ASKED in cli.terminal.text():
+        cli.terminal.press("\r")
     cli.wait_done(script)
     rows = qwen.wait_listed(
         one="modified",
@@ -108,7 +117,7 @@ def test_everything_that_qwen_code_writes_is_listed_and_can_be_undone(qwen: Revi
     qwen.wait_listed()
     assert not (folder / "made.txt").exists()
     assert not (folder / "after.txt").exists()
-    assert all(qwen.text(name) == LINES for name in FILES[1:])
+    assert all(qwen.text(name) == CONTENT[name] for name in FILES[1:])
     script = cli.ask("Read it", [Call("read_file", {"file_path": str(folder / "one.txt")})])
     cli.wait_done(script)
     seen = json.dumps(qwen.session.model.requests_of(script)[-1].messages)
