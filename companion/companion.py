@@ -71,8 +71,8 @@ class Companion:
         self._variables = variables
         self._windows: dict[int, WindowServer] = {}
         """The window in front is the last one; before it comes the one that was in front previously."""
-        self._unserved: dict[int, ServedWindow] = {}
-        """Windows for which the system had no port, or no file descriptor."""
+        self._unserved: dict[int, tuple[ServedWindow, str]] = {}
+        """Windows for which the system had no port, or no file descriptor, each with what was said of it."""
         self._front: int | None = None
         self._tasks: set[asyncio.Task[object]] = set()
         self._servers: dict[WindowServer, asyncio.Task[None]] = {}
@@ -195,8 +195,9 @@ class Companion:
     def _try_again(self, window: ServedWindow, why: str) -> None:
         """A window has no server yet. Say so once."""
         if window.id not in self._unserved:
-            self._editor.say(f"No CLI can find this window: {why}. The companion tries again.", window.id)
-        self._unserved[window.id] = window
+            message = f"No CLI can find this window: {why}. The companion tries again."
+            self._editor.say(message, window.id)
+            self._unserved[window.id] = window, message
 
     def window_closed(self, window: int) -> None:
         """A window closes: its diffs are rejected, its sessions end."""
@@ -368,7 +369,8 @@ class Companion:
                 self._end_window(window.id)
                 self._try_again(window, "its server could not start")
         else:
-            self._unserved.pop(window.id, None)
+            if served := self._unserved.pop(window.id, None):
+                self._editor.settle(served[1])
 
     async def _close(self, server: WindowServer) -> None:
         await server.close(FLUSH)
@@ -389,7 +391,7 @@ class Companion:
 
     async def _look_again(self) -> None:
         while True:
-            for window in list(self._unserved.values()):
+            for window, _ in list(self._unserved.values()):
                 _guarded(self.window_opened, window)
             for server in self._windows.values():
                 _guarded(server.touched)

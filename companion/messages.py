@@ -16,6 +16,10 @@ class Messages(Protocol):
         """Show a problem and keep it for the status report. Without a window, the one in front shows it."""
         ...
 
+    def settle(self, message: str) -> None:
+        """The problem that `say` told is over."""
+        ...
+
     def keep_text(self, window: int, title: str, text: str, why: str) -> None:
         """Show text that would be lost in a new view, and say why."""
         ...

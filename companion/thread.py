@@ -59,8 +59,8 @@ class CompanionThread:
         self._holder: handover.Holder | None = None
         """What the next instance gets, once that is wanted."""
         self._asleep = False
-        self._is_told = False
-        """Whether the person knows that the machine lets nothing start."""
+        self._told: list[str] = []
+        """What the person was told about a start that failed."""
         self._running: tuple[asyncio.AbstractEventLoop, Companion, asyncio.Event] | None = None
         self._endpoints: list[Endpoint] = []
         self._chats: dict[int, dict[str, Any]] = {}
@@ -244,6 +244,9 @@ class CompanionThread:
             for call in waiting.values():
                 _guarded(call, companion)
             companion.begin_telling()
+            for message in self._told:
+                self._editor.settle(message)
+            self._told.clear()
             if self._stopping.is_set():
                 stop.set()
             await stop.wait()
@@ -264,10 +267,12 @@ class CompanionThread:
         found = failures.places(error)
         is_passing = failures.is_of_machine(error)
         if not is_passing:
-            self._editor.libraries_wrong(failures.trouble(error))
-        elif not self._is_told:
-            self._is_told = True
-            self._editor.say(f"No CLI can find this editor: {error}. The companion tries again.", None)
+            trouble = failures.trouble(error)
+            self._told.append(trouble.sentence())
+            self._editor.libraries_wrong(trouble)
+        elif not self._told:
+            self._told.append(f"No CLI can find this editor: {error}. The companion tries again.")
+            self._editor.say(self._told[-1], None)
         logger.debug("The companion can't start", exc_info=error)
         while not self._stopping.wait(RETRY):
             is_repaired = not any(one.stops for one in guard.look())

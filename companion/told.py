@@ -98,6 +98,11 @@ def is_encodable(path: str) -> bool:
     return True
 
 
+def printable(path: str) -> str:
+    """A path as it can be shown, with a mark for each byte that isn't UTF-8."""
+    return path.encode("utf-8", "replace").decode()
+
+
 def stricter(one: Level, other: Level) -> Level:
     """The level that tells less."""
     return one if LEVELS.index(one) > LEVELS.index(other) else other

@@ -69,7 +69,10 @@ class DiscoveryFiles:
     token: str = field(repr=False)
     written: dict[Path, Stamp] = field(default_factory=dict[Path, Stamp])
     """The files, each with its stamp from when it was written."""
-    _failed: set[Path] = field(default_factory=set[Path])
+    failed: dict[Path, str] = field(default_factory=dict[Path, str])
+    """The files that could not be written, each with the reason: words to put after its folder's path."""
+    settled: list[str] = field(default_factory=list[str])
+    """The sentences of `publish` about failures that are over."""
 
     def publish(self, folders: Sequence[str], names: Sequence[DiscoveryName]) -> list[str]:
         """Write every file and remove those with other names.
@@ -111,13 +114,17 @@ class DiscoveryFiles:
                 prepare_folder(name.folder)
                 write_file(path, text)
             except (OSError, ValueError) as error:
-                if path not in self._failed and not name.legacy:
-                    problems.append(f"{self.family.name} can't find this editor through {path.parent}: {error}.")
-                self._failed.add(path)
+                if path not in self.failed and not name.legacy:
+                    problems.append(self._problem(path, _reason(error)))
+                self.failed.setdefault(path, _reason(error))
             else:
-                self._failed.discard(path)
+                if (reason := self.failed.pop(path, None)) and not name.legacy:
+                    self.settled.append(self._problem(path, reason))
                 self.written[path] = _stamp(path)
         return problems
+
+    def _problem(self, path: Path, reason: str) -> str:
+        return f"{self.family.name} can't find this editor through {path.parent}: {reason}."
 
     def _is_lost(self, path: Path, lives: Lives) -> bool:
         """Whether a file has to be written.
@@ -171,6 +178,12 @@ def clear_leftovers(families: Iterable[CliFamily], lives: Lives) -> list[Path]:
                     path.unlink()
                     removed.append(path)
     return removed
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """What the system says, in plain words."""
+    words = getattr(error, "strerror", None) or str(error)
+    return words[:1].lower() + words[1:] if words[1:2].islower() else words
 
 
 def is_pid(value: object) -> TypeGuard[int]:

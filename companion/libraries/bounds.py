@@ -1,6 +1,7 @@
 """Which versions of the libraries fit. Written by scripts/lock: do not edit.
 
-The lower bound of each is the version that is tested, the upper one the next major version, whose interface may differ.
+The lower bound of each is the version that is tested. The upper one is the next major version, whose interface may
+differ: it is tried, and named if the start fails.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ BOUNDS = {
     "typing-inspection": ("0.4.5", "1"),
     "uvicorn": ("0.54.0", "1"),
 }
-"""From the name of each library to the least version, and the first that is too new."""
+"""From the name of each library to the least version, and the first that nobody has tried."""
+FROM_CHANNEL = frozenset({"annotated-types", "anyio", "idna", "typing-extensions", "typing-inspection"})
+"""Those that Package Control's default channel has for everybody."""
 PAIR = ("2.14.3", "2.50.4")
 """A pydantic and the only pydantic-core that it takes."""

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from .bounds import BOUNDS
-from .guard import LibraryError, Trouble
+from .guard import LibraryError, Trouble, untried
 from .installed import canonical, installed
 
 OURS = (__package__ or "").partition(".")[0]
@@ -28,9 +28,15 @@ def trouble(error: BaseException) -> Trouble:
     if isinstance(error, LibraryError):
         return error.trouble
     module = culprit(error)
+    owners = [name for name, ones in installed(BOUNDS).items() if module in ones[0].modules()] if module else []
+    newer = untried()
+    if suspects := {name: newer[name] for name in owners if name in newer} or ({} if module else newer):
+        named = " and ".join(f"{name} {version}" for name, version in suspects.items())
+        verb = "is" if len(suspects) == 1 else "are"
+        what = f"QwenCompanion does not run with {named}, which {verb} newer than it knows"
+        return Trouble("newer", tuple(suspects), what)
     if not module:
         return Trouble("damaged", tuple(BOUNDS), UNKNOWN)
-    owners = [name for name, ones in installed(BOUNDS).items() if module in ones[0].modules()]
     what = f"The library “{module}” is {'broken' if _place(module) else 'missing'}"
     return Trouble("damaged", tuple(owners) or (canonical(module),), what)
 

@@ -6,6 +6,7 @@ pydantic-core of another version can't be imported. If two libraries share a fol
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,16 +17,19 @@ from typing import Literal
 from .bounds import BOUNDS, PAIR
 from .installed import Library, installed
 
+logger = logging.getLogger(__name__)
+
 HOLDER = "_qwen_companion_libraries"
 """The name in `sys.modules` under which the loaded versions are kept over a reload of this package."""
 REPAIR = "run “Qwen Companion: Repair Libraries”"
+UPDATE = "update QwenCompanion, or report it if there is no update"
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
     """A problem with the libraries."""
 
-    kind: Literal["missing", "mismatch", "damaged", "loaded"]
+    kind: Literal["missing", "mismatch", "damaged", "loaded", "newer"]
     libraries: tuple[str, ...]
     """The libraries to reinstall."""
     what: str
@@ -37,6 +41,8 @@ class Trouble:
         """Return the sentence to show: the problem and its remedy."""
         if self.kind == "loaded":
             return f"Restart Sublime Text: {self.what}."
+        if self.kind == "newer":
+            return f"{self.what}; {UPDATE}."
         return f"{self.what}; {remedy}."
 
 
@@ -64,12 +70,24 @@ def look(paths: Sequence[str] | None = None) -> list[Trouble]:
     return troubles + _loaded(whole)
 
 
+def untried(paths: Sequence[str] | None = None) -> dict[str, str]:
+    """The libraries that are newer than any that was tried, and their versions.
+
+    Some belong to Package Control's channel, which updates them for everybody. They most likely fit; the start will
+    tell.
+    """
+    versions = {name: ones[0].version for name, ones in installed(BOUNDS, paths).items() if len(ones) == 1}
+    return {name: version for name, version in versions.items() if _key(version) >= _key(BOUNDS[name][1])}
+
+
 def check() -> Trouble | None:
     """Look for problems before any library is imported.
 
     Returns the first problem that the companion can run with, or None. Raises LibraryError for one that it can't run
-    with.
+    with. Libraries that nobody has tried are named in the log.
     """
+    for name, version in untried().items():
+        logger.warning("%s %s is newer than any that was tried (before %s)", name, version, BOUNDS[name][1])
     troubles = look()
     for trouble in troubles:
         if trouble.stops:
@@ -94,14 +112,10 @@ def _mismatches(versions: Mapping[str, str], libraries: Mapping[str, Library]) -
     """Return the problems of libraries with these versions."""
     troubles = _pair(versions, libraries)
     for name, version in versions.items():
-        least, below = BOUNDS[name]
+        least, _ = BOUNDS[name]
         if _key(version) < _key(least):
-            wanted = f"{name} {least} or later"
-        elif _key(version) >= _key(below):
-            wanted = f"{name} before {below}"
-        else:
-            continue
-        troubles.append(Trouble("mismatch", (name,), f"QwenCompanion needs {wanted}, but {version} is installed"))
+            what = f"QwenCompanion needs {name} {least} or later, but {version} is installed"
+            troubles.append(Trouble("mismatch", (name,), what))
     return troubles
 
 

@@ -187,6 +187,13 @@ class Endpoint:
             ]
         )
 
+    def settled(self) -> list[str]:
+        """The sentences of `publish` about failures that are over, each once."""
+        found = [text for one in self.publications for text in one.settled]
+        for one in self.publications:
+            one.settled.clear()
+        return found
+
     def heal(self, lives: Lives) -> list[str]:
         """Write the discovery files again that were removed or changed. Returns the same as `publish`."""
         return self._on_disk(

@@ -8,7 +8,7 @@ import sys
 
 def listen(port: int = 0) -> socket.socket:
     """A listening socket on the loopback interface; port 0 lets the system choose."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if sys.platform == "win32":
             # No other process may listen on our port. On other systems that is the default.

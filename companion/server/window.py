@@ -340,6 +340,8 @@ class WindowServer:
             while self._disk_work:
                 for problem in await asyncio.to_thread(self._disk_work.pop(next(iter(self._disk_work)))):
                     self._editor.say(problem, self.endpoint.window)
+                for problem in self.endpoint.settled():
+                    self._editor.settle(problem)
         finally:
             self._is_on_disk = False
 

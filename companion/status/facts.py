@@ -60,6 +60,8 @@ class DiscoveryFile:
     modified: float | None = None
     refused: str = ""
     """Why it can't be written: words to put after its folder's path."""
+    failed: str = ""
+    """Why it could not be written the last time, in the same form."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,16 @@ Why a CLI finds no editor: docs/protocols/qwen-ide.md#discovery and docs/protoco
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from .facts import Cli, Facts, Folder, ShownWindow
+from ..clis.families import FAMILIES
+from ..told import is_encodable, printable
+from .facts import Cli, Facts, Folder, Served, ShownWindow
 
 CLOCK = 1.5
 """Seconds by which a process may seem older than it is: the system rounds the boot time to seconds."""
@@ -84,16 +87,31 @@ def _of_window(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
     elif not window.folders:
         text = f"{window.title} has no folder, so only a CLI that runs beside one of its files finds it."
         yield Finding("no folder", f"{text} Open one: Project → Add Folder to Project…")
-    for file in served.files:
-        if file.refused:
-            folder = PurePath(file.path).parent
-            text = f"{file.cli} can't find this editor through {folder}: {file.refused}."
-            yield Finding("folder refused", f"{text} Put a folder there that belongs to you and that you can write to.")
+    yield from _of_files(served)
     for rival in served.rivals:
         if rival.is_newer:
             text = f"{rival.editor} (port {rival.port}) has a newer lock file for {rival.folder}, which a CLI prefers."
             yield Finding("rival", f"{text} Click into {window.title}, then start the CLI or type “/ide enable” in it.")
     yield from _of_terminals(window, facts)
+
+
+def _of_files(served: Served) -> Iterator[Finding]:
+    """Why a CLI can't find the editor or a folder of it."""
+    for file in served.files:
+        if file.refused:
+            folder = PurePath(file.path).parent
+            text = f"{file.cli} can't find this editor through {folder}: {file.refused}."
+            yield Finding("folder refused", f"{text} Put a folder there that belongs to you and that you can write to.")
+        elif file.failed:
+            text = f"{file.cli} can't find this editor through {PurePath(file.path).parent}: {file.failed}."
+            yield Finding("folder refused", f"{text} The companion tries again every few seconds.")
+    for folder in served.folders:
+        if unable := [family.name for family in FAMILIES if not family.can_name(folder.path)]:
+            why = f"contains “{os.pathsep}”" if is_encodable(folder.path) else "is not UTF-8"
+            text = (
+                f"{' and '.join(unable)} can't be told of {printable(folder.path)}, because its name {why}. Rename it."
+            )
+            yield Finding("no folder", text)
 
 
 def _of_terminals(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
@@ -108,7 +126,10 @@ def _verdict(cli: Cli, facts: Facts) -> Verdict:
     ports = cli.running.ports
     connected = [number for number, served in facts.served.items() if ports and served.port in ports]
     window = connected[0] if connected else None
-    found = list(_approval(cli))
+    shows_diff = window is not None and any(
+        diff.endswith(f"({cli.family.name})") for diff in facts.served[window].diffs
+    )
+    found = [] if shows_diff else list(_approval(cli))
     if window is None:
         found = [*_unreachable(cli, facts), *found]
     return Verdict(cli, window, tuple(found))

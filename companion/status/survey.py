@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import cast
 
-from ..clis.discovery import is_pid
+from ..clis.discovery import DiscoveryFiles, is_pid
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
 from ..clis.settings import approval_mode, setting, settings_folder
@@ -40,9 +40,7 @@ def published_folders(endpoint: Endpoint) -> tuple[Folder, ...]:
 def discovery_files(endpoint: Endpoint) -> tuple[DiscoveryFile, ...]:
     """An endpoint's discovery files and their state on disk."""
     return tuple(
-        _file(publication.family, name, publication.port, publication.token)
-        for publication in endpoint.publications
-        for name in endpoint.names(publication.family)
+        _file(publication, name) for publication in endpoint.publications for name in endpoint.names(publication.family)
     )
 
 
@@ -146,14 +144,16 @@ def _settings_folder(running: RunningCli) -> Path:
     return settings_folder(running.family, running.variables or os.environ, running.cwd or "")
 
 
-def _file(family: CliFamily, name: DiscoveryName, port: int, token: str) -> DiscoveryFile:
-    path = name.folder.path / name.file(os.getppid(), port)
+def _file(files: DiscoveryFiles, name: DiscoveryName) -> DiscoveryFile:
+    path = name.folder.path / name.file(os.getppid(), files.port)
     modified = _modified(path)
-    if modified is not None:
-        state = "ours" if (read_own(path) or {}).get("authToken") == token else "another's"
-        return DiscoveryFile(family.name, str(path), state, modified)
     # Legacy names are left out: few people need them.
-    return DiscoveryFile(family.name, str(path), "missing", None, "" if name.legacy else refusal(name.folder))
+    failed = "" if name.legacy else files.failed.get(path, "")
+    if modified is not None:
+        state = "ours" if (read_own(path) or {}).get("authToken") == files.token else "another's"
+        return DiscoveryFile(files.family.name, str(path), state, modified, failed=failed)
+    refused = "" if name.legacy else refusal(name.folder)
+    return DiscoveryFile(files.family.name, str(path), "missing", None, refused, failed)
 
 
 def _shared(workspace: str, folders: Sequence[str]) -> list[str]:

@@ -467,6 +467,10 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: _tell(message, window, needs_action=True))
 
+    def settle(self, message: str) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: NOTICES.settled([message]))
+
     def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
         if chat := self.chats.take_back(number, draft):
             self.say(why, chat.window.id())

@@ -155,7 +155,8 @@ def _takes_shift_escape(window: sublime.Window, view: sublime.View, args: Args) 
 
 def _waits(adapter: Adapter, view: sublime.View) -> bool:
     window = view.window()
-    return bool(adapter.diffs.in_window(window) or adapter.written.listing(window).rows)
+    here = adapter.diffs.in_window(window) or adapter.written.listing(window).rows
+    return bool(here or adapter.diffs.elsewhere(window))
 
 
 def _instead(view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:

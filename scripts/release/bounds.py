@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .pins import needed
+from .pins import FROM_CHANNEL, needed
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path("companion/libraries/bounds.py")
@@ -12,7 +12,8 @@ PAIR = ("pydantic", "pydantic-core")
 
 HEAD = '''"""Which versions of the libraries fit. Written by scripts/lock: do not edit.
 
-The lower bound of each is the version that is tested, the upper one the next major version, whose interface may differ.
+The lower bound of each is the version that is tested. The upper one is the next major version, whose interface may
+differ: it is tried, and named if the start fails.
 """
 
 from __future__ import annotations
@@ -25,10 +26,13 @@ def text(root: Path) -> str:
     versions = {pin.name: pin.version for pin in needed(root)}
     majors = {name: int(version.split(".")[0]) for name, version in versions.items()}
     lines = [f'    "{name}": ("{version}", "{majors[name] + 1}"),\n' for name, version in versions.items()]
+    channel = ", ".join(f'"{name}"' for name in sorted(FROM_CHANNEL))
     pydantic, core = (versions[name] for name in PAIR)
     return (
         f"{HEAD}BOUNDS = {{\n{''.join(lines)}}}\n"
-        '"""From the name of each library to the least version, and the first that is too new."""\n'
+        '"""From the name of each library to the least version, and the first that nobody has tried."""\n'
+        f"FROM_CHANNEL = frozenset({{{channel}}})\n"
+        '"""Those that Package Control\'s default channel has for everybody."""\n'
         f'PAIR = ("{pydantic}", "{core}")\n'
         '"""A pydantic and the only pydantic-core that it takes."""\n'
     )

@@ -15,7 +15,9 @@ from ..e2e.mcp_client import connect
 from .control import NAME, Editor, Make, Sublime, address
 
 REPAIR = "run “Qwen Companion: Repair Libraries”"
-QUESTION = "QwenCompanion needs libraries that Package Control's channel lacks. Add its repository and install them?"
+QUESTION = (
+    "QwenCompanion needs libraries that are not installed. Add its repository to Package Control and install them?"
+)
 NEEDS = "QwenCompanion needs annotated-types, anyio and 18 more libraries, which are not installed"
 MISSING = f"QwenCompanion: {NEEDS}; {REPAIR}."
 NEWER = "2.99.0"

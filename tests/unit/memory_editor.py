@@ -57,6 +57,8 @@ class MemoryEditor:
     orphaned: list[int] = field(default_factory=list)
     kept: list[tuple[int, str, str, str]] = field(default_factory=list)
     said: list[tuple[str, int | None]] = field(default_factory=list)
+    settled: list[str] = field(default_factory=list)
+    """The problems that are over."""
     mentioned: list[tuple[str, int]] = field(default_factory=list)
     statuses: dict[int, list[WindowStatus]] = field(default_factory=dict)
     """The statuses shown for each window, the latest last."""
@@ -243,3 +245,6 @@ class MemoryEditor:
 
     def say(self, message: str, window: int | None = None) -> None:
         self.said.append((message, window))
+
+    def settle(self, message: str) -> None:
+        self.settled.append(message)

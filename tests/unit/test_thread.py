@@ -220,6 +220,7 @@ class TestMissing:
         running.thread.post(lambda it: it.configure(Settings(), {1: Settings(context="off")}))
         running.thread.post(lambda it: it.focused(1, 1, 1_700_000_000_000))
         monkeypatch.delitem(sys.modules, "uvicorn")
+        until(lambda: running.thread._running, 60)
         stream = running.cli().connect().listen()
         assert stream.take("ide/contextUpdate")["workspaceState"]["openFiles"] == []
         assert running.do(lambda it: it._windows[1].order.at(1))

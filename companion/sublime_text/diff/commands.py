@@ -191,14 +191,18 @@ class QwenCompanionRejectAllCommand(_WindowDiffsCommand):
 
 
 class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
-    """Go to the diff or the written change that waits, to the next one or to the one before."""
+    """Go to the diff or the written change that waits, to the next one or to the one before.
+
+    If nothing waits in this window, go to the window where a diff does.
+    """
 
     def is_enabled(self) -> bool:
         """Whether anything waits."""
         adapter = package.adapter()
         if adapter is None:
             return False
-        return bool(adapter.diffs.in_window(self.window) or adapter.written.listing(self.window).rows)
+        here = adapter.diffs.in_window(self.window) or adapter.written.listing(self.window).rows
+        return bool(here or adapter.diffs.elsewhere(self.window))
 
     def run(self, *, previous: bool = False) -> None:
         """Show it and focus it. The diffs come first, since a CLI waits for them."""
@@ -207,6 +211,10 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
         view, step = adapter.focus.last(self.window), -1 if previous else 1
         diffs, diff = adapter.diffs.in_window(self.window), adapter.diffs.find(view) if view else None
         rows = adapter.written.listing(self.window).rows
+        if not diffs and not rows and (other := adapter.diffs.elsewhere(self.window)):
+            other.window.bring_to_front()
+            adapter.diffs.show(other)
+            return
         is_at_end = diff is not None and diff == diffs[-1 if step > 0 else 0]
         is_in_file = view is not None and adapter.written.row_of(self.window, view=view) is not None
         if rows and (not diffs or is_at_end or (is_in_file and view and not adapter.written.is_last(view, step))):

@@ -178,6 +178,10 @@ class Diffs:
         """The diffs of a window, in the order of their opening."""
         return [diff for diff in self._open.values() if diff.window == window]
 
+    def elsewhere(self, window: sublime.Window | None) -> DiffView | None:
+        """A diff that waits in another window."""
+        return next((diff for diff in self._open.values() if diff.window != window), None)
+
     def meant(self, view: sublime.View) -> DiffView | None:
         """The diff that a command refers to: the one of the view, else the only one of the window.
 

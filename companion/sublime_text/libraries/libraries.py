@@ -9,13 +9,16 @@ from collections.abc import Callable
 import sublime
 
 from ...libraries import guard, repair
+from ...libraries.bounds import FROM_CHANNEL
 from ...libraries.guard import Trouble
 from ...settings import FILE
 from ..panels import PanelItem, choose
 from ..settings import SettingsFile
 from . import package_control
 
-QUESTION = "QwenCompanion needs libraries that Package Control's channel lacks. Add its repository and install them?"
+QUESTION = (
+    "QwenCompanion needs libraries that are not installed. Add its repository to Package Control and install them?"
+)
 GET_PACKAGE_CONTROL = (
     f"install Package Control from {package_control.WHERE}, then run “Qwen Companion: Repair Libraries”"
 )
@@ -55,7 +58,7 @@ class Libraries:
             self._say(trouble.sentence(GET_PACKAGE_CONTROL))
             return
         self._say(trouble.sentence())
-        if trouble.kind != "missing" or not self._settings.value("offer_libraries") or not self._is_repository_new():
+        if not _lacks(trouble) or not self._settings.value("offer_libraries") or not self._is_repository_new():
             return
         if package_control.may_know(PACKAGE):
             # Package Control installs missing libraries when the editor starts.
@@ -75,11 +78,12 @@ class Libraries:
             self._begin()
 
     def _is_missing(self) -> bool:
-        return self._trouble is not None and self._trouble.kind == "missing"
+        """Whether a library is missing that the channel lacks. One that it has was not downloaded."""
+        return _lacks(self._trouble)
 
     def _ask_if_missing(self) -> None:
         """On the worker thread."""
-        if not self._closed.is_set() and any(trouble.kind == "missing" for trouble in guard.look()):
+        if not self._closed.is_set() and any(map(_lacks, guard.look())):
             sublime.set_timeout(lambda: self._ask(sublime.active_window()))
 
     def _is_repository_new(self) -> bool:
@@ -151,6 +155,10 @@ class Libraries:
             if now - changed > QUIET or now - begun > LIMIT:
                 return True
         return False
+
+
+def _lacks(trouble: Trouble | None) -> bool:
+    return trouble is not None and trouble.kind == "missing" and not FROM_CHANNEL.issuperset(trouble.libraries)
 
 
 def _list(names: list[str]) -> str:

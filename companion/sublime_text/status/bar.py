@@ -32,8 +32,12 @@ class StatusBar:
 
     def show(self, window: sublime.Window, status: WindowStatus) -> None:
         """The status of a window has changed."""
+        before = self._statuses.get(window.id())
         self._statuses[window.id()] = status
-        self._draw(window)
+        if status.diffs != (before.diffs if before else 0):
+            self.draw()  # each other window says so, too
+        else:
+            self._draw(window)
 
     def want(self, wanted: Wanted) -> None:
         """Apply the setting."""
@@ -52,6 +56,7 @@ class StatusBar:
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
         self._statuses.pop(window.id(), None)
+        self.draw()
 
     def close(self) -> None:
         """Remove the item from every view."""
@@ -73,8 +78,10 @@ class StatusBar:
             return ""
         status = self._statuses.get(window.id())
         words = "" if _is_idle(window, status, self._wanted) else status_text(status)
-        comments = comments_text(self._comments(window))
-        return " · ".join(filter(None, (words, comments, notices_text(len(NOTICES.open_in(window))))))
+        others = sum(other.diffs for number, other in self._statuses.items() if number != window.id())
+        elsewhere = "" if status is not None and status.diffs else elsewhere_text(others)
+        texts = words, elsewhere, comments_text(self._comments(window)), notices_text(len(NOTICES.open_in(window)))
+        return " · ".join(filter(None, texts))
 
     @staticmethod
     def _set(view: sublime.View, text: str) -> None:
@@ -103,6 +110,11 @@ def status_text(status: WindowStatus | None) -> str:
         waiting[:2] = [", ".join(waiting[:2])]
         return f"{clis}: {' · '.join(waiting)}" if clis and not others else " · ".join(filter(None, (clis, *waiting)))
     return " · ".join((clis or "Qwen Companion: waiting", *waiting))
+
+
+def elsewhere_text(diffs: int) -> str:
+    """The text for diffs that wait in other windows."""
+    return f"{diffs} diff{'s' if diffs != 1 else ''} in another window (F8)" if diffs else ""
 
 
 def notices_text(count: int) -> str:

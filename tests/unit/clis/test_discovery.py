@@ -256,11 +256,6 @@ def test_the_system_chooses_a_port_on_the_loopback_interface(endpoint: Endpoint)
     assert endpoint.port > 1023
 
 
-def test_the_listener_names_its_protocol(endpoint: Endpoint):
-    """Asyncio turns Nagle's algorithm off for those alone."""
-    assert endpoint.listener.proto == socket.IPPROTO_TCP
-
-
 def test_a_window_has_its_old_port_again(endpoint: Endpoint, project: Path):
     """Terminals keep the port that they were opened with."""
     port = endpoint.port

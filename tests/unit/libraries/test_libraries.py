@@ -69,7 +69,6 @@ def test_a_newer_version_up_to_the_next_major_one_fits(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("name", "version", "sentence"),
     [
-        ("starlette", "2.0.0", "QwenCompanion needs starlette before 2, but 2.0.0 is installed"),
         (
             "starlette",
             "1.9.9",
@@ -82,6 +81,34 @@ def test_a_newer_version_up_to_the_next_major_one_fits(folder: Folder) -> None:
 def test_a_version_that_does_not_fit_is_named(folder: Folder, name: str, version: str, sentence: str) -> None:
     folder.install(name, version)
     assert folder.sentences() == [f"{sentence}; {REPAIR}"]
+
+
+@pytest.mark.parametrize("name", ["anyio", "idna", "annotated-types", "typing-inspection", "typing-extensions", "mcp"])
+def test_a_version_that_nobody_has_tried_is_named_in_the_log_and_tried(
+    folder: Folder, name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The channel updates some of them for everybody, which must not end the companion."""
+    monkeypatch.setattr(sys, "path", [str(folder.path)])
+    folder.install(name, "99.1")
+    assert look([str(folder.path)]) == []
+    assert guard.check() is None
+    assert f"{name} 99.1 is newer than any that was tried" in caplog.text
+
+
+def test_a_version_that_nobody_has_tried_is_named_if_the_start_fails(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another installation of the same version would fail as well, so none is offered."""
+    monkeypatch.setattr(sys, "path", [str(folder.path)])
+    folder.install("anyio", "99.1")
+    for error in (ImportError("no", name="stub_anyio.abc"), OSError("of nobody")):
+        found = trouble(error)
+        assert (found.kind, found.libraries, found.stops) == ("newer", ("anyio",), True)
+        assert found.sentence() == (
+            "QwenCompanion does not run with anyio 99.1, which is newer than it knows; "
+            "update QwenCompanion, or report it if there is no update."
+        )
+    assert trouble(ImportError("no", name="stub_h11")).libraries == ("h11",)
 
 
 @pytest.mark.parametrize("version", ["2.3", "2.3.0.post1", "2.3.0.0", "2.10.0"])
