@@ -26,10 +26,10 @@ from ..review.review import Owner
 from ..review.reviews import Reviews
 from ..settings import Settings
 from ..told import Told
-from .app import App
-from .connections import HttpServer
 from .context import MAX_SELECTED, FocusOrder, Listed, Shown, active, ide_context, listed
 from .endpoint import Endpoint
+from .http.app import App
+from .http.connections import HttpServer
 from .port import ContextSource
 from .resumed import AwaitedSession
 from .sessions import STREAM_GONE_LIMIT, Background, Session, Sessions

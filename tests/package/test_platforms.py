@@ -69,7 +69,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("changes/git.py", "Popen(creationflags=)"): "git by its absolute path, with an environment of its own",
     ("changes/git.py", "subprocess.Popen"): "the same",
     ("changes/project.py", "os.link"): "where links can't be made, the object is copied",
-    ("server/connections.py", ".dup"): "sockets are handed over to the next instance",
+    ("server/http/connections.py", ".dup"): "sockets are handed over to the next instance",
     ("sublime_text/check/run.py", "tempfile.mkdtemp"): "the process that has made it removes it",
 }
 """By file and call: why it stands there."""

@@ -17,7 +17,7 @@ import pytest
 
 from companion import companion as companion_module
 from companion import handover
-from companion.server import connections
+from companion.server.http import connections
 from companion.server.listener import listen
 
 from ..conftest import Running, until

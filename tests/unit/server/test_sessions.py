@@ -17,8 +17,9 @@ import httpx2
 import pytest
 
 from companion.protocol import DiffOutcomeParams, DiffRejected
-from companion.server import calls, sessions, tools, window
+from companion.server import sessions, tools, window
 from companion.server.context import CANDIDATES
+from companion.server.http import calls
 from companion.server.port import Question, Selection
 from companion.server.tools import Tools
 from companion.settings import Settings
