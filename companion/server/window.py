@@ -30,8 +30,8 @@ from .context import MAX_SELECTED, FocusOrder, Listed, Shown, active, ide_contex
 from .endpoint import Endpoint
 from .http.app import App
 from .http.connections import HttpServer
+from .http.resumed import AwaitedSession
 from .port import ContextSource
-from .resumed import AwaitedSession
 from .sessions import STREAM_GONE_LIMIT, Background, Session, Sessions
 from .tools import AskingBefore, Tools
 
