@@ -93,6 +93,7 @@ def test_a_whole_life(
             assert running.thread.stop(LIMIT, hand_over=True)
             running = start()
             assert running.lock()["port"] == port
+            editor.dismissed.clear()  # the next instance counts its diffs anew
             stream = cli.listen()
             while not (messages := list(itertools.islice(stream, 1))):  # a CLI asks again when its stream has ended
                 stream = cli.listen()
