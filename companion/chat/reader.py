@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..backends.acp.errors import SignInError
-from ..backends.backend import Backend, EventStream
+from ..backends.backend import Backend, EventStream, lacking
 from ..backends.daemon.errors import UnreachableError
 from ..backends.sessions import Session
 from ..conversation import events
@@ -55,7 +55,7 @@ class Backoff:
 
 
 @dataclass(slots=True)
-class Attachment:
+class AttachedSession:
     """The session that is read, and the client that reads it while there is one."""
 
     session: Session
@@ -66,7 +66,7 @@ class Attachment:
     """Whether another daemon may be at the address by now, perhaps on another machine."""
 
 
-async def read(client: Backend, attachment: Attachment, conversation: Conversation, backoff: Backoff) -> None:
+async def read(client: Backend, attachment: AttachedSession, conversation: Conversation, backoff: Backoff) -> None:
     """Read a session's events until the stream ends, which is an error too."""
     if attachment.is_stale:
         attachment.session, history = await client.load(attachment.session)
@@ -83,6 +83,7 @@ async def read(client: Backend, attachment: Attachment, conversation: Conversati
             raise StaleError
         if client.options and (choices := await client.options.choices(session)):
             conversation.set_choices(choices)
+        conversation.set_lacks(lacking(client))
         conversation.set_connection(ConnectionStatus("live"))
         await _follow(client, session, stream, conversation, backoff)
     raise StreamLostError("The daemon has ended the stream of events.")
@@ -176,7 +177,7 @@ def _check(event: events.Event, session: Session) -> None:
 
 
 def after(
-    error: ChatError, attachment: Attachment | None, conversation: Conversation, backoff: Backoff
+    error: ChatError, attachment: AttachedSession | None, conversation: Conversation, backoff: Backoff
 ) -> float | None:
     """Show an error. Returns the seconds before the next try; None if only a person can solve it."""
     wait = None if error.final else backoff.after(error)

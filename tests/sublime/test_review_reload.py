@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import sublime
+import sublime_plugin
 
 from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
 
@@ -27,9 +28,13 @@ class ReloadCase(CompanionCase):
 
     def load(self) -> Steps:
         loaded("sublime_text.package").load()
+        yield from self.taken_up()
+
+    def taken_up(self) -> Steps:
+        """Wait until the instance that is loaded has taken up its diffs."""
         adapter = loaded("sublime_text.package").adapter()
         yield {"condition": lambda: not adapter.thread.is_starting, "timeout": 60_000}
-        yield {"condition": lambda: not adapter._leftovers_wait, "timeout": 20_000}
+        yield {"condition": lambda: not adapter._leftovers_wait, "timeout": 60_000}
 
     def diffs(self) -> Any:
         return loaded("sublime_text.package").adapter().diffs
@@ -54,6 +59,18 @@ class TestReload(ReloadCase):
         yield lambda: "Accept" in self.screen.header(self.proposal)
         self.assertIn("Current file", self.screen.header(self.original))
         self.assertEqual(self.cli.outcomes, [])
+        yield from self.accepted()
+        self.assertEqual(self.content, "mine\n")
+
+    def test_the_editor_itself_reloads_the_package(self) -> Steps:
+        """With modules that are made anew, as after an upgrade."""
+        yield from self.open_diff(PROPOSAL)
+        self.edit(self.proposal, "mine\n")
+        before = loaded("review.review").Review
+        package = (__package__ or "").partition(".")[0]
+        sublime_plugin.reload_plugin(f"{package}.plugin")  # pyright: ignore[reportAttributeAccessIssue]
+        self.assertIsNot(loaded("review.review").Review, before)
+        yield from self.taken_up()
         yield from self.accepted()
         self.assertEqual(self.content, "mine\n")
 
@@ -177,8 +194,8 @@ class TestStorm(ReloadCase):
             yield number % 3 * 20  # also at once, and while the next one starts
             loaded("sublime_text.package").load()
             if number % 4 == 0:
-                yield from self.settled()
-        yield from self.settled()
+                yield from self.taken_up()
+        yield from self.taken_up()
         self.assertEqual([diff.review.file_path for diff in self.diffs().in_window(self.window)], order)
         for number, view in enumerate(proposals.values()):
             self.assertTrue(view.is_valid())
@@ -194,8 +211,3 @@ class TestStorm(ReloadCase):
             for number, name in enumerate(proposals)
         ]
         self.assertEqual([(params["filePath"], params.get("content")) for _, params in self.cli.outcomes], expected)
-
-    def settled(self) -> Steps:
-        adapter = loaded("sublime_text.package").adapter()
-        yield {"condition": lambda: not adapter.thread.is_starting, "timeout": 60_000}
-        yield {"condition": lambda: not adapter._leftovers_wait, "timeout": 60_000}

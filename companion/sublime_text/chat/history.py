@@ -28,16 +28,18 @@ _LENGTH = 100
 class QwenCompanionChatRewindCommand(_ChatCommand):
     """Go back to an earlier prompt: forget it and what came of it, or write it anew."""
 
+    needs = "rewind"
+
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether something was said, and no turn runs."""
         return _is_idle(chat)
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """List the prompts with what going back would undo, and ask which."""
-        number = chat.id
+        chat_id = chat.id
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.history.targets(number),
+            lambda companion: companion.chats.history.targets(chat_id),
             lambda found: _list(adapter, chat, found),
         )
 
@@ -58,7 +60,7 @@ def _ask(adapter: Adapter, chat: ChatView, to: RewindTarget) -> None:
     """Ask what to do with the prompt and with the files."""
 
     def rewind(*, edits: bool, undo_files: bool) -> None:
-        number = chat.id
+        chat_id = chat.id
 
         def done(told: tuple[str, Draft]) -> None:
             sentence, draft = told
@@ -68,7 +70,7 @@ def _ask(adapter: Adapter, chat: ChatView, to: RewindTarget) -> None:
             say(chat.window, sentence)
 
         adapter.ask_later(
-            chat.window, lambda companion: companion.chats.history.rewind(number, to, undo_files=undo_files), done
+            chat.window, lambda companion: companion.chats.history.rewind(chat_id, to, undo_files=undo_files), done
         )
 
     choices: list[PanelItem] = []
@@ -106,14 +108,16 @@ def _line(text: str) -> str:
 class QwenCompanionChatForkCommand(_ChatCommand):
     """Go on in a copy of the conversation. The original stays as it is."""
 
+    needs = "rewind"
+
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether something was said, and no turn runs."""
         return _is_idle(chat)
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon, and show the copy."""
-        number = chat.id
-        adapter.ask_later(chat.window, lambda companion: companion.chats.history.fork(number), lambda _: None)
+        chat_id = chat.id
+        adapter.ask_later(chat.window, lambda companion: companion.chats.history.fork(chat_id), lambda _: None)
 
 
 class QwenCompanionChatSuggestionCommand(sublime_plugin.TextCommand):

@@ -457,3 +457,13 @@ def test_escape_just_as_a_turn_ends_refuses_nothing_of_the_next_one(
             assert room.editor.said == []
 
     run(test())
+
+
+def test_a_chat_knows_what_its_agent_can_not_do(project: Path, agent: AgentCommand):
+    async def test():
+        async with chatting(project, agent) as room:
+            await room.state("live")
+            assert {"catalog", "rewind", "tasks"} <= set(room.chats._registry[CHAT].status.lacks)
+            assert not {"options", "steering", "files", "edits"} & set(room.chats._registry[CHAT].status.lacks)
+
+    run(test())

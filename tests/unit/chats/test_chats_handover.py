@@ -25,6 +25,7 @@ from companion.chat.prompt import Draft
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
 from companion.conversation.plain import plain, restored
+from companion.review.left import Unclaimed
 from tests.agent_talk import scripted, until
 
 from .chatting import CHAT, WINDOW
@@ -59,6 +60,10 @@ def session_prompt(params):
         call = {"toolCallId": "t", "title": "Do it", "kind": "other", "status": "pending"}
         answer = ask("session/request_permission", toolCall=call, options=OPTIONS)
         say(json.dumps(answer))
+    if text == "change":
+        diff = {"type": "diff", "path": os.path.join(os.getcwd(), "a.txt"), "oldText": "", "newText": "new\\n"}
+        call = {"toolCallId": "c", "title": "Change it", "kind": "edit", "status": "pending", "content": [diff]}
+        say(json.dumps(ask("session/request_permission", toolCall=call, options=OPTIONS)))
     if text == "terminal":
         code = "import sys; print('one é', flush=True); sys.stdin.close(); import time, os\\n"
         code += f"while not os.path.exists({sys.argv[1]!r} + '.go'): time.sleep(0.001)\\nprint('two')"
@@ -187,6 +192,40 @@ def test_a_question_is_asked_again_and_its_answer_reaches_the_agent(project: Pat
             await there.room.shows('"optionId": "yes"')
             await there.room.shows("End.")
             assert there.room.text.count("Do it") == 1
+
+    run(test())
+
+
+@pytest.mark.parametrize("is_answered_between", [False, True])
+def test_the_diff_of_a_question_stays_and_its_answer_reaches_the_agent(
+    project: Path, tmp_path: Path, is_answered_between: bool
+):
+    """The chat asks again after the reload, and goes on with the diff from before instead of showing another one."""
+
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("change")
+            await until(lambda: there.room.editor.diffs)
+            before, reviews = there.room.editor, there.room.reviews
+            reviews.leaving()
+            before.leave()
+            await there.unload()
+            there.room = there.begin()
+            there.room.editor.diffs = before.diffs
+            there.room.reviews.inherit(reviews.leave()[1], lambda one: Unclaimed(1, one["cli"]))
+            await there.room.reviews.take_up()
+            [(number, diff)] = there.room.editor.diffs.items()
+            if is_answered_between:
+                there.room.reviews.accept(number, diff.text)
+            there.room.chats.inherit(there.left, {1: None})
+            there.open()
+            if not is_answered_between:
+                await until(lambda: not isinstance(diff.review.owner, Unclaimed))
+                assert there.room.editor.seen == []
+                there.room.reviews.accept(number, diff.text)
+            await there.room.shows('"optionId": "yes"')
+            await there.room.shows("End.")
+            assert there.room.editor.diffs == {}
 
     run(test())
 
