@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..backends.acp.errors import SignInError
-from ..backends.backend import Backend, EventStream
+from ..backends.backend import Backend, EventStream, lacking
 from ..backends.daemon.errors import UnreachableError
 from ..backends.sessions import Session
 from ..conversation import events
@@ -83,6 +83,7 @@ async def read(client: Backend, attachment: AttachedSession, conversation: Conve
             raise StaleError
         if client.options and (choices := await client.options.choices(session)):
             conversation.set_choices(choices)
+        conversation.set_lacks(lacking(client))
         conversation.set_connection(ConnectionStatus("live"))
         await _follow(client, session, stream, conversation, backoff)
     raise StreamLostError("The daemon has ended the stream of events.")
