@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import IO
 
+from ..platforms.files import close_to_others, is_mine, lock, make_private_folders
 from .git import program
 
 DAYS = 30
@@ -60,16 +61,15 @@ def refusal(root: str) -> str | None:
 def prepare(folder: str) -> None:
     """Make the folder of the stores, for this user only. Raises PlaceError."""
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        make_private_folders(folder)
         found = os.lstat(folder)
     except OSError as error:
         raise PlaceError(f"there is no place for snapshots: {error}") from error
     if stat.S_ISLNK(found.st_mode) or not stat.S_ISDIR(found.st_mode):
         raise PlaceError(f"there is no place for snapshots: {folder} is no folder")
-    if sys.platform != "win32":
-        if found.st_uid != os.getuid():
-            raise PlaceError(f"there is no place for snapshots: {folder} belongs to another user")
-        os.chmod(folder, 0o700)
+    if not is_mine(found):
+        raise PlaceError(f"there is no place for snapshots: {folder} belongs to another user")
+    close_to_others(folder)
 
 
 class Place:
@@ -94,10 +94,10 @@ def hold(root: str, folder: str | None = None) -> Place:
         for number in range(EDITORS):
             path = os.path.join(folder, f"{key}-{number}" if number else key)
             # The instance before a reload may have the first one for a moment.
-            if lock := _locked(f"{path}.lock"):
+            if held := _locked(f"{path}.lock"):
                 with contextlib.suppress(OSError):
                     os.utime(path)
-                return Place(path, lock)
+                return Place(path, held)
             if not number and time.monotonic() < until and _is_own(f"{path}.lock"):
                 break
         else:
@@ -115,16 +115,7 @@ def _is_own(path: str) -> bool:
 def _locked(path: str) -> IO[bytes] | None:
     """The file, if nobody else has it locked."""
     file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
-    try:
-        if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415 - only Windows has it
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl  # noqa: PLC0415 - Windows lacks it
-
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not lock(file.fileno()):
         file.close()
         return None
     with contextlib.suppress(OSError):
@@ -168,13 +159,13 @@ def _all(folder: str) -> Iterator[tuple[str, float]]:
 
 
 def _removed(path: str) -> bool:
-    lock = _locked(f"{path}.lock")
-    if lock is None:
+    held = _locked(f"{path}.lock")
+    if held is None:
         return False
     try:
         empty(path)
     finally:
-        lock.close()
+        held.close()
     for name in (f"{path}.lock", f"{path}.lock.pid"):
         with contextlib.suppress(OSError):
             os.unlink(name)

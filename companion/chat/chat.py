@@ -23,7 +23,7 @@ from ..ids import ChatId, WindowId
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from ..told import Told
-from .connection import Connection
+from .connection import ChatConnection
 from .connector import Connector
 from .daemons import Daemons
 from .inherited import Inherited
@@ -66,7 +66,7 @@ class Chat:
         """`daemons` are those of its window, `server` is that of its window; `turns` hears of its turns."""
         self.window = window
         self.connector = Connector(settings, daemons, self._agent_client)
-        self.connection = Connection(self.connector, told)
+        self.connection = ChatConnection(self.connector, told)
         self._id = chat_id
         self._told = told
         self._editor = editor

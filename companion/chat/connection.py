@@ -22,7 +22,7 @@ from ..conversation.snapshot import ConnectionStatus, Snapshot
 from ..told import Told
 from .connector import Connector
 from .prompt import ChatFolder
-from .reader import Attachment, Backoff, SessionEndedError, StaleError, after, read, tell
+from .reader import AttachedSession, Backoff, SessionEndedError, StaleError, after, read, tell
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class BrokenError(ChatError):
     remedy = "Reconnect to go on; Sublime Text's console says more."
 
 
-class Connection:
+class ChatConnection:
     """Reads one session at a time with `run`, as a task."""
 
     def __init__(self, connector: Connector, told: Callable[[], Told]) -> None:
@@ -53,7 +53,7 @@ class Connection:
         """What the next instance needs to go on with the agent, once it is left."""
         self.stays = False
         """Whether the session is left to the next instance, so that nobody detaches from it."""
-        self._attachment: Attachment | None = None
+        self._attachment: AttachedSession | None = None
         self._broken = ""
         self._unsigned: Backend | None = None
         """What wants the person to sign in, and can do that if it is asked."""
@@ -157,7 +157,7 @@ class Connection:
         """Read the conversation of now until cancelled. Its status tells of failures, none is raised."""
         conversation = self.conversation
         backoff = Backoff(BACKOFF)
-        attachment: Attachment | None = None
+        attachment: AttachedSession | None = None
         has_broken = False
         try:
             while True:
@@ -205,8 +205,8 @@ class Connection:
     # Reaching the daemon, and leaving it
 
     async def _join(
-        self, attachment: Attachment | None, conversation: Conversation, backoff: Backoff
-    ) -> tuple[Backend, Attachment]:
+        self, attachment: AttachedSession | None, conversation: Conversation, backoff: Backoff
+    ) -> tuple[Backend, AttachedSession]:
         """The session to read with its client. What is missing of them is reached or created."""
         if self._broken:
             why, self._broken = self._broken, ""
@@ -225,7 +225,7 @@ class Connection:
                 known = self.session
                 session = Session.known(known, folder) if known else await client.create(folder, scope="thread")
                 # A session that was there before may have begun long before its oldest event.
-                attachment = Attachment(session, session.attached or not session.client_id)
+                attachment = AttachedSession(session, session.attached or not session.client_id)
                 conversation.cursor = None
         except SignInError:
             self._unsigned = client if client.authentication else None
@@ -250,22 +250,22 @@ class Connection:
 
     async def _continued(
         self, agent: AgentCommand, left: Mapping[str, Any], conversation: Conversation
-    ) -> Attachment | None:
+    ) -> AttachedSession | None:
         """The agent that another instance has left; None if that can't be taken up, and is ended."""
         if (taken := await self._connector.take_over(agent, left)) is None:
             return None
         client, session = taken
         conversation.cursor = None
-        self._attachment = Attachment(session, is_stale=False, client=client)
+        self._attachment = AttachedSession(session, is_stale=False, client=client)
         return self._attachment
 
-    async def _look_again(self, attachment: Attachment) -> None:
+    async def _look_again(self, attachment: AttachedSession) -> None:
         """Ask what is at the address, if another daemon may be there by now."""
         if attachment.may_be_another:
             await self._connector.look_again()
             attachment.may_be_another = False
 
-    async def _drop(self, attachment: Attachment | None, *, is_over: bool = False) -> Attachment | None:
+    async def _drop(self, attachment: AttachedSession | None, *, is_over: bool = False) -> AttachedSession | None:
         """Let go of the daemon. Returns the session if it is to be taken up again; if not, it is left."""
         if attachment is None or attachment.client is None:
             return attachment
@@ -287,7 +287,7 @@ class Connection:
             else:
                 await client.close()
 
-    def _keep_unsigned(self, error: ChatError, attachment: Attachment | None) -> None:
+    def _keep_unsigned(self, error: ChatError, attachment: AttachedSession | None) -> None:
         if isinstance(error, SignInError) and attachment and attachment.client and attachment.client.authentication:
             self._unsigned, attachment.client = attachment.client, None
 
@@ -296,7 +296,7 @@ class Connection:
         if client:
             await client.close()
 
-    async def _finish(self, attachment: Attachment | None, conversation: Conversation) -> None:
+    async def _finish(self, attachment: AttachedSession | None, conversation: Conversation) -> None:
         """Nobody reads any more."""
         client = attachment.client if attachment else None
         await self._close_unsigned()
@@ -305,7 +305,7 @@ class Connection:
             for envelope in client.handover.unread:
                 conversation.apply(envelope)
 
-    async def _forget(self, attachment: Attachment | None) -> None:
+    async def _forget(self, attachment: AttachedSession | None) -> None:
         """Let go of everything but the session's id: the conversation may hold half of an event."""
         if attachment:
             self.session, self._attachment = attachment.session.id, None
@@ -315,7 +315,7 @@ class Connection:
     # Reading
 
     async def _read_until_again(
-        self, client: Backend, attachment: Attachment, conversation: Conversation, backoff: Backoff
+        self, client: Backend, attachment: AttachedSession, conversation: Conversation, backoff: Backoff
     ) -> None:
         """Read a session until somebody wants to start over. Everything else that ends it is raised."""
         reading = asyncio.create_task(read(client, attachment, conversation, backoff))

@@ -21,6 +21,7 @@ from .mentions import mention
 from .prompt import Draft
 from .registry import REACH_LIMIT, Registry
 from .transcript.plain import relative
+from .uris import file_of
 
 T = TypeVar("T")
 
@@ -78,8 +79,9 @@ def _written(turn: Turn, folder: str) -> str:
     for attachment in first.attachments if isinstance(first, Message) else ():
         name = f"@{attachment.name}"
         found = text.find(name, at)
-        if found >= 0 and attachment.uri.startswith("file://"):
-            named = mention(relative(attachment.uri.removeprefix("file://"), folder))
+        path, _ = file_of(attachment.uri)
+        if found >= 0 and path:
+            named = mention(relative(path, folder))
             text, at = text[:found] + named + text[found + len(name) :], found + len(named)
     return text
 

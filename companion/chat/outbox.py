@@ -17,6 +17,7 @@ from ..conversation.snapshot import Unsent
 from . import prompt
 from .mentions import Mention, mentions
 from .prompt import ChatFolder, Draft, Excerpt
+from .uris import path_of
 
 MAX_INJECTED = 16_000
 """Characters of a message into a turn that runs; the daemon takes 16 k."""
@@ -318,7 +319,7 @@ async def blocks(draft: Draft, client: Backend, folder: ChatFolder) -> list[Bloc
         raise StreamLostError("The daemon doesn't say which files it has.") from None
     named_files = [path for _, path in filter(None, files)]
     if why := await asyncio.to_thread(
-        folder.refusal, [*named_files, *(prompt.path_of(each.uri) for each in draft.excerpts), *draft.pictures]
+        folder.refusal, [*named_files, *(path_of(each.uri) for each in draft.excerpts), *draft.pictures]
     ):
         raise UnsendableError(why)
     found: list[Block] = []

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from ..told import Told
 
@@ -70,12 +69,6 @@ class ChatFolder:
         spelled = [self.path_there(path) for path in paths]
         spelled += [os.path.join(self.here, path) for path in paths if self.is_local]
         return self.told.refusal(spelled, [folder for folder in (self.here, self.there) if folder])
-
-
-def path_of(uri: str) -> str:
-    """The path of a file; for a tab without one its name."""
-    path = unquote(urlsplit(uri).path)
-    return path[1:] if re.match("/[A-Za-z]:", path) else path
 
 
 def text(words: str) -> dict[str, Any]:

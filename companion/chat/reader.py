@@ -55,7 +55,7 @@ class Backoff:
 
 
 @dataclass(slots=True)
-class Attachment:
+class AttachedSession:
     """The session that is read, and the client that reads it while there is one."""
 
     session: Session
@@ -66,7 +66,7 @@ class Attachment:
     """Whether another daemon may be at the address by now, perhaps on another machine."""
 
 
-async def read(client: Backend, attachment: Attachment, conversation: Conversation, backoff: Backoff) -> None:
+async def read(client: Backend, attachment: AttachedSession, conversation: Conversation, backoff: Backoff) -> None:
     """Read a session's events until the stream ends, which is an error too."""
     was, is_loaded = conversation.status, attachment.is_stale
     if attachment.is_stale:
@@ -208,7 +208,7 @@ def _check(event: events.Event, session: Session) -> None:
 
 
 def after(
-    error: ChatError, attachment: Attachment | None, conversation: Conversation, backoff: Backoff
+    error: ChatError, attachment: AttachedSession | None, conversation: Conversation, backoff: Backoff
 ) -> float | None:
     """Show an error. Returns the seconds before the next try; None if only a person can solve it."""
     wait = None if error.final else backoff.after(error)

@@ -11,7 +11,7 @@ from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Snapshot
 from ..ids import ChatId, WindowId
-from .connection import Connection
+from .connection import ChatConnection
 from .connector import Connector
 from .outbox import Outbox
 from .permissions import Approvals
@@ -36,7 +36,7 @@ class Renderer:
         window: WindowId,
         editor: ChatScreen,
         connector: Connector,
-        connection: Connection,
+        connection: ChatConnection,
         outbox: Outbox,
         approvals: Approvals,
     ) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from ..platforms.files import make_private_folder, write_private
+from ..platforms.files import make_private_folder, rename, write_private
 from ..small_files import read_own
 from .comment import Comment
 
@@ -45,7 +45,7 @@ class CommentStore:
         if not isinstance(found, list):
             aside = f"{path}.{secrets.token_hex(4)}.damaged"
             logger.warning("The comments of %s can't be read; they are in %s", root, aside)
-            os.rename(path, aside)
+            rename(path, aside)
             return []
         return [comment for each in cast("list[Any]", found) if (comment := Comment.of(each)) is not None]
 

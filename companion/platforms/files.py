@@ -214,6 +214,28 @@ def make_private_folders(path: str) -> None:
             make_private_folder(path)
 
 
+def close_to_others(folder: str) -> None:
+    """Let only this user enter a folder. On Windows its rights are those of its parent. Raises OSError."""
+    if sys.platform != "win32":
+        os.chmod(folder, 0o700)
+
+
+def lock(descriptor: int) -> bool:
+    """Lock a file for this process, until it is closed; False if another process has it."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt  # noqa: PLC0415 - only Windows has it
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl  # noqa: PLC0415 - Windows lacks it
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 def is_mine(found: os.stat_result) -> bool:
     """Whether a file belongs to this user. Windows has no such numbers; there the folder's rights decide."""
     user = user_id()

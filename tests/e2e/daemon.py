@@ -20,7 +20,7 @@ from companion.backends.daemon.process import launch
 from companion.backends.sessions import Session
 from companion.chat import daemons as shared
 from companion.chat import prompt
-from companion.chat.connection import Connection
+from companion.chat.connection import ChatConnection
 from companion.chat.connector import Connector
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.events import Envelope
@@ -110,7 +110,7 @@ class Talk:
         self.client = client
         connector = Connector(self._settings, shared.Daemons(print, set, LoginEnvironment()), no_agent)
         connector.folder = folder
-        self.connection = Connection(connector, Told)
+        self.connection = ChatConnection(connector, Told)
         self.conversation = self.connection.conversation
 
     def _settings(self) -> DaemonSettings:

@@ -24,7 +24,7 @@ lazy.put_off()  # as `companion.thread` does before it imports the rest
 
 from companion.backends.daemon.address import Address
 from companion.backends.daemon.process import launch
-from companion.chat.connection import Connection
+from companion.chat.connection import ChatConnection
 from companion.chat.connector import Connector
 from companion.chat.daemons import Daemons
 from companion.clis.discovery import EnvironmentVariables
@@ -72,7 +72,7 @@ async def chat() -> None:
         settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
         connector = Connector(lambda: settings, Daemons(print, set, LoginEnvironment()), no_agent)
         connector.folder = "/w"
-        connection = Connection(connector, Told)
+        connection = ChatConnection(connector, Told)
         connection.begin("")
         running = asyncio.create_task(connection.run())
         (await daemon.streams.get()).say(1, "Hello")

@@ -62,12 +62,15 @@ KEYWORDS = {
     "mode": "an administrator's folder locks the same person out (python/cpython#157876); see make_private_folder",
 }
 EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("acp/child.py", "os.dup"): "pipes are handed over to the next instance, which Windows does not do",
-    ("acp/child.py", "subprocess.Popen"): "it is what platforms.programs.start makes",
+    ("backends/acp/child.py", "os.dup"): "pipes are handed over to the next instance, which Windows does not do",
+    ("backends/acp/child.py", "subprocess.Popen"): "it is what platforms.programs.start makes",
     ("changes/files.py", "os.chmod"): "on Windows there are no programs among files, and nothing has to be kept",
     ("changes/files.py", "os.symlink"): "where links can't be made, the undo is refused in a sentence",
     ("changes/git.py", "Popen(creationflags=)"): "git by its absolute path, with an environment of its own",
     ("changes/git.py", "subprocess.Popen"): "the same",
+    ("changes/places.py", "os.chmod"): "git's objects are read-only, and Windows removes no such file",
+    ("changes/places.py", "run(creationflags=)"): "git by its absolute path, with an environment of its own",
+    ("changes/places.py", "subprocess.run"): "the same",
     ("changes/project.py", "os.link"): "where links can't be made, the object is copied",
     ("server/connections.py", ".dup"): "sockets are handed over to the next instance",
     ("sublime_text/check/run.py", "tempfile.mkdtemp"): "the process that has made it removes it",

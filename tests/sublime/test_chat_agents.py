@@ -9,9 +9,9 @@ from unittest.mock import patch
 
 import sublime
 
+from .changes_case import CHANGES, FILE, PROPOSAL, ChangesCase
 from .chat_case import ChatCase, Steps, loaded
 from .companion_case import CompanionCase, diff_views, text_of
-from .test_review_changes import CHANGES, FILE, PROPOSAL, ChangesCase
 
 OWN = {"Own": {"command": ["own-agent", "--acp", "a b"], "letter": "O"}}
 CONSENT = "QwenCompanion Agents.sublime-settings"

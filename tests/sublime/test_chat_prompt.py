@@ -275,7 +275,7 @@ class TestUndoHistory(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        self.undo = loaded("sublime_text.chat.undo").Undo("")
+        self.undo = loaded("sublime_text.chat.undo").UndoHistory("")
 
     def test_a_large_paste_is_kept_once_whatever_is_typed_after_it(self) -> Steps:
         text = "x" * 1_000_000

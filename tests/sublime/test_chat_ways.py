@@ -9,7 +9,7 @@ from unittest.mock import patch
 import sublime
 
 from .chat_case import ChatCase, Steps, loaded
-from .test_terminal import Terminus
+from .terminal_case import Terminus
 
 TERMINAL = ("own", "--acp", "log in")
 

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import sublime
 
 from .companion_case import CompanionCase, Steps, loaded, text_of
-from .test_terminal import Terminus
+from .terminal_case import Terminus
 
 WORDS = "use the helper in money.py"
 

@@ -12,8 +12,8 @@ from unittest.mock import patch
 
 import sublime
 
+from .changes_case import FILE, PROPOSAL, ChangesCase
 from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
-from .test_review_changes import FILE, PROPOSAL, ChangesCase
 
 FILLERS = "qwen_companion.fillers"
 LINK = "↩ restore 2 lines"

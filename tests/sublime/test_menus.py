@@ -8,7 +8,7 @@ from typing import Any
 import sublime
 
 from .companion_case import Steps, loaded
-from .test_terminal import TerminalCase
+from .terminal_case import TerminalCase
 
 MENUS = ["Main", "Context", "Side Bar", "Tab Context"]
 

@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import sublime
 
+from .changes_case import CHANGES, FILE, GAPS, LINES, PROPOSAL, ROWS, ChangesCase, without
 from .companion_case import Steps, diff_views, loaded, text_of
-from .test_review_changes import CHANGES, FILE, GAPS, LINES, PROPOSAL, ROWS, ChangesCase, without
 
 FILLERS = "qwen_companion.fillers"
 WORDS = "qwen_companion.words"

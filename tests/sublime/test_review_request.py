@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .changes_case import CHANGES, FILE, PROPOSAL, ROWS, ChangesCase
 from .companion_case import Steps, diff_views, loaded, text_of
-from .test_review_changes import CHANGES, FILE, PROPOSAL, ROWS, ChangesCase
 
 
 class Chat:

@@ -8,8 +8,8 @@ from unittest.mock import patch
 
 import sublime
 
+from .changes_case import CHANGES, FILE, ChangesCase
 from .companion_case import Steps, loaded
-from .test_review_changes import CHANGES, FILE, ChangesCase
 
 
 class Side:

@@ -56,10 +56,10 @@ def sentence(text: str) -> str:
 
 
 def relative(path: str, folder: str) -> str:
-    """A path relative to a folder, if it is inside."""
-    path = flat(path)
-    folder = folder.rstrip("/\\")
-    return path[len(folder) + 1 :] if folder and path.startswith((f"{folder}/", f"{folder}\\")) else path
+    """A path relative to a folder, if it is inside. Windows knows two separators."""
+    path, folder = flat(path), folder.rstrip("/\\")
+    inside = path.replace("\\", "/").startswith(folder.replace("\\", "/") + "/")
+    return path[len(folder) + 1 :] if folder and inside else path
 
 
 def whole(text: str) -> Iterator[str]:

@@ -22,6 +22,7 @@ from ...conversation.snapshot import (
     Tool,
 )
 from ...review.changes import Tally, changes, lines_of, tally
+from ..uris import file_of
 from .plain import GAP, SIGNS, clean, flat, presentable, relative, whole
 from .render import Ask, Running
 from .writer import Writer
@@ -288,8 +289,7 @@ def write_attachments(writer: Writer, attachments: Iterable[Attachment]) -> None
     """A message's attachments, one line each."""
     for attachment in attachments:
         writer.write("\n  @ ")
-        path = attachment.uri.removeprefix("file://") if attachment.uri.startswith("file://") else ""
-        writer.link(flat(attachment.name or attachment.uri), path)
+        writer.link(flat(attachment.name or attachment.uri), *file_of(attachment.uri))
 
 
 def write_shell(writer: Writer, text: str) -> None:

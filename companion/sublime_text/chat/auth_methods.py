@@ -26,10 +26,10 @@ MOST_LOOKS = 60
 
 def ask_way(adapter: Adapter, chat: ChatView) -> None:
     """Ask the person which way they take, and begin it."""
-    number = chat.id
+    chat_id = chat.id
     adapter.ask_later(
         chat.window,
-        lambda companion: companion.chats.sign_in.methods(number),
+        lambda companion: companion.chats.sign_in.methods(chat_id),
         lambda ways: _choose(adapter, chat, ways),
     )
 
@@ -53,7 +53,7 @@ def _details(way: Way) -> str:
 
 
 def _begin(adapter: Adapter, chat: ChatView, way: Way) -> None:
-    number = chat.id
+    chat_id = chat.id
     if way.kind == "variables":
         where = f"in the start-up file of your shell, or in “environment” of {chat.agent_key} in the setting “agents”"
         page = f" The value is from {way.page}." if way.page else ""
@@ -64,7 +64,7 @@ def _begin(adapter: Adapter, chat: ChatView, way: Way) -> None:
         say(chat.window, f"{chat.agent} signs you in. It may open a page in your browser.")
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.sign_in.authenticate(number, way.id),
+            lambda companion: companion.chats.sign_in.authenticate(chat_id, way.id),
             lambda _: say(chat.window, f"You are signed in to {chat.agent}."),
         )
 

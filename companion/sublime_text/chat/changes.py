@@ -32,9 +32,9 @@ class QwenCompanionChatChangesCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """List those of the latest turn that has changed any."""
-        number = chat.id
+        chat_id = chat.id
         adapter.ask_later(
-            chat.window, lambda companion: companion.chats.changes.by_turn(number), lambda found: _list(chat, found, 0)
+            chat.window, lambda companion: companion.chats.changes.by_turn(chat_id), lambda found: _list(chat, found, 0)
         )
 
 

@@ -207,8 +207,8 @@ class ChatViews:
         keep(view)
         if self.find(view) is None:
             # The companion may have inherited it, and nobody has looked at it since.
-            number = chat_id_of(view)
-            self._tell(lambda chats: chats.close(number))
+            chat_id = chat_id_of(view)
+            self._tell(lambda chats: chats.close(chat_id))
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
@@ -251,12 +251,12 @@ class ChatViews:
             if text is None and (rest or draft.excerpts or draft.pictures):
                 chat.take_back(replace(draft, text=rest))
             return
-        number, status = chat.id, chat.render.status if chat.render else None
+        chat_id, status = chat.id, chat.render.status if chat.render else None
         in_turn = mid_turn and status is not None and status.running is not None
         # A message into a running turn is a text alone, and so is a command.
         if context and not in_turn and not draft.text.startswith("/"):
             draft = replace(draft, excerpts=(*draft.excerpts, context))
-        self._tell(lambda chats: chats.send(number, draft, mid_turn=in_turn))
+        self._tell(lambda chats: chats.send(chat_id, draft, mid_turn=in_turn))
 
     def look_at_context_soon(self, window: sublime.Window | None) -> None:
         """The same after a while, since a selection changes often."""
@@ -290,36 +290,36 @@ class ChatViews:
 
     def begin(self, chat: ChatView) -> None:
         """Begin a new conversation in a chat. The one before stays in the list."""
-        number = chat.id
-        self._tell(lambda chats: chats.begin(number))
+        chat_id = chat.id
+        self._tell(lambda chats: chats.begin(chat_id))
 
     def cancel(self, chat: ChatView) -> None:
         """End the turn that runs."""
-        number = chat.id
-        self._tell(lambda chats: chats.cancel(number))
+        chat_id = chat.id
+        self._tell(lambda chats: chats.cancel(chat_id))
 
     def go_on(self, chat: ChatView) -> None:
         """Continue the last turn, which was interrupted or has failed."""
-        number = chat.id
-        self._tell(lambda chats: chats.history.continue_turn(number))
+        chat_id = chat.id
+        self._tell(lambda chats: chats.history.continue_turn(chat_id))
 
     def show_earlier(self, chat: ChatView) -> None:
         """Show a page of the turns before the first one that is shown."""
-        number = chat.id
-        self._tell(lambda chats: chats.history.show_earlier(number))
+        chat_id = chat.id
+        self._tell(lambda chats: chats.history.show_earlier(chat_id))
 
     def reconnect(self, chat: ChatView) -> None:
         """Try again now, with the command that the agent has in the settings now."""
-        number, name = chat.id, chat.agent_key
+        chat_id, name = chat.id, chat.agent_key
         if name:
-            self._consent.renew(name, lambda agent: self._tell(lambda chats: chats.reconnect(number, agent)))
+            self._consent.renew(name, lambda agent: self._tell(lambda chats: chats.reconnect(chat_id, agent)))
         else:
-            self._tell(lambda chats: chats.reconnect(number))
+            self._tell(lambda chats: chats.reconnect(chat_id))
 
     def _connect(self, chat: ChatView, session: str) -> None:
         """Have the companion show a session in a chat, in the folder and with the agent that the chat has now."""
-        number, window, folder, agent = chat.id, WindowId(chat.window.id()), chat.folder, chat.agent_key
-        self._tell(lambda chats: chats.open(number, window, folder, session, agent))
+        chat_id, window, folder, agent = chat.id, WindowId(chat.window.id()), chat.folder, chat.agent_key
+        self._tell(lambda chats: chats.open(chat_id, window, folder, session, agent))
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
@@ -351,9 +351,9 @@ class ChatViews:
 
     def _end(self, chat: ChatView) -> None:
         chat.close()
-        number = chat.id
-        if self._chats.pop(number, None):
-            self._tell(lambda chats: chats.close(number))
+        chat_id = chat.id
+        if self._chats.pop(chat_id, None):
+            self._tell(lambda chats: chats.close(chat_id))
 
 
 def _agent_of(view: sublime.View) -> str:

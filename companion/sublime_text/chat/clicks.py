@@ -99,12 +99,12 @@ class Clicks:
 
     def _clicked(self, chat: ChatView, href: str) -> None:
         what, _, of = href.partition(":")
-        number = chat.id
+        chat_id = chat.id
         match what:
             case "reconnect":
                 self._reconnect(chat)
             case _ if call := _CALLS.get(what):
-                self._tell(lambda chats: call(chats, number, of))
+                self._tell(lambda chats: call(chats, chat_id, of))
             case "suggestion":
                 chat.view.run_command("qwen_companion_chat_suggestion")
             case "tasks" | "changes" | "leave_out" | "sign_in":
@@ -126,9 +126,9 @@ class Clicks:
                 pass
 
     def _clicked_on_permission(self, chat: ChatView, what: str, of: str) -> None:
-        index, _, number = of.partition(":") if what == "vote" else ("", "", of)
+        index, _, asked = of.partition(":") if what == "vote" else ("", "", of)
         asks = chat.render.asks if chat.render else ()
-        permission = next((ask.permission for ask in asks if ask.permission.id == number), None)
+        permission = next((ask.permission for ask in asks if ask.permission.id == asked), None)
         if permission is None:
             return
         if what == "vote":
@@ -148,8 +148,8 @@ class Clicks:
     def _vote(
         self, chat: ChatView, permission: Permission, option: str | None, answers: dict[str, str] | None = None
     ) -> None:
-        number, asked = chat.id, permission.id
-        self._tell(lambda chats: chats.vote(number, asked, option, answers))
+        chat_id, asked = chat.id, permission.id
+        self._tell(lambda chats: chats.vote(chat_id, asked, option, answers))
 
 
 def waiting(chat: ChatView) -> Permission | None:

@@ -34,10 +34,10 @@ class QwenCompanionChatRewindCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """List the prompts with what going back would undo, and ask which."""
-        number = chat.id
+        chat_id = chat.id
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.history.targets(number),
+            lambda companion: companion.chats.history.targets(chat_id),
             lambda found: _list(adapter, chat, found),
         )
 
@@ -58,7 +58,7 @@ def _ask(adapter: Adapter, chat: ChatView, to: RewindTarget) -> None:
     """Ask what to do with the prompt and with the files."""
 
     def rewind(*, edits: bool, undo_files: bool) -> None:
-        number = chat.id
+        chat_id = chat.id
 
         def done(told: tuple[str, Draft]) -> None:
             sentence, draft = told
@@ -68,7 +68,7 @@ def _ask(adapter: Adapter, chat: ChatView, to: RewindTarget) -> None:
             say(chat.window, sentence)
 
         adapter.ask_later(
-            chat.window, lambda companion: companion.chats.history.rewind(number, to, undo_files=undo_files), done
+            chat.window, lambda companion: companion.chats.history.rewind(chat_id, to, undo_files=undo_files), done
         )
 
     choices: list[PanelItem] = []
@@ -112,8 +112,8 @@ class QwenCompanionChatForkCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon, and show the copy."""
-        number = chat.id
-        adapter.ask_later(chat.window, lambda companion: companion.chats.history.fork(number), lambda _: None)
+        chat_id = chat.id
+        adapter.ask_later(chat.window, lambda companion: companion.chats.history.fork(chat_id), lambda _: None)
 
 
 class QwenCompanionChatSuggestionCommand(sublime_plugin.TextCommand):

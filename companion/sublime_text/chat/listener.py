@@ -278,12 +278,12 @@ def _completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.Compl
         return sublime.CompletionList(items, _FLAGS)
     if (found := open_mention(before)) is None:
         return sublime.CompletionList([], _FLAGS)
-    listed, (_, words), number = sublime.CompletionList(), found, chat.id
+    listed, (_, words), chat_id = sublime.CompletionList(), found, chat.id
 
     def show(paths: Sequence[str]) -> None:
         listed.set_completions([_completion(path, f"{mention(path)} ", "", _FILE) for path in paths], _FLAGS)
 
-    adapter.ask_later(chat.window, lambda companion: companion.chats.files(number, words), show, lambda _: show(()))
+    adapter.ask_later(chat.window, lambda companion: companion.chats.files(chat_id, words), show, lambda _: show(()))
     return listed
 
 

@@ -29,7 +29,7 @@ OTHER = "Other …"
 DONE = "Done"
 
 
-class Attention:
+class AskAttention:
     """Watches over the questions of a chat, from when they are asked until they are answered."""
 
     def __init__(self, text: ChatText) -> None:

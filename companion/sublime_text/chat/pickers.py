@@ -78,8 +78,8 @@ class QwenCompanionChatModelCommand(_SwitchCommand):
 
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
-        number = chat.id
-        adapter.thread.post(lambda companion: companion.chats.options.switch_model(number, identifier))
+        chat_id = chat.id
+        adapter.thread.post(lambda companion: companion.chats.options.switch_model(chat_id, identifier))
 
 
 class QwenCompanionChatModeCommand(_SwitchCommand):
@@ -95,8 +95,8 @@ class QwenCompanionChatModeCommand(_SwitchCommand):
 
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
-        number = chat.id
-        adapter.thread.post(lambda companion: companion.chats.options.switch_mode(number, identifier))
+        chat_id = chat.id
+        adapter.thread.post(lambda companion: companion.chats.options.switch_mode(chat_id, identifier))
 
 
 class QwenCompanionChatEffortCommand(_SwitchCommand):
@@ -112,8 +112,8 @@ class QwenCompanionChatEffortCommand(_SwitchCommand):
 
     def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         """Ask the daemon."""
-        number = chat.id
-        adapter.thread.post(lambda companion: companion.chats.options.switch_effort(number, identifier))
+        chat_id = chat.id
+        adapter.thread.post(lambda companion: companion.chats.options.switch_effort(chat_id, identifier))
 
 
 class QwenCompanionChatOptionsCommand(_ChatCommand):
@@ -146,8 +146,8 @@ class QwenCompanionChatOptionsCommand(_ChatCommand):
 
     @staticmethod
     def _set(adapter: Adapter, chat: ChatView, option: SessionOption, value: str | bool) -> None:
-        number = chat.id
-        adapter.thread.post(lambda companion: companion.chats.options.set(number, option.id, value))
+        chat_id = chat.id
+        adapter.thread.post(lambda companion: companion.chats.options.set(chat_id, option.id, value))
 
 
 class QwenCompanionDaemonCommand(_ChatCommand):
@@ -157,11 +157,11 @@ class QwenCompanionDaemonCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """The page opens at once and is filled when the daemon answers."""
-        page, number = Page(chat.window, DAEMON_SETTING, "Qwen Companion: Where the Chat Runs"), chat.id
+        page, chat_id = Page(chat.window, DAEMON_SETTING, "Qwen Companion: Where the Chat Runs"), chat.id
         page.show("Asking the daemon …\n")
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.locality(number),
+            lambda companion: companion.chats.locality(chat_id),
             page.show,
             lambda why: page.show(f"{why}\n"),
         )

@@ -37,13 +37,13 @@ class QwenCompanionChatSignInCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask where if there are several, or how if the agent isn't the daemon's."""
-        number = chat.id
+        chat_id = chat.id
         if chat.agent_key:
             ask_way(adapter, chat)
             return
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.sign_in.providers(number),
+            lambda companion: companion.chats.sign_in.providers(chat_id),
             lambda found: _choose(adapter, chat, found),
         )
 
@@ -59,10 +59,10 @@ def _choose(adapter: Adapter, chat: ChatView, providers: Sequence[str]) -> None:
 
 
 def _begin(adapter: Adapter, chat: ChatView, provider: str) -> None:
-    number = chat.id
+    chat_id = chat.id
     adapter.ask_later(
         chat.window,
-        lambda companion: companion.chats.sign_in.begin(number, provider),
+        lambda companion: companion.chats.sign_in.begin(chat_id, provider),
         lambda begun: _SignIn(adapter, chat, begun),
     )
 
@@ -74,7 +74,7 @@ class _SignIn:
         self._adapter = adapter
         self._chat = chat
         self._begun = begun
-        self._number = chat.id
+        self._chat_id = chat.id
         self._page = Page(chat.window, SIGN_IN_SETTING, "Qwen Companion: Sign In")
         self._page.view.settings().set(SIGN_IN_SETTING, begun.id)
         self._buttons = sublime.PhantomSet(self._page.view, BUTTONS)
@@ -116,7 +116,7 @@ class _SignIn:
             return
         self._adapter.ask_later(
             self._chat.window,
-            lambda companion: companion.chats.sign_in.progress(self._number, self._begun.id),
+            lambda companion: companion.chats.sign_in.progress(self._chat_id, self._begun.id),
             self._show,
             self._show_trouble,
         )
@@ -124,7 +124,7 @@ class _SignIn:
     def _give_up(self) -> None:
         self._adapter.ask_later(
             self._chat.window,
-            lambda companion: companion.chats.sign_in.cancel(self._number, self._begun.id),
+            lambda companion: companion.chats.sign_in.cancel(self._chat_id, self._begun.id),
             lambda _: say(self._chat.window, "The sign-in was cancelled."),
             lambda _: None,
         )

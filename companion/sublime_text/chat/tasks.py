@@ -29,9 +29,9 @@ class QwenCompanionChatTasksCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""
-        number = chat.id
+        chat_id = chat.id
         adapter.ask_later(
-            chat.window, lambda companion: companion.chats.tasks.all(number), lambda found: _list(adapter, chat, found)
+            chat.window, lambda companion: companion.chats.tasks.all(chat_id), lambda found: _list(adapter, chat, found)
         )
 
 
@@ -50,12 +50,12 @@ def _ask(adapter: Adapter, chat: ChatView, task: Task) -> None:
     if not task.is_running:
         _follow(adapter, chat, task)
         return
-    number = chat.id
+    chat_id = chat.id
 
     def stop() -> None:
         adapter.ask_later(
             chat.window,
-            lambda companion: companion.chats.tasks.stop(number, task),
+            lambda companion: companion.chats.tasks.stop(chat_id, task),
             lambda told: say(chat.window, told),
         )
 
@@ -68,10 +68,10 @@ def _ask(adapter: Adapter, chat: ChatView, task: Task) -> None:
 
 def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
     """Show a task in a tab, and keep that up to date as long as the task runs and the tab shows it."""
-    number = chat.id
+    chat_id = chat.id
     page = Page(chat.window, TASK_SETTING, f"Qwen Companion: {task.title}")
     # The ids of tasks are those of the chat.
-    shown = f"{number}:{task.id}"
+    shown = f"{chat_id}:{task.id}"
     page.view.settings().set(TASK_SETTING, shown)
     page.show("Asking the daemon …\n")
 
@@ -79,7 +79,7 @@ def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
         if page.view.is_valid() and page.view.settings().get(TASK_SETTING) == shown:
             adapter.ask_later(
                 chat.window,
-                lambda companion: companion.chats.tasks.page(number, task.id),
+                lambda companion: companion.chats.tasks.page(chat_id, task.id),
                 show,
                 lambda why: page.show(f"{why}\n"),
             )

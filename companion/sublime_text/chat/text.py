@@ -11,7 +11,7 @@ import sublime_plugin
 
 from ...chat.transcript.render import MARK
 from .. import buffers
-from .undo import Undo
+from .undo import UndoHistory
 
 if TYPE_CHECKING:
     from ...chat.transcript.render import Render
@@ -52,7 +52,7 @@ class ChatText:
         self._damaged = damaged
         self.is_editing = False
         """Whether a change is ours, not the person's."""
-        self.undo = Undo(self.prompt)
+        self.undo = UndoHistory(self.prompt)
         self._count = view.change_count()
         self._guard = _Guard(self._changed)
         self._guard.attach(view.buffer())

@@ -29,7 +29,7 @@ class _Step:
         return len(self.old) + len(self.new)
 
 
-class Undo:
+class UndoHistory:
     """What has changed in a prompt, step by step. Each text is kept once, however many steps follow it."""
 
     def __init__(self, text: str) -> None:

@@ -15,11 +15,11 @@ from ...status.facts import ShownChat
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING
 from . import html
 from .marks import ChatMarks
-from .permissions import Attention
+from .permissions import AskAttention
 from .prompt import ATTACHED_SETTING, RECALL_SETTING, SESSION_SETTING, Recall, attached
 from .scroll import Scroll, ScrollWatch
 from .text import ChatText
-from .undo import Undo
+from .undo import UndoHistory
 
 if TYPE_CHECKING:
     from ...chat.transcript.render import Code, Render
@@ -110,7 +110,7 @@ class ChatView:
         if not view.name():
             view.set_name(self._title(""))
         self.text = ChatText(view, damaged)
-        self.attention = Attention(self.text)
+        self.attention = AskAttention(self.text)
         self.marks = ChatMarks(view, self._icon, act)
         self.scroll = ScrollWatch(view, act)
         with_prompt: Any = settings.get(ATTACHED_SETTING)
@@ -211,7 +211,7 @@ class ChatView:
         self.excerpts.clear()
         self.pictures.clear()
         self.text.write(draft)
-        self.text.undo = Undo(draft)
+        self.text.undo = UndoHistory(draft)
         self.attached_changed()
 
     def take_back(self, draft: Draft) -> None:

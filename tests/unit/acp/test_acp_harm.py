@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
-from companion.backends.acp import cancellation
-from companion.backends.acp import client as client_module
-from companion.backends.acp import process as process_module
 from companion.backends.acp.errors import (
-    AnswerError,
-    EndedError,
-    NoProgramError,
-    SignInError,
-    SilentError,
-    StartFailedError,
     VersionError,
 )
 from companion.backends.acp.stream import MAX_WAITING, Stream
 from companion.conversation.events import TurnCompleted
 from companion.conversation.failures import AlreadyAnsweredError
-from tests.agent_talk import is_alive, notices, run, said, scripted, talking, until
+from tests.agent_talk import notices, run, said, scripted, talking, until
 
 
 def test_junk_is_told_once_and_what_follows_is_read(project: Path, tmp_path: Path):
@@ -109,139 +97,6 @@ def session_prompt(params):
     run(test())
 
 
-@pytest.mark.parametrize("half", [b"", b'{"jsonrpc": "2.0", "meth'], ids=["between lines", "in the middle of a line"])
-def test_an_agent_that_dies_in_mid_turn_is_told_and_the_conversation_stays(project: Path, tmp_path: Path, half: bytes):
-    script = f"""
-def session_prompt(params):
-    say("Half of")
-    call = {{"sessionId": "s", "toolCall": {{"toolCallId": "t"}}, "options": []}}
-    request("session/request_permission", call)
-    raw({half!r})
-    print("out of memory, key sk-123456789", file=sys.stderr, flush=True)
-    os._exit(7)
-"""
-
-    async def test():
-        environment = {**os.environ, "SOME_API_KEY": "sk-123456789"}
-        async with talking(scripted(script, tmp_path), str(project), environment) as talk:
-            key = await talk.ask("x")
-            error = await talk.ended()
-            assert isinstance(error, EndedError)
-            assert str(error) == (
-                "Scripted Agent has ended unexpectedly: out of memory, key …. Reconnect to start it again."
-            )
-            turn = await talk.done(key)
-            assert (turn.state, said(turn)) == ("failed", "Half of")
-            assert not talk.conversation.status.permissions
-            with pytest.raises(EndedError):
-                await talk.client.options.switch_mode(talk.session, "x")
-
-    run(test())
-
-
-def test_an_agent_that_ends_at_once_is_told_with_its_last_words(project: Path, tmp_path: Path):
-    script = 'print("\\x1b[31mNode.js is too old.\\x1b[0m", file=sys.stderr, flush=True); os._exit(1)'
-
-    async def test():
-        with pytest.raises(StartFailedError, match=r"ended at its start: Node\.js is too old\."):
-            async with talking(scripted(script, tmp_path), str(project)):
-                pass
-        with pytest.raises(StartFailedError, match="it has returned 3"):
-            async with talking(scripted("os._exit(3)", tmp_path), str(project)):
-                pass
-
-    run(test())
-
-
-def test_a_missing_program_names_its_install_command(project: Path, tmp_path: Path):
-    async def test():
-        with pytest.raises(NoProgramError, match="npm install -g the-agent"):
-            async with talking(["there-is-no-such-program"], str(project)):
-                pass
-        with pytest.raises(StartFailedError, match="there is no folder"):
-            async with talking([sys.executable], str(tmp_path / "none")):
-                pass
-
-    run(test())
-
-
-def test_an_agent_that_never_answers_is_told(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(client_module, "START_LIMIT", 0.5)
-
-    async def test():
-        script = 'def initialize(params): return "silence"'
-        with pytest.raises(SilentError, match="didn't answer within"):
-            async with talking(scripted(script, tmp_path), str(project)):
-                pass
-
-    run(test())
-
-
-def test_a_turn_that_no_cancel_ends_is_given_up(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cancellation, "CANCEL_LIMIT", 0.1)
-
-    async def test():
-        script = 'def session_prompt(params): say("Working"); return "silence"'
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask("x")
-            await until(lambda: (turn := talk.turn(key)) and said(turn))
-            await talk.client.cancel(talk.session)
-            process = talk.client._process
-            assert process
-            assert isinstance(await talk.ended(), SilentError)
-            assert (await talk.done(key)).state == "failed"
-            # It does nothing more behind the person's back.
-            await until(lambda: not is_alive(process.pid))
-
-    run(test())
-
-
-def test_an_agent_that_wants_a_sign_in_names_its_ways_and_goes_on_after_one(project: Path, tmp_path: Path):
-    script = """
-is_in = False
-def initialize(params):
-    return {"protocolVersion": 1, "authMethods": [{"id": "g", "name": "Log in with Google"}, {"broken": 1}]}
-def authenticate(params):
-    global is_in
-    is_in = params["methodId"] == "g"
-    return {}
-def session_new(params):
-    if not is_in: raise Failure(-32000, "Authentication required")
-    return {"sessionId": "s"}
-"""
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project), session=None) as talk:
-            with pytest.raises(SignInError, match="Log in with Google"):
-                await talk.open()
-            await talk.client.authentication.authenticate("g")
-            await talk.open()
-            assert (await talk.done(await talk.ask("x"))).state == "done"
-
-    run(test())
-
-
-def test_a_turn_that_the_agent_refuses_has_its_words(project: Path, tmp_path: Path):
-    script = 'def session_prompt(params): raise Failure(-32603, "No credits are left")'
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            turn = await talk.done(await talk.ask("x"))
-            assert (turn.state, turn.error) == ("failed", "Scripted Agent refuses: No credits are left.")
-
-    run(test())
-
-
-def test_an_agent_that_opens_no_session_is_told(project: Path, tmp_path: Path):
-    async def test():
-        script = scripted("def session_new(params): return None", tmp_path)
-        async with talking(script, str(project), session=None) as talk:
-            with pytest.raises(AnswerError, match="no session"):
-                await talk.open()
-
-    run(test())
-
-
 def test_a_flood_waits_in_the_pipe_and_the_loop_goes_on(project: Path, tmp_path: Path):
     script = """
 def session_prompt(params):
@@ -277,98 +132,6 @@ def session_prompt(params):
     async def test():
         async with talking(scripted(script, tmp_path), str(project)) as talk:
             assert said(await talk.done(await talk.ask("x"))) == "36"
-
-    run(test())
-
-
-@pytest.mark.parametrize("shut", ["output", "input"])
-def test_an_agent_that_lives_on_without_its_pipes_is_ended(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shut: str
-):
-    """It closes one end and never answers again; nobody waits for it for ever."""
-    monkeypatch.setattr(process_module, "SHUT_LIMIT", 0.1)
-    scripts = {
-        "output": """
-def session_prompt(params):
-    say("Half of")
-    os.close(1)
-    time.sleep(600)
-""",
-        "input": """
-def main():
-    # No thread reads on when it is closed.
-    for _ in range(3):
-        answer(json.loads(os.read(0, 65536)), globals())
-    os.close(0)
-    say("Half of")
-    time.sleep(600)
-session_prompt = lambda params: "silence"
-main()
-""",
-    }
-
-    async def test():
-        async with talking(scripted(scripts[shut], tmp_path), str(project)) as talk:
-            key = await talk.ask("x")
-            await until(lambda: (turn := talk.turn(key)) and said(turn))
-            if shut == "input":
-                # It need not be told anything until then.
-                await talk.client.cancel(talk.session)
-            assert str(await talk.ended()) == (
-                f"Scripted Agent has ended unexpectedly: it has closed its {shut}. Reconnect to start it again."
-            )
-            turn = await talk.done(key)
-            assert (turn.state, said(turn)) == ("failed", "Half of")
-
-    run(test())
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions of processes")
-def test_the_end_of_an_agent_is_noticed_though_its_child_keeps_the_pipes(project: Path, tmp_path: Path):
-    script = """
-import subprocess
-def session_prompt(params):
-    # Another session: it is not in the agent's group.
-    code = "import time; time.sleep(600)"
-    child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
-    say(str(child.pid))
-    os.kill(os.getpid(), 9)
-"""
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask("x")
-            assert "it was ended by SIGKILL" in str(await talk.ended())
-            child = int(said(await talk.done(key)))
-            assert is_alive(child)
-            psutil.Process(child).kill()
-
-    run(test())
-
-
-def test_what_an_agent_leaves_behind_ends_with_it(project: Path, tmp_path: Path):
-    """Before the person reconnects, that is: its group and its terminals."""
-    script = """
-import subprocess
-def session_prompt(params):
-    code = "import time; time.sleep(600)"
-    child = subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, stderr=-1)
-    code = f"import os; print(os.getpid(), flush=True); {code}"
-    made = ask("terminal/create", command=sys.executable, args=["-c", code])
-    while not (printed := ask("terminal/output", **made)["output"].strip()):
-        time.sleep(0.01)
-    say(f"{child.pid} {printed}")
-    os._exit(3)
-"""
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask("x")
-            await talk.ended()
-            pids = [int(pid) for pid in said(await talk.done(key)).split()]
-            assert len(pids) == 2
-            # On Windows there are no groups: what has no parent any more is not found.
-            await until(lambda: not any(map(is_alive, pids[sys.platform == "win32" :])))
 
     run(test())
 
@@ -590,23 +353,5 @@ def session_prompt(params):
         async with talking(scripted(script, tmp_path), str(project)) as talk:
             turn = await talk.done(await talk.ask("Hello"))
             assert (said(turn, "user"), said(turn)) == ("Hello", "Ours.")
-
-    run(test())
-
-
-def test_the_last_words_of_an_agent_that_ends_in_a_flood_are_shown(project: Path, tmp_path: Path):
-    script = """
-def session_prompt(params):
-    for number in range(5000):
-        say("x" * 1000)
-    say("The end.")
-    os._exit(0)
-"""
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            turn = await talk.done(await talk.ask("x"))
-            assert turn.state == "failed"
-            assert said(turn) == "x" * 5_000_000 + "The end."
 
     run(test())

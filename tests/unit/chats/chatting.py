@@ -7,6 +7,7 @@ import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock, patch
 
@@ -18,7 +19,7 @@ from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
 from companion.told import Told
 
-from ..fake_daemon import TOKEN, FakeDaemon, Request, Stream, until
+from ..fake_daemon import TOKEN, FakeDaemon, Request, Stream, faked, until
 from ..memory_editor import Diff, MemoryEditor
 
 OPTIONS = [
@@ -155,3 +156,28 @@ def resolve(stream: Stream, number: int, option: str | None, voter: str | None =
     """Somebody has answered the agent's question."""
     outcome = {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}
     stream.send("permission_resolved", number, requestId=request, outcome=outcome, voterClientId=voter)
+
+
+def attached(project: Path, test: Callable[[Room], Any], **settings: Any) -> None:
+    """Run a test in a room."""
+
+    async def whole(daemon: FakeDaemon) -> None:
+        async with chatting(daemon, str(project), **settings) as room:
+            await test(room)
+
+    faked(whole)
+
+
+def prompts(room: Room) -> list[list[dict[str, Any]]]:
+    return [request.body["prompt"] for request in room.daemon.asked("POST /session/s/prompt")]
+
+
+def stat(*files: str) -> Callable[[Request], Any]:
+    from urllib.parse import parse_qs, urlsplit  # noqa: PLC0415
+
+    def answer(request: Request) -> Any:
+        [path] = parse_qs(urlsplit(request.route).query)["path"]
+        kind = "directory" if path == "src" else "file"
+        return (200, {"type": kind}) if path in {*files, "src"} else (404, {"error": "ENOENT"})
+
+    return answer

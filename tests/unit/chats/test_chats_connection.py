@@ -14,8 +14,7 @@ from companion.chat import connection, connector
 from companion.chat.prompt import Draft
 
 from ..fake_daemon import until
-from .chatting import CHAT, WINDOW, Room
-from .test_chats import attached
+from .chatting import CHAT, WINDOW, Room, attached
 
 
 def test_an_agent_that_has_died_is_told_and_waits_for_the_person(project: Path):

@@ -21,8 +21,7 @@ from companion.conversation.snapshot import Message, Tool
 from companion.conversation.state import START
 
 from ..fake_daemon import FEATURES, Request, Stream, until
-from .chatting import CHAT, WINDOW, Room, real
-from .test_chats import attached
+from .chatting import CHAT, WINDOW, Room, attached, real
 
 PAGES = [*FEATURES, "session_turn_navigation"]
 JSON = st.recursive(

@@ -21,8 +21,7 @@ from companion.conversation.snapshot import Locality, Message, Tool
 
 from ..conversation.test_conversation import NUMBERED, event, request, told, update
 from ..fake_daemon import until
-from .chatting import CHAT, Room
-from .test_chats import attached
+from .chatting import CHAT, Room, attached
 from .test_chats_earlier import resumed, said, turns
 
 

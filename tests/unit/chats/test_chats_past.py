@@ -119,7 +119,7 @@ def test_a_diff_with_only_a_name_gets_its_path_and_its_whole_text_from_the_call(
 def test_the_files_in_a_prompt_are_named_as_they_were_written():
     """The agent's history has only their names, which would be looked for in the chat's folder."""
     named = (
-        Attachment("file:///p/src/a b.py", "a b.py"),
+        Attachment("file:///p/src/a%20b.py#L3-L9", "a b.py"),
         Attachment("file:///p/src/a.py#L3", "a.py#L3"),
         Attachment("file:///else/a.py", "a.py"),
         Attachment("", "image"),
@@ -127,6 +127,9 @@ def test_the_files_in_a_prompt_are_named_as_they_were_written():
     message = Message("user", "Compare @a b.py with @a.py, and @a.py", named)
     [found] = rewind_targets([Turn("a", "done", (message,), asks_model=True)], read(point(0)), "/p")
     assert found.text == "Compare @src/a\\ b.py with @/else/a.py, and @a.py"
+    windows = Message("user", "See @a.py", (Attachment("file:///C:/p/src/a.py", "a.py"),))
+    [found] = rewind_targets([Turn("a", "done", (windows,), asks_model=True)], read(point(0)), r"C:\p")
+    assert found.text == "See @src/a.py"
 
 
 # What the person does

@@ -21,10 +21,10 @@ from tests.agent_talk import scripted
 
 from ..fake_daemon import FakeDaemon, Request, Stream, faked, until
 from .chatting import WINDOW, Room, ask, chatting, real
-from .test_chats import LISTENS
 from .test_chats_agents import EDIT
 from .test_chats_agents import chatting as chatting_with_agents
 from .test_chats_agents import run as run_with_agents
+from .test_chats_private_daemon import LISTENS
 
 FIRST, SECOND = ChatId(ViewId(11)), ChatId(ViewId(12))
 """Views of window 1."""

@@ -13,8 +13,7 @@ from companion.told import Told
 
 from ..conftest import Running
 from ..fake_daemon import until
-from .chatting import CHAT, WINDOW, Room
-from .test_chats import attached, prompts, stat
+from .chatting import CHAT, WINDOW, Room, attached, prompts, stat
 
 WHY = "{} stays here: the setting “context_exclude” excludes it."
 

@@ -10,8 +10,7 @@ import pytest
 from companion.chat.prompt import Draft, Excerpt
 
 from ..fake_daemon import until
-from .chatting import CHAT, WINDOW, Room
-from .test_chats import attached, prompts, stat
+from .chatting import CHAT, WINDOW, Room, attached, prompts, stat
 
 
 def returned(room: Room) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from companion.chat.connection import Connection
+from companion.chat.connection import ChatConnection
 from companion.chat.connector import Connector
 from companion.chat.daemons import Daemons
 from companion.chat.renderer import snapshots
@@ -36,7 +36,7 @@ class Person:
         settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
         connector = Connector(lambda: settings, Daemons(print, set, LoginEnvironment()), no_agent)
         connector.folder = "/w"
-        self.connection = Connection(connector, Told)
+        self.connection = ChatConnection(connector, Told)
         self.conversation = self.connection.conversation
 
     def reconnect(self) -> None:

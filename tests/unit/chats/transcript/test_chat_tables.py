@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from companion.conversation.snapshot import Message
 
-from .test_transcript import codes, lines, links, shown, turn, view
+from .reading import codes, lines, links, shown, turn, view
 
 TABLE = "| a | bbbb |\n|---|--:|\n| ccccc | 1 |\n"
 ALIGNED = ["| a     | bbbb |", "| ----- | ---: |", "| ccccc |    1 |"]

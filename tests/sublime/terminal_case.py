@@ -1,0 +1,114 @@
+"""A stand-in for Terminus, and what a test does with it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from unittest import TestCase
+from unittest.mock import patch
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, loaded
+from .test_terminal import ON_WINDOWS
+
+SETTINGS = "Terminus.sublime-settings"
+
+
+class Terminus:
+    """What the package Terminus does with a terminal's view, without a process in it."""
+
+    def __init__(self, test: TestCase) -> None:
+        self.opened: list[dict[str, Any]] = []
+        """The arguments of each `terminus_open`."""
+        self.sent: list[dict[str, Any]] = []
+        """The arguments of each `terminus_send_string`."""
+        self.views: list[sublime.View] = []
+        self.is_there = True
+        """Whether the package is installed."""
+        self._run = sublime.Window.run_command
+        play = lambda window, command, args=None: self._played(window, command, args)  # noqa: E731
+        resources = sublime.find_resources
+        own = f"Packages/Terminus/{SETTINGS}"
+        found = lambda pattern: [own] * self.is_there if pattern == SETTINGS else resources(pattern)  # noqa: E731
+        for patcher in (
+            patch.object(sublime.Window, "run_command", play),
+            patch.object(sublime, "find_resources", found),
+        ):
+            patcher.start()
+            test.addCleanup(patcher.stop)
+
+    def open(self, window: sublime.Window, title: str) -> sublime.View:
+        """Open a terminal as the person does, by Terminus's own command."""
+        self._open(window, {"title": title, "show_in_panel": False})
+        return self.views[-1]
+
+    def _played(self, window: sublime.Window, command: str, args: dict[str, Any] | None) -> None:
+        if command == "terminus_open":
+            self.opened.append(json.loads(json.dumps(args)))
+            sublime.set_timeout(lambda: self._open(window, args or {}))
+        elif command == "terminus_send_string":
+            self.sent.append(args or {})
+        else:
+            self._run(window, command, args)
+
+    def _open(self, window: sublime.Window, args: dict[str, Any]) -> None:
+        panel = args.get("panel_name")
+        view = window.create_output_panel(panel) if panel else window.new_file()
+        view.set_name(args["title"])
+        view.set_scratch(True)
+        view.settings().set("terminus_view", True)
+        view.settings().set("terminus_view.args", args)
+        if panel:
+            self._run(window, "show_panel", {"panel": f"output.{panel}"})
+        window.focus_view(view)
+        for command, arguments in args.get("post_view_hooks", []):
+            view.run_command(command, arguments)
+        self.views.append(view)
+
+
+class TerminalCase(CompanionCase):
+    """A window, a CLI that is connected to it, and Terminus."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.terminus = Terminus(self)
+        if ON_WINDOWS:  # the package itself looks for the program there
+            programs = loaded("platforms.programs")
+            found = lambda words, _: None if words[0].startswith("no-such") else list(words)  # noqa: E731
+            patcher = patch.object(programs, "resolve", found)
+            patcher.start()
+            self.addCleanup(patcher.stop)
+
+    def run_cli(self, cli: str = "qwen", **args: Any) -> Steps:
+        """Run a CLI and wait for its terminal: self.terminal."""
+        before = len(self.terminus.views)
+        self.window.run_command("qwen_companion_run", {"cli": cli, **args})
+        yield lambda: len(self.terminus.views) > before
+        self.terminal = self.terminus.views[-1]
+
+    def pick(self, caption: str) -> Steps:
+        """Wait for a quick panel with that item, and pick it."""
+        yield lambda: self.screen.panels and caption in self.captions()
+        items, pick = self.screen.panels.pop()
+        pick([item.trigger for item in items].index(caption))
+
+    def captions(self) -> list[str]:
+        """The items of the latest quick panel."""
+        return [item.trigger for item in self.screen.panels[-1][0]]
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """What Terminus was told last."""
+        return self.terminus.opened[-1]
+
+    @property
+    def mark(self) -> dict[str, Any]:
+        """What the package remembers of the latest terminal."""
+        mark: Any = self.terminal.settings().get("qwen_companion.terminal")
+        return mark
+
+    @property
+    def line(self) -> str:
+        """The command line of the CLI that was run last."""
+        return " ".join(self.args["cmd"])

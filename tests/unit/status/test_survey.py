@@ -1,0 +1,453 @@
+"""The facts of the status report, from real processes, files and the companion."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily, DiscoveryFolder
+from companion.clis.processes import RunningCli, running_clis, started_as
+from companion.clis.settings import names_approval_mode, settings_folder
+from companion.editor import WindowStatus
+from companion.settings import Settings
+from companion.status import survey
+from companion.status.facts import (
+    Facts,
+    Rival,
+)
+from companion.status.findings import findings
+from companion.status.report import report
+
+from ..conftest import Running, until
+from ..memory_editor import MemoryEditor
+from ..wire import LIMIT
+from .test_status import cli, facts
+
+# -- processes -----------------------------------------------------------------------------------
+
+PACKAGE = "node_modules/@qwen-code/qwen-code"
+
+
+@pytest.mark.parametrize(
+    ("command", "family", "arguments"),
+    [
+        (["node", f"/usr/lib/{PACKAGE}/cli-entry.js"], QWEN_CODE, ()),
+        (["/opt/node", "--expose-gc", "-r", "x.js", f"/usr/lib/{PACKAGE}/cli.js", "-y", "z"], QWEN_CODE, ("-y", "z")),
+        ([r"C:\node.exe", rf"C:\npm\{PACKAGE.replace('/', chr(92))}\cli.js"], QWEN_CODE, ()),
+        (["node", "/usr/local/bin/gemini", "--approval-mode", "plan"], GEMINI_CLI, ("--approval-mode", "plan")),
+        (["node", "/x/node_modules/@google/gemini-cli/bundle/gemini.js"], GEMINI_CLI, ()),
+        (["/usr/bin/qwen"], QWEN_CODE, ()),
+        (["bun", "qwen.js"], QWEN_CODE, ()),
+    ],
+)
+def test_a_command_line_that_runs_a_cli(command: list[str], family: CliFamily, arguments: tuple[str, ...]):
+    found = started_as(command)
+    assert found is not None
+    assert (found[0], found[2]) == (family, arguments)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        [],
+        ["node"],
+        ["node", "-r"],
+        ["bash", "-c", "qwen"],
+        ["vim", "qwen"],
+        ["node", "server.js", "qwen"],
+        ["node", "/x/qwenish.js"],
+        ["qwen", "serve"],
+        ["qwen", "mcp", "list"],
+        ["qwen", "--acp"],
+        ["node", "gemini", "-p", "--version"],
+    ],
+)
+def test_a_command_line_that_runs_none(command: list[str]):
+    assert started_as(command) is None
+
+
+PROGRAM = """
+import os, socket, subprocess, sys, time
+levels, port = int(sys.argv[1]), int(sys.argv[2])
+if port and not levels:
+    connection = socket.create_connection(("127.0.0.1", port))
+if levels:
+    again = {**os.environ, "QWEN_CODE_NO_RELAUNCH": "true"} if levels == 1 else None
+    child = subprocess.Popen([os.environ["NODE"], sys.argv[0], str(levels - 1), str(port)], env=again)
+print("up", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path, project: Path) -> Iterator[Callable[..., list[int]]]:
+    """Runs a program that looks like Qwen Code: so many processes below one another, the last of which connects."""
+    node = tmp_path / "bin" / "node"
+    node.parent.mkdir()
+    node.symlink_to(os.path.realpath(sys.executable))
+    entry = tmp_path / PACKAGE / "cli.js"
+    entry.parent.mkdir(parents=True)
+    entry.write_text(PROGRAM)
+    (entry.parent / "package.json").write_text(json.dumps({"name": "@qwen-code/qwen-code", "version": "0.24.4-x"}))
+    started: list[subprocess.Popen[str]] = []
+
+    def run(levels: int = 0, port: int = 0, cwd: Path = project, **variables: str) -> list[int]:
+        command = [str(node), str(entry), str(levels), str(port)]
+        environment = {**os.environ, "NODE": str(node), **variables}
+        one = subprocess.Popen(
+            command, cwd=cwd, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        started.append(one)
+        assert one.stdout
+        assert [one.stdout.readline() for _ in range(levels + 1)] == ["up\n"] * (levels + 1)
+        return [one.pid, *(child.pid for child in psutil.Process(one.pid).children(recursive=True))]
+
+    yield run
+    for one in started:
+        assert one.stdin
+        assert one.stdout
+        one.stdin.close()  # all of them read from it
+        one.stdout.read()
+        one.stdout.close()
+        one.wait(LIMIT)
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener
+
+
+needs_links = pytest.mark.skipif(sys.platform == "win32", reason="a link takes rights there that few have")
+
+
+def running(pids: Sequence[int]) -> RunningCli:
+    [found] = [one for one in running_clis() if one.pids[0] == pids[0]]
+    return found
+
+
+@needs_links
+def test_a_running_cli_is_seen(run: Callable[..., list[int]], project: Path, listener: socket.socket):
+    before = time.time()
+    port = listener.getsockname()[1]
+    found = running(run(port=port, QWEN_HOME="/somewhere"))
+    assert found.family is QWEN_CODE
+    assert found.cwd == str(project)
+    assert found.arguments == ("0", str(port))
+    assert found.ports == {port}
+    assert found.variables is not None
+    assert found.variables["QWEN_HOME"] == "/somewhere"
+    assert before - 2 < found.started < time.time() + 2
+    assert survey.version(found) == (0, 24, 4)
+
+
+@needs_links
+def test_a_cli_that_starts_itself_again_counts_once(run: Callable[..., list[int]], listener: socket.socket):
+    pids = run(levels=2, port=listener.getsockname()[1])
+    found = running(pids)
+    assert list(found.pids) == pids
+    assert found.pid == pids[2]
+    assert found.ports == {listener.getsockname()[1]}
+    assert [one for one in running_clis() if one.pid in pids] == [found]
+
+
+@needs_links
+def test_what_the_system_does_not_let_us_see(run: Callable[..., list[int]], monkeypatch: pytest.MonkeyPatch):
+    pids = run()
+
+    def refuse(self: psutil.Process, *_: object) -> Any:
+        raise psutil.AccessDenied(self.pid)
+
+    for name in ("cwd", "environ", "net_connections"):
+        monkeypatch.setattr(psutil.Process, name, refuse)
+    found = running(pids)
+    assert (found.cwd, found.variables, found.ports) == (None, None, None)
+    assert survey.look_at(found).settings_path.endswith("settings.json")
+    monkeypatch.setattr(psutil.Process, "create_time", refuse)
+    assert running_clis([QWEN_CODE]) == []
+    monkeypatch.setattr(psutil.Process, "cmdline", refuse)
+    assert running_clis() == []
+
+
+@needs_links
+def test_the_processes_of_others_are_not_looked_at(run: Callable[..., list[int]], monkeypatch: pytest.MonkeyPatch):
+    run()
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
+    assert running_clis() == []
+
+
+@needs_links
+def test_a_system_without_user_ids(run: Callable[..., list[int]], monkeypatch: pytest.MonkeyPatch):
+    pids = run()
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert running(pids).pid == pids[0]
+    mine = psutil.Process().username()
+    monkeypatch.setattr(psutil.Process, "username", lambda self: mine if self.pid == os.getpid() else "other")
+    assert running_clis() == []
+
+
+# -- files ---------------------------------------------------------------------------------------
+
+
+def write(path: Path, body: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(body if isinstance(body, str) else json.dumps(body))
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "ide_mode", "approval"),
+    [
+        (None, None, False, None),
+        ({"ide": {"enabled": True}, "tools": {"approvalMode": "yolo"}}, None, True, "yolo"),
+        ({"ideMode": True}, None, True, None),
+        ('{ // mine\n "ide": {"enabled": true}, /* "ide": 1, */ "url": "http://x" }', None, True, None),
+        ({"ide": {"enabled": True}}, {"ide": {"enabled": False}, "tools": {"approvalMode": "plan"}}, False, "plan"),
+        ("{ broken", None, None, None),
+        ({"ide": True, "tools": 5}, None, False, None),
+    ],
+)
+def test_the_settings_of_a_cli(
+    home: Path, tmp_path: Path, user: object, project: object, ide_mode: bool | None, approval: str | None
+):
+    if user is not None:
+        write(home / ".qwen" / "settings.json", user)
+    if project is not None:
+        write(tmp_path / ".qwen" / "settings.json", project)
+    found = survey.look_at(cli(cwd=str(tmp_path), variables=None).running)
+    assert found.settings_path == str(home / ".qwen" / "settings.json")
+    assert (found.ide_mode, found.approval) == (ide_mode, approval)
+    assert found.version is None
+
+
+def test_where_the_settings_of_a_cli_are(tmp_path: Path):
+    folder = lambda family, **variables: settings_folder(family, variables, str(tmp_path))  # noqa: E731
+    assert folder(QWEN_CODE, QWEN_HOME="/q", HOME="/h", USERPROFILE="/h") == Path("/q")
+    assert folder(QWEN_CODE, QWEN_HOME="here") == tmp_path / "here"
+    assert folder(QWEN_CODE, HOME="/h", USERPROFILE="/h") == Path("/h/.qwen")
+    assert folder(GEMINI_CLI, GEMINI_CLI_HOME="/g", HOME="/h") == Path("/g/.gemini")
+    assert folder(GEMINI_CLI) == Path.home() / ".gemini"
+
+
+def test_where_a_cli_looks_for_editors(home: Path, tmp_path: Path):
+    def looks(family: CliFamily, **variables: str) -> str:
+        return survey.looks_elsewhere(cli(family, cwd=str(tmp_path), variables=variables).running)
+
+    assert looks(QWEN_CODE, QWEN_HOME=str(home / ".qwen")) == ""
+    assert looks(QWEN_CODE, HOME=str(home), USERPROFILE=str(home)) == ""
+    assert looks(QWEN_CODE, QWEN_HOME="/other") == str(Path("/other"))
+    assert looks(GEMINI_CLI, TMPDIR=str(tmp_path / "tmp"), TEMP=str(tmp_path / "tmp")) == ""
+    assert looks(GEMINI_CLI, TMP=str(tmp_path)) == str(tmp_path)
+    assert survey.looks_elsewhere(cli(variables=None).running) == ""
+    if sys.platform != "win32":
+        assert looks(GEMINI_CLI) == "/tmp"  # noqa: S108 - Node's default
+
+
+def test_the_approval_mode_of_gemini_cli(home: Path):
+    write(home / ".gemini" / "settings.json", {"general": {"defaultApprovalMode": "auto_edit"}})
+    assert survey.look_at(cli(GEMINI_CLI, variables=None).running).approval == "auto_edit"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [(None, False), ({"tools": {}}, False), ({"tools": {"approvalMode": "auto-edit"}}, True), ("{ broken", False)],
+)
+def test_whether_the_person_has_set_an_approval_mode(home: Path, values: object, expected: bool):
+    if values is not None:
+        write(home / ".qwen" / "settings.json", values)
+    assert names_approval_mode(QWEN_CODE) is expected
+    assert not names_approval_mode(GEMINI_CLI)
+
+
+def test_a_version_that_is_none(tmp_path: Path):
+    write(tmp_path / "package.json", {"name": "@qwen-code/qwen-code", "version": "next"})
+    assert survey.version(cli(program="cli.js", cwd=str(tmp_path)).running) is None
+
+
+def test_a_discovery_folder_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refused(*parts: str) -> str:
+        return survey.refusal(DiscoveryFolder(tmp_path, parts))
+
+    assert refused("ide") == ""  # it will be made
+    (tmp_path / "ide").mkdir()
+    assert refused("ide") == ""
+    (tmp_path / "file").write_text("")
+    assert refused("file") == "it is not a folder"
+    assert refused("file", "ide") == f"{tmp_path / 'file'} is not a folder"
+    if sys.platform != "win32":
+        (tmp_path / "link").symlink_to(tmp_path / "ide")
+        assert refused("link") == "it is a symbolic link"
+        assert refused("x" * 300) == "it can't be read (File name too long)"
+        monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
+        assert refused("ide") == "it belongs to another user"
+        monkeypatch.undo()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert refused("ide") == "it can't be written to"
+
+
+# -- the companion -------------------------------------------------------------------------------
+
+
+class Look:
+    """The facts that a companion tells."""
+
+    def __init__(self, companion: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._companion = companion
+        # Whatever else runs on this machine is no matter of these tests.
+        monkeypatch.setattr(survey, "running_clis", lambda _: [])
+
+    def __call__(self) -> tuple[Facts, Facts]:
+        """As they are known at once, and all of them."""
+        told: list[Facts] = []
+        begun = replace(facts(clis=None), served={})
+        at_once = self._companion.do(lambda companion: (companion.look_around(begun, told.append), len(told))[1])
+        assert at_once == 1
+        until(lambda: len(told) == 2)
+        return told[0], told[1]
+
+
+@pytest.fixture
+def look(running: Running, monkeypatch: pytest.MonkeyPatch) -> Look:
+    return Look(running, monkeypatch)
+
+
+def test_a_window_with_a_session_and_a_diff(running: Running, look: Look, project: Path):
+    path = str(project / "a.txt")
+    client, _ = running.listening()
+    client.open_diff(path, "x")
+    running.diff(path)
+    first, last = look()
+    for told in (first, last):
+        served = told.served[1]
+        assert served.port == running.lock()["port"]
+        assert [folder.path for folder in served.folders] == [str(project)]
+        assert served.folders[0].since <= time.time()
+        assert [(session.cli, session.listens) for session in served.sessions] == [("Qwen Code", True)]
+        assert served.diffs == (f"{path} (Qwen Code)",)
+    assert first.clis is None
+    assert first.served[1].files == ()
+    assert last.clis == ()
+    assert {file.state for file in last.served[1].files} == {"ours"}
+    assert dict(last.libraries)["mcp"][0].isdigit()
+    assert running.lock()["authToken"] not in report(last)
+
+
+def test_a_reload_does_not_change_since_when_a_folder_is_found(start: Callable[[], Running]):
+    def since(running: Running) -> dict[str, float]:
+        running.lock()
+        return running.do(lambda companion: dict(companion._windows[1].endpoint.folders_since))
+
+    first = start()
+    client, _ = first.listening()
+    before = since(first)
+    assert before
+    assert first.thread.stop(LIMIT, hand_over=True)
+    second = start()
+    assert since(second) == before
+    assert client.tools() == {"openDiff", "closeDiff"}
+
+
+def test_a_lock_file_that_is_gone_or_of_another(running: Running, look: Look, lock_folder: Path):
+    path = lock_folder / f"{running.lock()['port']}.lock"
+    body = running.lock()
+    state = lambda: next(file.state for file in look()[1].served[1].files if file.path == str(path))  # noqa: E731
+    path.write_text(json.dumps({**body, "authToken": "other", "ppid": 1}))
+    assert state() == "another's"
+    path.write_text(json.dumps(body))
+
+
+def test_every_discovery_file_of_each_window(running: Running, look: Look):
+    """Those for old CLIs while the setting allows them, that of all windows for the one in front."""
+    running.open_window(2)
+    running.lock(2)
+
+    def names(window: int) -> set[str]:
+        files = look()[1].served[window].files
+        assert {file.state for file in files} == {"ours"}
+        port, pid = str(running.lock(window)["port"]), str(os.getppid())
+        return {Path(file.path).name.replace(port, "PORT").replace(pid, "PID") for file in files}
+
+    new = {"PORT.lock", "qwen-code-ide-server-PID-PORT.json", "gemini-ide-server-PID-PORT.json"}
+    assert names(1) == {*new, "qwen-code-ide-server-PID.json"}
+    assert [len(look()[1].served[window].files) for window in (1, 2)] == [5, 4]
+    running.do(lambda companion: companion.window_focused(2))
+    assert [len(look()[1].served[window].files) for window in (1, 2)] == [4, 5]
+    running.do(lambda companion: companion.configure(Settings(legacy_discovery_files=False)))
+    assert names(1) == names(2) == new
+
+
+def test_a_legacy_file_that_is_gone_is_no_finding(running: Running, look: Look, monkeypatch: pytest.MonkeyPatch):
+    running.lock()
+    monkeypatch.setattr(survey, "refusal", lambda folder: "it is a symbolic link" if folder.parts == () else "")
+    found = running.do(lambda companion: next(iter(companion._windows.values())).endpoint.publications[0].written)
+    [shared] = [path for path in found if path.name == f"qwen-code-ide-server-{os.getppid()}.json"]
+    shared.unlink()
+    told = look()[1]
+    assert {file.path: file.state for file in told.served[1].files}[str(shared)] == "missing"
+    assert findings(told) == []
+
+
+def test_another_editor_on_the_same_folder(running: Running, look: Look, lock_folder: Path, project: Path):
+    theirs = {"workspacePath": str(project.parent), "ppid": os.getppid(), "ideInfo": {"displayName": "VS Code"}}
+    path = lock_folder / "9.lock"
+    write(path, theirs)
+    now = time.time()
+    os.utime(path, (now + 60, now + 60))
+    [rival] = look()[1].served[1].rivals
+    assert rival == Rival("VS Code", str(path), 9, str(project), is_newer=True)
+    os.utime(lock_folder / f"{running.lock()['port']}.lock", (now + 120, now + 120))
+    write(lock_folder / "10.lock", {**theirs, "workspacePath": json.dumps(["/x", str(project)]), "ideInfo": None})
+    write(lock_folder / "11.lock", {**theirs, "workspacePath": "/somewhere/else"})
+    write(lock_folder / "12.lock", {**theirs, "workspacePath": "[broken"})
+    write(lock_folder / "13.lock", {**theirs, "ppid": 2**30})
+    write(lock_folder / "14.lock", {"workspacePath": str(project)})
+    found = {rival.path: rival for rival in look()[1].served[1].rivals}
+    assert set(found) == {str(lock_folder / "9.lock"), str(lock_folder / "10.lock")}
+    assert not found[str(lock_folder / "9.lock")].is_newer
+    assert found[str(lock_folder / "10.lock")].editor == "Another editor"
+
+
+def test_no_folder_of_lock_files(running: Running, look: Look, lock_folder: Path, monkeypatch: pytest.MonkeyPatch):
+    running.lock()
+    monkeypatch.setattr(survey, "qwen_home", lambda: lock_folder / "nowhere")
+    assert look()[1].served[1].rivals == ()
+
+
+def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(survey, "LIBRARIES", ("psutil", "no-such-library"))
+    assert survey.library_versions() == (("psutil", psutil.__version__), ("no-such-library", "missing"))
+
+
+def test_the_status_of_a_window_follows_its_sessions_and_diffs(running: Running, editor: MemoryEditor, project: Path):
+    path = str(project / "a.txt")
+    client, stream = running.listening()
+    until(lambda: editor.statuses[1][-1] == WindowStatus(("Qwen Code",)))
+    client.open_diff(path, "x")
+    until(lambda: editor.statuses[1][-1] == WindowStatus(("Qwen Code",), 1))
+    running.reject(path)
+    until(lambda: editor.statuses[1][-1] == WindowStatus(("Qwen Code",), 0))
+    stream.close()
+    until(lambda: editor.statuses[1][-1] == WindowStatus())
+    shown = editor.statuses[1]
+    assert [one for one, other in pairwise(shown) if one == other] == []
+
+
+def test_the_status_of_a_window_counts_the_questions_of_its_chat(
+    running: Running, editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
+):
+    """A question in a hidden chat must not go unnoticed."""
+    chats = running.do(lambda companion: companion.chats)
+    monkeypatch.setattr(chats, "questions", {1: 2}.__getitem__)
+    running.do(lambda companion: companion._status_changed())
+    until(lambda: WindowStatus(questions=2) in editor.statuses.get(1, []))
