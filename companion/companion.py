@@ -52,9 +52,7 @@ class Companion:
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
         self.changes = Rounds(editor, self, self._background)
         self.decisions = Decisions(self.changes)
-        self.reviews = Reviews(editor, self._background, self.changes.accepted)
-        self.reviews.settings_of = self._settings_of
-        self.reviews.on_change = self._status_changed
+        self.reviews = Reviews(editor, self._background, self._settings_of, self._status_changed, self.changes.accepted)
         self.chats = Chats(
             editor,
             self.reviews,

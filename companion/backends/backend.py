@@ -153,6 +153,30 @@ class Backend(Protocol):
         ...
 
 
+PARTS = (
+    "sessions",
+    "catalog",
+    "history",
+    "rewind",
+    "tasks",
+    "options",
+    "queries",
+    "steering",
+    "files",
+    "edits",
+    "terminals",
+    "sign_in",
+    "authentication",
+    "handover",
+)
+"""The names of the parts of a `Backend`."""
+
+
+def lacking(backend: Backend) -> tuple[str, ...]:
+    """The names of the parts that a back end hasn't."""
+    return tuple(name for name in PARTS if getattr(backend, name) is None)
+
+
 def needed(part: P | None, backend: Backend, what: str) -> P:
     """A part of a back end that it has. `what` follows "can't" in the error.
 

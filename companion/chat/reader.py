@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
 from ..backends.acp.errors import SignInError
-from ..backends.backend import Backend, EventStream, Options
+from ..backends.backend import Backend, EventStream, Options, lacking
 from ..backends.daemon.errors import UnreachableError
 from ..backends.sessions import Session
 from ..conversation import events
@@ -86,6 +86,7 @@ async def read(client: Backend, attachment: AttachedSession, conversation: Conve
             conversation.set_choices(choices)
             if is_loaded and client.options.forgets:
                 await _choose_again(client.options, session, was, choices, conversation)
+        conversation.set_lacks(lacking(client))
         conversation.set_connection(ConnectionStatus("live"))
         await _follow(client, session, stream, conversation, backoff)
     raise StreamLostError("The daemon has ended the stream of events.")

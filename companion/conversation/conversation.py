@@ -173,6 +173,10 @@ class Conversation:
         """Set the slash commands."""
         self._state.set(commands=commands)
 
+    def set_lacks(self, lacks: tuple[str, ...]) -> None:
+        """Set what the agent can't do (`Status.lacks`)."""
+        self._state.set(lacks=lacks)
+
     def set_tasks(self, tasks: tuple[Task, ...]) -> None:
         """Set what the agent does besides its turn; no event tells."""
         self._state.set(tasks=tasks)

@@ -357,6 +357,8 @@ class Status:
     """How many files the last turn has changed, once it is over."""
     has_earlier: bool = False
     """Whether there are turns before the first one that is shown."""
+    lacks: tuple[str, ...] = ()
+    """What the agent can't do, by the names of the parts of a back end: sessions, rewind, tasks and others."""
 
 
 @dataclass(frozen=True, slots=True)

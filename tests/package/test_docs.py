@@ -51,6 +51,19 @@ def test_each_room_says_what_it_does_and_where_to_begin(root: Path):
         assert (room.parent / f"{begin[1]}.py").exists() or (room.parent / begin[1]).is_dir(), room
 
 
+def test_each_room_names_modules_that_are_there(root: Path):
+    """Its own, or other rooms and modules of the package; what is no module has other signs in its backticks."""
+    companion = root / "companion"
+    known = {path.stem for path in companion.rglob("*") if path.suffix == ".py" or path.is_dir()} | {"sublime", "env"}
+    wrong = [
+        (room.parent.relative_to(root).as_posix(), name)
+        for room in companion.rglob("__init__.py")
+        for name in re.findall(r"`([a-z_]+)`", room.read_text(encoding="utf-8"))
+        if name not in known
+    ]
+    assert wrong == []
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_the_links_of_a_page_lead_somewhere(root: Path, name: str):
     page = root / name

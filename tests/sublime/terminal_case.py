@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 from unittest import TestCase
 from unittest.mock import patch
@@ -10,8 +11,8 @@ from unittest.mock import patch
 import sublime
 
 from .companion_case import CompanionCase, Steps, loaded
-from .test_terminal import ON_WINDOWS
 
+ON_WINDOWS = os.name == "nt"
 SETTINGS = "Terminus.sublime-settings"
 
 

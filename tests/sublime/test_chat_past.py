@@ -98,6 +98,17 @@ class TestRewinding(ChatCase):
             yield from self.told(told)
         self.assertEqual(self.chats.of("send"), [])
 
+    def test_what_the_agent_can_not_do_is_not_offered(self) -> Steps:
+        chat = "sublime_text.chat"
+        rewind = loaded(f"{chat}.history").QwenCompanionChatRewindCommand(self.window)
+        tasks = loaded(f"{chat}.tasks").QwenCompanionChatTasksCommand(self.window)
+        sessions = loaded(f"{chat}.sessions").QwenCompanionChatSessionsCommand(self.window)
+        self.show(self.message("Yes"), state="done", last="done")
+        self.assertEqual([each.is_visible() for each in (rewind, tasks, sessions)], [True, True, True])
+        self.show(self.message("Yes"), state="done", last="done", lacks=("rewind", "tasks"))
+        self.assertEqual([each.is_visible() for each in (rewind, tasks, sessions)], [False, False, True])
+        yield 1
+
 
 class TestForking(ChatCase):
     def test_a_fork_is_asked_for(self) -> Steps:

@@ -17,7 +17,7 @@ import sublime_types
 
 from .cli import discovery_file
 from .companion_case import CompanionCase, Steps, loaded
-from .terminal_case import SETTINGS, TerminalCase
+from .terminal_case import ON_WINDOWS, SETTINGS, TerminalCase
 
 SINGLE = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
 ROWS: sublime_types.WindowLayout = {
@@ -25,7 +25,6 @@ ROWS: sublime_types.WindowLayout = {
     "rows": [0.0, 0.5, 1.0],
     "cells": [[0, 0, 1, 1], [0, 1, 1, 2]],
 }
-ON_WINDOWS = os.name == "nt"
 
 
 class TestRun(TerminalCase):

@@ -12,8 +12,7 @@ import sublime
 
 from .cli import discovery_file
 from .companion_case import CompanionCase, Steps, loaded
-from .terminal_case import TerminalCase
-from .test_terminal import ON_WINDOWS
+from .terminal_case import ON_WINDOWS, TerminalCase
 
 
 class TestSend(TerminalCase):

@@ -22,6 +22,7 @@ from companion.server import window as window_module
 
 from .conftest import Running, until
 from .memory_editor import MemoryEditor
+from .review.reviewing import reviews_in
 from .wire import LIMIT, Cli, Stream
 
 Start = Callable[[], Running]
@@ -160,8 +161,8 @@ def test_the_diff_of_a_cli_that_does_not_come_back_is_an_orphan_until_it_does(
     assert stream.skip_to("ide/diffAccepted")["content"] == "new\n"
 
 
-def test_a_text_that_was_accepted_just_before_a_reload_is_kept_if_nobody_writes_it(
-    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
+def test_whether_a_text_was_written_that_was_accepted_just_before_a_reload_is_said_after_it(
+    start: Start, project: Path
 ) -> None:
     running, path = start(), str(project / "a.py")
     cli, _ = running.listening()
@@ -169,9 +170,9 @@ def test_a_text_that_was_accepted_just_before_a_reload_is_kept_if_nobody_writes_
     running.accept(path, "mine\n")
     running = reload(running, start)
     assert running.editor.kept == []
-    path_written = Path(path)
-    path_written.write_text("mine\n")
-    until(lambda: [text for text, _ in running.editor.mentioned] == ["Qwen Code has written a.py."])
+    Path(path).write_text("mine\n")
+    until(lambda: ("Qwen Code has written a.py.", 1) in running.editor.mentioned)
+    assert running.editor.kept == []
 
 
 def test_without_a_next_instance_each_diff_is_rejected_once_and_its_views_are_given_up(
@@ -264,14 +265,14 @@ def over_a_reload(
         tasks: list[asyncio.Task[object]] = []
         editor = MemoryEditor()
         settle = lambda: asyncio.gather(*tasks[:-1])  # noqa: E731 - the last one gives it up
-        first = Reviews(editor, lambda work: tasks.append(asyncio.create_task(work)))
+        first = reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
         first.open(Chat(), "/none/a", "new\n", REQUEST)
         await asyncio.gather(*tasks)
         first.leaving()
         editor.leave()
         [left] = first.leave().values()
         tasks.clear()
-        second = Reviews(editor, lambda work: tasks.append(asyncio.create_task(work)))
+        second = reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
         second.inherit(left, lambda one: Unclaimed(1, one["cli"]))
         await second.take_up()
         await test(second, editor, settle)

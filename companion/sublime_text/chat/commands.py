@@ -24,6 +24,8 @@ class _ChatCommand(sublime_plugin.WindowCommand):
 
     opens_chat = False
     """Whether the command opens the chat first if the window has none."""
+    needs = ""
+    """The part of a back end without which the command can do nothing (`Status.lacks`)."""
 
     def is_enabled(self) -> bool:
         """Whether there is a chat for which it makes sense, or one may be opened."""
@@ -33,6 +35,11 @@ class _ChatCommand(sublime_plugin.WindowCommand):
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether the command can do something now."""
         return True
+
+    def is_visible(self) -> bool:
+        """Whether the chat's agent can do it at all, as far as is known."""
+        chat = self.chat()
+        return chat is None or chat.render is None or self.needs not in chat.render.status.lacks
 
     def chat(self) -> ChatView | None:
         """The chat that the command is for."""

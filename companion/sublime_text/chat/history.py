@@ -28,6 +28,8 @@ _LENGTH = 100
 class QwenCompanionChatRewindCommand(_ChatCommand):
     """Go back to an earlier prompt: forget it and what came of it, or write it anew."""
 
+    needs = "rewind"
+
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether something was said, and no turn runs."""
         return _is_idle(chat)
@@ -105,6 +107,8 @@ def _line(text: str) -> str:
 
 class QwenCompanionChatForkCommand(_ChatCommand):
     """Go on in a copy of the conversation. The original stays as it is."""
+
+    needs = "rewind"
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether something was said, and no turn runs."""

@@ -34,6 +34,7 @@ class QwenCompanionChatSessionsCommand(_ChatCommand):
     """Open, search, rename, pin, archive, export or delete one of the conversations in the chat's folder."""
 
     opens_chat = True
+    needs = "sessions"
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """List them and ask which."""

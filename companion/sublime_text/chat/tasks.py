@@ -27,6 +27,8 @@ NONE = "Nothing was begun in the background in this conversation."
 class QwenCompanionChatTasksCommand(_ChatCommand):
     """List what the agent does in the background; follow or stop it."""
 
+    needs = "tasks"
+
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""
         chat_id = chat.id

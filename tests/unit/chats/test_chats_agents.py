@@ -20,11 +20,11 @@ from companion.backends.acp.files import Files
 from companion.chat.prompt import Draft
 from companion.chat.transcript.render import Render
 from companion.clis.environment import LoginEnvironment, without_editors
-from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
 from tests.agent_talk import LIMIT, scripted, until
 
 from ..memory_editor import Diff, MemoryEditor
+from ..review.reviewing import reviews_in
 from .chatting import CHAT, WINDOW, chats_in
 
 EDIT = """
@@ -60,7 +60,7 @@ class Room:
         self.editor = MemoryEditor(windows={1: (folder,)})
         self.folder = folder
         self.tasks: set[asyncio.Task[Any]] = set()
-        self.reviews = Reviews(self.editor, self.background)
+        self.reviews = reviews_in(self.editor, self.background)
         self.chats = chats_in(self.editor, self.reviews)
         self.configure(*agents)
 
@@ -514,5 +514,15 @@ def test_escape_just_as_a_turn_ends_refuses_nothing_of_the_next_one(
             room.reviews.accept(diff.review.number, diff.text)
             await until(lambda: path.read_text() == "two\n")
             assert room.editor.said == []
+
+    run(test())
+
+
+def test_a_chat_knows_what_its_agent_can_not_do(project: Path, agent: AgentCommand):
+    async def test():
+        async with chatting(project, agent) as room:
+            await room.state("live")
+            assert {"catalog", "rewind", "tasks"} <= set(room.chats._registry[CHAT].status.lacks)
+            assert not {"options", "steering", "files", "edits"} & set(room.chats._registry[CHAT].status.lacks)
 
     run(test())
