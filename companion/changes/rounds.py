@@ -144,6 +144,7 @@ class Rounds:
 
     def begin(self, window: int) -> None:
         """The person begins a round: everything up to now counts as reviewed."""
+        self.window(window)
         self.background(self._begin(window, (), anew=True))
 
     def forget(self, window: int) -> None:
@@ -163,9 +164,9 @@ class Rounds:
 
     async def _begin(self, window: int, before: Sequence[str], *, anew: bool = False) -> None:
         """Begin, or go on. `before` are those who were at work until now."""
-        if self._work.settings_of(window).review == "off":
+        known = self._windows.get(window)
+        if known is None or self._work.settings_of(window).review == "off":
             return
-        known = self.window(window)
         async with known.beginning:
             roots = await asyncio.to_thread(_real, self._work.folders_of(window))
             for root in [root for root in known.folders if not _is_in(root, roots)]:
@@ -181,6 +182,8 @@ class Rounds:
         if why := await asyncio.to_thread(places.refusal, root):
             self._say_once(why, window)
             return
+        if window not in self._windows:
+            return  # it has closed in the meantime
         folder = self._folders.get(root)
         if folder is None:
             folder = self._folders[root] = Folder(root, self.editor, self._excludes, self._stores)
