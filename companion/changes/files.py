@@ -144,8 +144,6 @@ def _file(full: str, path: str, mode: str, data: bytes, full_mode: int | None) -
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
         if permissions is not None:
             os.chmod(temporary, permissions)
         rename(temporary, full)

@@ -15,7 +15,7 @@ from .qwen import Home, Qwen
 from .session import CliSession
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
-CONTENT = dict.fromkeys(("one.txt", "two.txt", "three.txt", "gone.txt", "sed.txt"), LINES)
+CONTENT: dict[str, str] = dict.fromkeys(("one.txt", "two.txt", "three.txt", "gone.txt", "sed.txt"), LINES)
 CONTENT["before.txt"] = LINES.upper()
 FILES = ("one.txt", "two.txt", "three.txt", "gone.txt", "before.txt", "sed.txt")
 #: What its default mode asks before a command, without a model that judges it.
@@ -120,7 +120,7 @@ def test_everything_that_qwen_code_writes_is_listed_and_can_be_undone(qwen: Revi
     assert all(qwen.text(name) == CONTENT[name] for name in FILES[1:])
     script = cli.ask("Read it", [Call("read_file", {"file_path": str(folder / "one.txt")})])
     cli.wait_done(script)
-    seen = json.dumps(qwen.session.model.requests_of(script)[-1].messages)
+    seen = json.dumps(qwen.session.model.requests_of(script)[-1].messages[-1])
     assert "line three" in seen
     assert "line 20!" not in seen
 

@@ -459,6 +459,32 @@ def test_escape_just_as_a_turn_ends_refuses_nothing_of_the_next_one(
     run(test())
 
 
+TWO_PIECES = """
+OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
+def session_prompt(params):
+    path = params["prompt"][-1]["text"]
+    diffs = [{"type": "diff", "path": path, "oldText": old, "newText": "new"} for old in ("nowhere", "neither")]
+    call = {"toolCallId": "t", "title": "Edit", "kind": "edit", "status": "pending", "content": diffs}
+    ask("session/request_permission", toolCall=call, options=OPTIONS)
+    return {"stopReason": "end_turn"}
+"""
+
+
+def test_two_pieces_of_one_file_that_fit_nowhere_can_not_be_edited_against_each_other(project: Path, tmp_path: Path):
+    """The later edit would push out the earlier one."""
+    path = project / "a.txt"
+    path.write_text("one\n")
+    agent = AgentCommand("Scripted", tuple(scripted(TWO_PIECES, tmp_path)))
+
+    async def test():
+        async with chatting(project, agent) as room:
+            room.say(str(path))
+            await until(lambda: len(room.editor.diffs) == 2)
+            assert [diff.review.is_editable for diff in room.editor.diffs.values()] == [False, False]
+
+    run(test())
+
+
 def test_a_chat_knows_what_its_agent_can_not_do(project: Path, agent: AgentCommand):
     async def test():
         async with chatting(project, agent) as room:
