@@ -181,9 +181,8 @@ class Rounds:
     async def _begin_root(self, window: int, root: str, before: Sequence[str], *, anew: bool) -> None:
         if why := await asyncio.to_thread(places.refusal, root):
             self._say_once(why, window)
+        if why or window not in self._windows:  # it may have closed in the meantime
             return
-        if window not in self._windows:
-            return  # it has closed in the meantime
         folder = self._folders.get(root)
         if folder is None:
             folder = self._folders[root] = Folder(root, self.editor, self._excludes, self._stores)
