@@ -14,10 +14,10 @@ from unittest.mock import AsyncMock, patch
 from companion.chat.chats import Chats
 from companion.chat.transcript.render import Render
 from companion.conversation.snapshot import ConnectionStatus
+from companion.exclusion import Told
 from companion.ids import ChatId, ViewId, WindowId
 from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
-from companion.told import Told
 
 from ..fake_daemon import TOKEN, FakeDaemon, Request, Stream, faked, until
 from ..memory_editor import Diff, MemoryEditor
