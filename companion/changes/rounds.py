@@ -168,9 +168,7 @@ class Rounds:
         self._watch(window)
 
     async def _begin_root(self, window: int, root: str, before: Sequence[str], *, anew: bool) -> None:
-        if why := await asyncio.to_thread(places.refusal, root):
-            self._say_once(why, window)
-        if why or window not in self._windows:  # it may have closed in the meantime
+        if not await self._may_begin(window, root):
             return
         folder = self._folders.get(root)
         if folder is None:
@@ -199,6 +197,12 @@ class Rounds:
             self.editor.say(why, window)
         for nested in folder.round.state.nested:
             await self._begin_root(window, os.path.join(root, *nested.split("/")), before, anew=anew)
+
+    async def _may_begin(self, window: int, root: str) -> bool:
+        if why := await asyncio.to_thread(places.refusal, root):
+            self._say_once(why, window)
+            return False
+        return window in self._windows  # it may have closed in the meantime
 
     async def _first_look(self, window: int, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
         may_be_large = self._large.get(folder.root, False)
