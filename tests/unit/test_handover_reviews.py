@@ -15,7 +15,7 @@ import pytest
 from companion import handover
 from companion.protocol import DiffAccepted, Notification
 from companion.review import reviews as review_module
-from companion.review.left import Unclaimed
+from companion.review.left_reviews import Unclaimed
 from companion.review.review import Request
 from companion.review.reviews import Reviews
 from companion.server import window as window_module
