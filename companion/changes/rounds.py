@@ -10,15 +10,14 @@ import logging
 import os
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from ..review.disk import Encodings, holds
 from ..review.review import Review
-from ..settings import Settings
 from . import places
 from .folder import Folder
 from .git import GitMissingError
-from .port import ChangeViews, FileChanges, Listing
+from .port import ChangeViews, FileChanges, Listing, Work
 from .round import Seen
 from .store import TooLargeError
 from .window import WindowChanges
@@ -36,20 +35,10 @@ SETTLED = 6.0
 """Seconds without a change after which a CLI that doesn't say when a turn ends is taken to be done."""
 
 
-class Work(Protocol):
-    """What the rounds need from whoever serves the windows."""
-
-    def folders_of(self, window: int) -> Sequence[str]:
-        """The folders of a window."""
-        ...
-
-    def settings_of(self, window: int) -> Settings:
-        """The settings of a window."""
-        ...
-
-    def changes_changed(self) -> None:
-        """Something waits for a review, or no longer."""
-        ...
+UNASKED = (
+    "{agent} has written files without a proposal here. Show Review List has them. To be asked first, switch its "
+    "approval mode, or start it with Run {agent}."
+)
 
 
 class Rounds:
@@ -248,6 +237,8 @@ class Rounds:
         known.turn_files.clear()
         if files:
             self.editor.turn_changed(window, agent, files)
+            if agent in known.clis:
+                self._mention_once(UNASKED.format(agent=agent), window)
 
     def _excludes(self, path: str) -> bool:
         for window, known in self._windows.items():
@@ -260,6 +251,11 @@ class Rounds:
         if why not in self._told:
             self._told.add(why)
             self.editor.say(why, window)
+
+    def _mention_once(self, what: str, window: int) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            self.editor.mention(what, window)
 
     def look(self, window: int) -> None:
         """Something may have been written: a window got the focus, a file was loaded again."""

@@ -192,16 +192,15 @@ class Reviews:
 
     async def take_up(self) -> None:
         """Show what was inherited: most of it is on the screen still."""
-        reviews = [review for review in self if not review.is_shown or review.views]
-        closed = await self._editor.take_up_reviews([review for review in reviews if review.views])
-        for review in reviews:
-            if self.find(review.number) is not review:
-                continue
-            if review.views is None:
-                self._background(self._show(review))
-            elif review.number in closed:
+        left = [review for review in self if review.views]
+        new = [review for review in self if not review.is_shown]
+        closed = await self._editor.take_up_reviews(left)
+        for review in left:
+            if review.number in closed and self.find(review.number) is review:
                 self._reject(review)
-            review.views = None
+        for review in new:
+            if self.find(review.number) is review:
+                self._background(self._show(review))
 
     def pass_on(self, before: Owner, owner: Owner) -> None:
         """An owner is known by another object from now on."""

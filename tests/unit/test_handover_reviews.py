@@ -6,17 +6,18 @@ import asyncio
 import json
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from companion import handover
+from companion.ids import ReviewId
 from companion.protocol import DiffAccepted, Notification
 from companion.review import reviews as review_module
 from companion.review.left import Unclaimed
-from companion.review.review import Request
+from companion.review.review import Request, Review
 from companion.review.reviews import Reviews
 from companion.server import window as window_module
 
@@ -331,3 +332,28 @@ def test_a_permission_that_no_chat_asks_for_again_closes_and_its_edits_are_kept(
         assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
 
     over_a_reload(test)
+
+
+def test_a_reload_just_after_the_views_were_taken_up_loses_none_of_them() -> None:
+    """The editor leaves them again before the companion has heard that it has them."""
+
+    class Hasty(MemoryEditor):
+        async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+            closed = await super().take_up_reviews(reviews)
+            self.leave()
+            return closed
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        [left] = reviews.leave().values()
+        again = reviews_in(hasty := Hasty(diffs=editor.diffs), lambda work: work.close())
+        again.inherit(left, lambda one: Unclaimed(1, one["cli"]))
+        await again.take_up()
+        [[one]] = again.leave().values()
+        assert one["views"]
+        assert hasty.seen == []
+
+    def leaves_at_once(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> Any:
+        editor.leave()
+        return test(reviews, editor, settle)
+
+    over_a_reload(leaves_at_once)

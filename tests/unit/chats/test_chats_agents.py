@@ -357,6 +357,65 @@ def session_set_config_option(params):
     run(test())
 
 
+MODES = """
+modes = {"currentModeId": "auto", "availableModes": [{"id": "auto", "name": "Auto"}, {"id": "plan", "name": "Plan"}]}
+def options(value):
+    return [{"id": "fast", "name": "Fast", "type": "boolean", "currentValue": value}]
+def session_new(params):
+    return {"sessionId": "s", "modes": modes, "configOptions": options(False)}
+def session_load(params):
+    return session_new(params)
+def session_set_mode(params):
+    REFUSAL
+    return {}
+def session_set_config_option(params):
+    return {"configOptions": options(params["value"])}
+def session_prompt(params):
+    say("Done.")
+    return {"stopReason": "end_turn"}
+"""
+
+
+def test_what_the_person_has_chosen_is_set_again_after_a_reconnect(project: Path, tmp_path: Path):
+    script = scripted(MODES.replace("REFUSAL", "pass"), tmp_path)
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(script))) as room:
+            await until(lambda: room.render.status.options)
+            room.say("x")
+            await room.shows("Done.")
+            room.chats.options.set(CHAT, "fast", True)
+            room.chats.options.switch_mode(CHAT, "plan")
+            await until(lambda: room.render.status.mode == "plan" and room.render.status.options[0].value is True)
+            pid = room.agent_pid
+            room.chats.reconnect(CHAT)
+            connection = room.chats._registry[CHAT].connection
+            await until(lambda: connection.has_client and room.agent_pid != pid)
+            await until(lambda: room.render.status.mode == "plan" and room.render.status.options[0].value is True)
+
+    run(test())
+
+
+def test_what_can_not_be_set_again_is_said(project: Path, tmp_path: Path):
+    marker = tmp_path / "refuses"
+    refusal = f"if os.path.exists({str(marker)!r}): raise Failure(-32603, 'no')"
+    script = scripted(MODES.replace("REFUSAL", refusal), tmp_path)
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(script))) as room:
+            await until(lambda: room.render.status.options)
+            room.say("x")
+            await room.shows("Done.")
+            room.chats.options.switch_mode(CHAT, "plan")
+            await until(lambda: room.render.status.mode == "plan")
+            marker.touch()
+            room.chats.reconnect(CHAT)
+            await room.shows("This could not be set as it was before: the mode.")
+            assert room.render.status.mode == "auto"
+
+    run(test())
+
+
 def test_a_running_terminal_has_a_stop_below_its_tool_call(project: Path, tmp_path: Path):
     script = """
 def session_prompt(params):
