@@ -39,14 +39,16 @@ PRESETS = (
     AgentCommand("Gemini CLI", ("gemini", "--acp"), install="npm install -g @google/gemini-cli"),
     # github.com/agentclientprotocol/claude-agent-acp
     AgentCommand("Claude Agent", ("claude-agent-acp",), install="npm install -g @agentclientprotocol/claude-agent-acp"),
-    # github.com/zed-industries/codex-acp
-    AgentCommand("Codex", ("codex-acp",), letter="X", install="npm install -g @zed-industries/codex-acp"),
+    # github.com/agentclientprotocol/codex-acp
+    AgentCommand("Codex", ("codex-acp",), letter="X", install="npm install -g @agentclientprotocol/codex-acp"),
     # docs.github.com/copilot, “ACP server”
     AgentCommand("Copilot CLI", ("copilot", "--acp", "--stdio"), install="npm install -g @github/copilot"),
     # opencode.ai/docs/acp
     AgentCommand("OpenCode", ("opencode", "acp"), install="npm install -g opencode-ai"),
-    # moonshotai.github.io/kimi-cli, “kimi acp”
-    AgentCommand("Kimi CLI", ("kimi", "acp"), install="uv tool install kimi-cli"),
+    # github.com/MoonshotAI/kimi-code, “kimi acp”
+    AgentCommand("Kimi Code", ("kimi", "acp"), install="npm install -g @moonshot-ai/kimi-code"),
+    # github.com/mistralai/mistral-vibe, “ACP”
+    AgentCommand("Mistral Vibe", ("vibe-acp",), install="uv tool install mistral-vibe"),
 )
 """Those of the protocol's own list whose start is documented, each with the place of that document."""
 

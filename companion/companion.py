@@ -52,9 +52,7 @@ class Companion:
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
         self.changes = Rounds(editor, self, self._background)
         self.decisions = Decisions(self.changes)
-        self.reviews = Reviews(editor, self._background, self.changes.accepted)
-        self.reviews.settings_of = self._settings_of
-        self.reviews.on_change = self._status_changed
+        self.reviews = Reviews(editor, self._background, self._settings_of, self._status_changed, self.changes.accepted)
         self.chats = Chats(
             editor,
             self.reviews,
@@ -77,6 +75,7 @@ class Companion:
         self._tasks: set[asyncio.Task[object]] = set()
         self._servers: dict[WindowServer, asyncio.Task[None]] = {}
         """Every server that has not ended; a window may have a new one before its old one has."""
+        self._is_ending = False
         self._may_tell = asyncio.Event()
         """Set when the settings are known."""
         self._tick: asyncio.Task[object] | None = None
@@ -162,6 +161,7 @@ class Companion:
         await self._close_all(LINGER)
 
     async def _withdraw(self) -> None:
+        self._is_ending = True
         self.changes.close()
         if self._tick:
             self._tick.cancel()
@@ -341,8 +341,9 @@ class Companion:
             server.dismiss(token)
 
     def _folders_changed(self, window: int) -> None:
-        if window == self._front:
-            self._variables.set(self._windows[window].endpoint.variables)
+        server = self._windows.get(window)
+        if server and window == self._front and not self._is_ending:
+            self._variables.set(server.endpoint.variables)
 
     def _settings_of(self, window: int) -> Settings:
         return self._window_settings.get(window, self._settings)

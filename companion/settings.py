@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast
 
 from .agents import PRESETS, AgentCommand, read_agents
-from .told import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
+from .exclusion import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
 
 FILE = "QwenCompanion.sublime-settings"
 PROJECT_KEY = "QwenCompanion"

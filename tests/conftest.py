@@ -16,6 +16,14 @@ hypothesis.settings.load_profile("tests")
 def pytest_addoption(parser: pytest.Parser) -> None:
     with contextlib.suppress(ValueError):  # headless/tests may have added it
         parser.addoption("--all", action="store_true", help="run the long tests too")
+    parser.addoption("--without-fast-path", action="store_true", help="let the SDK answer every request of a CLI")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--without-fast-path"):
+        from companion.server.http import app  # noqa: PLC0415 - most tests need no server
+
+        app.FAST = False  # pyright: ignore[reportConstantRedefinition]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

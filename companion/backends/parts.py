@@ -135,6 +135,11 @@ class Options(Protocol):
         """Whether a switch of the model makes it the person's default, too."""
         ...
 
+    @property
+    def forgets(self) -> bool:
+        """Whether a session that is loaded again may have other values than the person has chosen."""
+        ...
+
     async def choices(self, session: Session) -> Choices | None:
         """What the session can switch, and what it is now; None if that isn't told."""
         ...

@@ -6,12 +6,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from .entries import Entry, Snapshot
-from .files import RefusedError
+from .entries import Entry, TreeSnapshot
+from .files import WriteRefusedError
 from .round import ConflictError, Round
-from .rows import Row, is_comparable, pair_of
+from .rows import ChangeRow, is_comparable, pair_of
 from .state import Checkpoint
-from .undo import Undo, Write
+from .undo import RoundUndo, Write
 
 CHECKPOINTS_KEPT = 200
 
@@ -19,12 +19,14 @@ CHECKPOINTS_KEPT = 200
 class Checkpoints:
     """The checkpoints of one round."""
 
-    def __init__(self, round_: Round, undo: Undo) -> None:
+    def __init__(self, round_: Round, undo: RoundUndo) -> None:
         self._round = round_
         self._undo = undo
         self._store = round_.store
 
-    def add(self, agent: str, words: str, turn: str = "", before: tuple[Snapshot, Snapshot, int] | None = None) -> int:
+    def add(
+        self, agent: str, words: str, turn: str = "", before: tuple[TreeSnapshot, TreeSnapshot, int] | None = None
+    ) -> int:
         """Remember the folder as the last look has it, or as it was `before`: the disk, the baseline, the saves.
 
         Returns the checkpoint's number.
@@ -46,23 +48,23 @@ class Checkpoints:
         ]
         self._round.save()
 
-    def of_turn(self, turn: str) -> list[tuple[Row, bytes, bytes]] | None:
+    def of_turn(self, turn: str) -> list[tuple[ChangeRow, bytes, bytes]] | None:
         """What was changed in a turn of a chat; None if there is no checkpoint of it."""
         found = next((each for each in reversed(self._round.state.checkpoints) if each.turn == turn), None)
         return self.changed_since(found.number) if found else None
 
     def point(self, number: int) -> Checkpoint:
-        """A checkpoint by its number. Raises RefusedError."""
+        """A checkpoint by its number. Raises WriteRefusedError."""
         found = next((each for each in self._round.state.checkpoints if each.number == number), None)
         if found is None:
-            raise RefusedError("this checkpoint is gone")
+            raise WriteRefusedError("this checkpoint is gone")
         return found
 
     def files_since(self, point: Checkpoint) -> int:
         """How many files differ from a checkpoint."""
         return len(self._store.differences(point.disk, self._round.state.now))
 
-    def changed_since(self, number: int, until: int | None = None) -> list[tuple[Row, bytes, bytes]]:
+    def changed_since(self, number: int, until: int | None = None) -> list[tuple[ChangeRow, bytes, bytes]]:
         """What agents have changed from one checkpoint to another one, else to the end of its turn, else to now.
 
         Each file has both contents.
@@ -76,7 +78,7 @@ class Checkpoints:
         start = self._with_saves(first.disk, first.saves, saves)[0]
         found = self._store.differences(start, disk)
         rows = self._round.rows_of(found)
-        result: list[tuple[Row, bytes, bytes]] = []
+        result: list[tuple[ChangeRow, bytes, bytes]] = []
         for each, row in zip(found, rows, strict=True):
             data = self._store.read(blob for blob in pair_of(each) if blob) if is_comparable(each) else {}
             before, after = (data.get(blob, b"") for blob in pair_of(each))
@@ -98,7 +100,7 @@ class Checkpoints:
                 continue
             try:
                 writes.append(self._undo.write_of(each.path, each.after, each.before))
-            except RefusedError as error:
+            except WriteRefusedError as error:
                 left.append(str(error))
         entries: dict[str, Entry | None] = {
             each.path: each.after
@@ -120,7 +122,7 @@ class Checkpoints:
         self._round.settle()
         return failed
 
-    def _with_saves(self, snapshot: Snapshot, first: int, last: int) -> tuple[Snapshot, set[str]]:
+    def _with_saves(self, snapshot: TreeSnapshot, first: int, last: int) -> tuple[TreeSnapshot, set[str]]:
         """A snapshot with some of the person's saves, and the files in which they conflict with it."""
         saves = self._round.state.saves[first:last]
         entries: dict[str, Entry | None] = dict.fromkeys(each.path for each in saves)

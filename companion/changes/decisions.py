@@ -8,7 +8,7 @@ from typing import Any
 
 from .folder import Folder
 from .rounds import Rounds
-from .rows import Row
+from .rows import ChangeRow
 from .undo import Write
 
 KEPT = 200
@@ -44,11 +44,11 @@ class Decisions:
     def __init__(self, rounds: Rounds) -> None:
         self._rounds = rounds
 
-    def keep_file(self, window: int, row: Row) -> None:
+    def keep_file(self, window: int, row: ChangeRow) -> None:
         """Take what is written in a file over."""
         self._do(window, row.root, lambda folder: folder.call(folder.round.keep_file, row.path, row.after), row, "kept")
 
-    def keep_change(self, window: int, row: Row, key: str, lines: tuple[int, int] | None = None) -> None:
+    def keep_change(self, window: int, row: ChangeRow, key: str, lines: tuple[int, int] | None = None) -> None:
         """Take one change of a file over, or some of its lines."""
 
         def keep(folder: Folder) -> Coroutine[Any, Any, object]:
@@ -56,11 +56,11 @@ class Decisions:
 
         self._do(window, row.root, keep, row, "kept")
 
-    def undo_file(self, window: int, row: Row) -> None:
+    def undo_file(self, window: int, row: ChangeRow) -> None:
         """Write a file as it was."""
         self._do(window, row.root, lambda folder: self._undo(window, folder, row.path), row, "undone")
 
-    def undo_change(self, window: int, row: Row, key: str, lines: tuple[int, int] | None = None) -> None:
+    def undo_change(self, window: int, row: ChangeRow, key: str, lines: tuple[int, int] | None = None) -> None:
         """Undo one change of a file, or some of its lines."""
         self._do(window, row.root, lambda folder: self._undo(window, folder, row.path, key, lines), row, "undone")
 
@@ -116,7 +116,7 @@ class Decisions:
         window: int,
         root: str,
         action: Callable[[Folder], Coroutine[Any, Any, object]],
-        row: Row | None,
+        row: ChangeRow | None,
         outcome: str,
     ) -> None:
         """Do something in a folder, one at a time, and show what is left."""
@@ -131,7 +131,7 @@ class Decisions:
         window: int,
         folder: Folder,
         action: Callable[[Folder], Coroutine[Any, Any, object]],
-        row: Row | None,
+        row: ChangeRow | None,
         outcome: str,
     ) -> None:
         known = self._rounds.window(window)

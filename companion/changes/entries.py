@@ -54,7 +54,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class TreeSnapshot:
     """The state of a folder: a tree of the store, and the files whose content isn't in it."""
 
     tree: str

@@ -14,7 +14,7 @@ from ..platforms.files import rename
 from .entries import LINK, PROGRAM, Entry
 
 
-class RefusedError(OSError):
+class WriteRefusedError(OSError):
     """A file is not written; the text says why, for the person."""
 
 
@@ -22,7 +22,7 @@ def current(root: str, path: str) -> tuple[str, bytes] | None:
     """The mode, as git's, and the content of a file or a link on the disk; None if there is none.
 
     Raises:
-        RefusedError: it is something else, or can't be read.
+        WriteRefusedError: it is something else, or can't be read.
     """
     full = os.path.join(root, path)
     try:
@@ -33,15 +33,15 @@ def current(root: str, path: str) -> tuple[str, bytes] | None:
         if stat.S_ISDIR(found.st_mode):
             return None
         if not stat.S_ISREG(found.st_mode):
-            raise RefusedError(f"{path} is no file any more")  # noqa: TRY301 - it needs the same look
+            raise WriteRefusedError(f"{path} is no file any more")  # noqa: TRY301 - it needs the same look
         with open(full, "rb") as file:
             return _mode(found.st_mode), file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except RefusedError:
+    except WriteRefusedError:
         raise
     except OSError as error:
-        raise RefusedError(f"{path} can't be read: {error.strerror}") from error
+        raise WriteRefusedError(f"{path} can't be read: {error.strerror}") from error
 
 
 def blob_id(data: bytes) -> str:
@@ -62,7 +62,7 @@ def is_still(root: str, path: str, entry: Entry | None) -> bool:
 
 
 def write(root: str, path: str, mode: str, data: bytes, full_mode: int | None = None) -> None:
-    """Write a file or a link; `full_mode` has its permissions if they aren't the usual ones. Raises RefusedError."""
+    """Write a file or a link; `full_mode` has its permissions if they are unusual. Raises WriteRefusedError."""
     full = os.path.join(root, path)
     try:
         _inside(root, path)
@@ -71,37 +71,37 @@ def write(root: str, path: str, mode: str, data: bytes, full_mode: int | None = 
             _link(full, data)
         else:
             _file(full, path, mode, data, full_mode)
-    except RefusedError:
+    except WriteRefusedError:
         raise
     except OSError as error:
-        raise RefusedError(f"{path} can't be written: {error.strerror or error}") from error
+        raise WriteRefusedError(f"{path} can't be written: {error.strerror or error}") from error
 
 
 def set_mode(root: str, path: str, mode: str) -> None:
-    """Make a file a program, or no longer. Raises RefusedError."""
+    """Make a file a program, or no longer. Raises WriteRefusedError."""
     full = os.path.join(root, path)
     try:
         _inside(root, path)
         found = os.lstat(full).st_mode
         readers = (found & 0o444) >> 2
         os.chmod(full, (found | readers if mode == PROGRAM else found & ~0o111) & 0o7777)
-    except RefusedError:
+    except WriteRefusedError:
         raise
     except OSError as error:
-        raise RefusedError(f"the mode of {path} can't be changed: {error.strerror}") from error
+        raise WriteRefusedError(f"the mode of {path} can't be changed: {error.strerror}") from error
 
 
 def delete(root: str, path: str, keeps: frozenset[str] = frozenset()) -> None:
-    """Delete a file, and the folders that are empty then; `keeps` stay, with a slash each. Raises RefusedError."""
+    """Delete a file, and the folders that are empty then; `keeps` stay, with a slash each. Raises WriteRefusedError."""
     try:
         _inside(root, path)
         os.unlink(os.path.join(root, path))
     except FileNotFoundError:
         pass
-    except RefusedError:
+    except WriteRefusedError:
         raise
     except OSError as error:
-        raise RefusedError(f"{path} can't be deleted: {error.strerror}") from error
+        raise WriteRefusedError(f"{path} can't be deleted: {error.strerror}") from error
     folder = os.path.dirname(path)
     with contextlib.suppress(OSError):
         while folder and f"{folder}/" not in keeps:
@@ -117,12 +117,12 @@ def _inside(root: str, path: str) -> None:
     """Nothing is read or written through a link that leads out of the folder, or is `.git`."""
     parts = path.split("/")
     if os.path.isabs(path) or ".." in parts or ".git" in [part.lower() for part in parts]:
-        raise RefusedError(f"{path} is not below {root}")
+        raise WriteRefusedError(f"{path} is not below {root}")
     at = root
     for part in parts[:-1]:
         at = os.path.join(at, part)
         if os.path.islink(at):
-            raise RefusedError(f"{path} is behind a link")
+            raise WriteRefusedError(f"{path} is behind a link")
 
 
 def _link(full: str, data: bytes) -> None:
@@ -144,8 +144,6 @@ def _file(full: str, path: str, mode: str, data: bytes, full_mode: int | None) -
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
         if permissions is not None:
             os.chmod(temporary, permissions)
         rename(temporary, full)
@@ -164,6 +162,6 @@ def _permissions(full: str, path: str, mode: str, full_mode: int | None) -> int 
     if not stat.S_ISREG(found):
         return full_mode
     if not found & 0o222 or not os.access(full, os.W_OK):
-        raise RefusedError(f"{path} is read-only")
+        raise WriteRefusedError(f"{path} is read-only")
     found = stat.S_IMODE(found)
     return found | (found & 0o444) >> 2 if mode == PROGRAM else found & ~0o111

@@ -15,13 +15,13 @@ from ..review.source_text import SourceText
 from . import places
 from .checkpoints import Checkpoints
 from .entries import LINK
-from .files import RefusedError
+from .files import WriteRefusedError
 from .git import Git, program
 from .port import ChangeViews, FileChanges
 from .round import Round, Seen
-from .rows import Row
+from .rows import ChangeRow
 from .store import DamagedError, Store
-from .undo import Undo, Write
+from .undo import RoundUndo, Write
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Folder:
     def __init__(self, root: str, editor: ChangeViews, excludes: Callable[[str], bool], stores: str | None) -> None:
         self.root = root
         self.windows: set[int] = set()
-        self.rows: list[Row] = []
+        self.rows: list[ChangeRow] = []
         self.cost = 0.0
         """Seconds that the last look took."""
         self.lock = asyncio.Lock()
@@ -50,7 +50,7 @@ class Folder:
         self._place: places.Place | None = None
         self._git: Git | None = None
         self._round: Round | None = None
-        self._undo: Undo | None = None
+        self._undo: RoundUndo | None = None
         self._checkpoints: Checkpoints | None = None
         self._changed_at = 0.0
         self._resumed: tuple[str, ...] = ()
@@ -70,23 +70,23 @@ class Folder:
 
     @property
     def round(self) -> Round:
-        """The round. Raises RefusedError if there is none."""
+        """The round. Raises WriteRefusedError if there is none."""
         if self._round is None:
-            raise RefusedError(f"there is no snapshot of {self.root}")
+            raise WriteRefusedError(f"there is no snapshot of {self.root}")
         return self._round
 
     @property
-    def undo(self) -> Undo:
+    def undo(self) -> RoundUndo:
         """Undo and redo in the round."""
         if self._undo is None:
-            raise RefusedError(f"there is no snapshot of {self.root}")
+            raise WriteRefusedError(f"there is no snapshot of {self.root}")
         return self._undo
 
     @property
     def checkpoints(self) -> Checkpoints:
         """The checkpoints of the round."""
         if self._checkpoints is None:
-            raise RefusedError(f"there is no snapshot of {self.root}")
+            raise WriteRefusedError(f"there is no snapshot of {self.root}")
         return self._checkpoints
 
     @property
@@ -125,13 +125,13 @@ class Folder:
 
     def _make(self, program_path: str) -> None:
         if self._place is None:
-            raise RefusedError("the store is closed")
+            raise WriteRefusedError("the store is closed")
         self._git = Git(program_path, self._place.path, self.root)
         store = Store(self._place.path, self.root, self._git, self._leaves_out)
         made = Round(store, places.ignore_files)
         made.open()
         self._resumed = tuple(made.state.working)
-        self._round, self._undo = made, Undo(made)
+        self._round, self._undo = made, RoundUndo(made)
         self._checkpoints = Checkpoints(made, self._undo)
 
     def _leaves_out(self, path: str) -> bool:
@@ -188,7 +188,7 @@ class Folder:
         return done, refused + [f"{path} is not as it should be" for path in failed]
 
     async def redo(self, at_work: Sequence[str]) -> list[str]:
-        """Take the last undo back. Returns a sentence for each file that was left alone. Raises RefusedError."""
+        """Take the last undo back. Returns a sentence for each file that was left alone. Raises WriteRefusedError."""
         operation, writes = await self.call(self.undo.plan_redo)
         done, refused = await self._write(writes)
         if len(done) == len(writes):
@@ -218,7 +218,7 @@ class Folder:
             full = os.path.normcase(os.path.join(self.root, *write.path.split("/")))
             try:
                 if opened.get(full):
-                    raise RefusedError(f"{write.path} has unsaved edits: save it, then undo")
+                    raise WriteRefusedError(f"{write.path} has unsaved edits: save it, then undo")
                 if full in opened and write.data is not None and write.mode != LINK:
                     await self._apply_in_editor(full, write)
                 else:

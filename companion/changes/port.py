@@ -10,15 +10,15 @@ from ..messages import Messages
 
 if TYPE_CHECKING:
     from ..review.disk import Encodings
-    from .rows import Row
+    from .rows import ChangeRow
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
     """What is to be reviewed in a window, and what was reviewed since something waited last."""
 
-    rows: tuple[Row, ...] = ()
-    done: tuple[tuple[Row, str], ...] = ()
+    rows: tuple[ChangeRow, ...] = ()
+    done: tuple[tuple[ChangeRow, str], ...] = ()
     """Files of which nothing waits any more, each with "kept" or "undone"."""
 
     @property

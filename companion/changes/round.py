@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from ..review.disk import Encodings, decoded
 from ..review.source_text import SourceText
 from . import files, hunks, project, rules
-from .entries import REPOSITORY, Difference, Entry, Snapshot
-from .files import RefusedError
+from .entries import REPOSITORY, Difference, Entry, TreeSnapshot
+from .files import WriteRefusedError
 from .hunks import Hunks
 from .project import Repository
-from .rows import Row, Rows, is_comparable, is_text
-from .state import Save, State, read_state
+from .rows import ChangeRow, Rows, is_comparable, is_text
+from .state import RoundState, Save, read_state
 from .store import DamagedError, Store
 
 FORMATTING = 2.0
@@ -35,7 +35,7 @@ class Seen:
     """The paths that have changed since the look before and are not the person's saves."""
     moved_by: str = ""
     """What has moved `HEAD`, such as "checkout"; empty if nothing has."""
-    before: Snapshot | None = None
+    before: TreeSnapshot | None = None
     """The look before."""
 
 
@@ -49,7 +49,7 @@ class Round:
     def __init__(self, store: Store, excludes: Callable[[], Sequence[str]]) -> None:
         self.store = store
         self.root = store.root
-        self.state = State(store.root)
+        self.state = RoundState(store.root)
         self._excludes = excludes
         self._rows = Rows(store)
         self._settling: dict[str, float] = {}
@@ -97,7 +97,7 @@ class Round:
             look = self.store.look(made)
         empty = self.store.empty_folders(made)
         now = look.snapshot
-        self.state = State(self.root, time.time(), now, now, made, nested, empty, project.head(found))
+        self.state = RoundState(self.root, time.time(), now, now, made, nested, empty, project.head(found))
         self.save()
         return during
 
@@ -152,11 +152,11 @@ class Round:
         """Whether an agent has changed anything that is not reviewed."""
         return any(self.state.agents.get(path) for each in self.waiting() for path in each.paths)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ChangeRow]:
         """The files that wait, by path."""
         return self._rows.of(self.waiting(), self.state)
 
-    def rows_of(self, found: Sequence[Difference]) -> list[Row]:
+    def rows_of(self, found: Sequence[Difference]) -> list[ChangeRow]:
         """The rows of other differences, such as those of a turn."""
         return self._rows.of(found, self.state)
 
@@ -209,7 +209,7 @@ class Round:
         data = self.store.read([entry.blob]).get(entry.blob) if is_text(entry) else None
         return None if data is None else SourceText(decoded(data, Encodings())[0]).shown
 
-    def belongs_to_the_person(self, paths: Iterable[str], before: Snapshot) -> None:
+    def belongs_to_the_person(self, paths: Iterable[str], before: TreeSnapshot) -> None:
         """What has changed in these files since a snapshot is the person's, such as a checkout."""
         listed = list(paths)
         old, new = self.store.entries(before, listed), self.store.entries(self.state.now, listed)
@@ -265,7 +265,7 @@ class Round:
         data = self.store.read([found.before.blob, found.after.blob])
         content = hunks.kept(data[found.before.blob], data[found.after.blob], key, lines)
         if content is None:
-            raise RefusedError(f"{path} has changed since")
+            raise WriteRefusedError(f"{path} has changed since")
         is_all = content == data[found.after.blob]
         mode = found.after.mode if is_all else found.before.mode
         self._keep({path: Entry(mode, self.store.write(content))})
@@ -289,10 +289,10 @@ class Round:
         self.save()
 
     def wanted(self, path: str, after: str = "") -> Difference:
-        """How a file differs from the baseline. Raises RefusedError if it doesn't, or no longer as its row said."""
+        """How a file differs from the baseline. Raises WriteRefusedError if not, or not as its row said."""
         found = self.find(path)
         if found is None:
-            raise RefusedError(f"nothing of {path} waits for a review")
+            raise WriteRefusedError(f"nothing of {path} waits for a review")
         if after and (found.after is None or after != f"{found.after.mode} {found.after.blob}"):
-            raise RefusedError(f"{path} has changed since")
+            raise WriteRefusedError(f"{path} has changed since")
         return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from . import hunks
 from .entries import Difference, Entry
 from .hunks import Hunks
-from .state import State
+from .state import RoundState
 from .store import Store
 
 _CACHED = 2_000
@@ -18,7 +18,7 @@ _NOTES = {"excluded": "changed, excluded", "repository": "a new repository", "la
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChangeRow:
     """A file with changes that wait."""
 
     root: str
@@ -52,12 +52,12 @@ class Rows:
         self._store = store
         self._counted: dict[tuple[str, str], Hunks] = {}
 
-    def of(self, found: Sequence[Difference], state: State) -> list[Row]:
+    def of(self, found: Sequence[Difference], state: RoundState) -> list[ChangeRow]:
         """The rows of some differences, in their order."""
         self._count(found)
         return [self._row(each, state) for each in found]
 
-    def _row(self, each: Difference, state: State) -> Row:
+    def _row(self, each: Difference, state: RoundState) -> ChangeRow:
         counted = self._counted.get(pair_of(each))
         kind, note = _kind(each, counted)
         agents = tuple(dict.fromkeys(name for path in each.paths for name in state.agents.get(path, [])))
@@ -68,7 +68,7 @@ class Rows:
         before, after = (f"{side.mode} {side.blob}" if side else "" for side in (each.before, each.after))
         changes = max(len(counted.found), 1) if by_hunk and counted else 1
         from_ = each.renamed_from
-        return Row(state.root, each.path, kind, agents, inserted, deleted, changes, note, from_, before, after)
+        return ChangeRow(state.root, each.path, kind, agents, inserted, deleted, changes, note, from_, before, after)
 
     def _count(self, found: Sequence[Difference]) -> None:
         """Compare the contents of files that were not compared before."""

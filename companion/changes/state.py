@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..platforms.files import write_private
-from .entries import Entry, Snapshot
+from .entries import Entry, TreeSnapshot
 from .project import Head
 from .store import EMPTY_TREE
 
 _FILE = "round.json"
 _VERSION = 1
-EMPTY = Snapshot(EMPTY_TREE, {})
+EMPTY = TreeSnapshot(EMPTY_TREE, {})
 
 
 @dataclass(slots=True)
@@ -42,13 +42,13 @@ class Checkpoint:
     agent: str
     words: str
     """The prompt's first words."""
-    disk: Snapshot
-    base: Snapshot
+    disk: TreeSnapshot
+    base: TreeSnapshot
     saves: int
     """How many of the person's saves came before."""
     turn: str = ""
     """The key of the chat's turn that began here."""
-    end: Snapshot | None = None
+    end: TreeSnapshot | None = None
     """The folder when that turn ended."""
     end_saves: int = 0
 
@@ -63,14 +63,14 @@ class Save:
 
 
 @dataclass(slots=True)
-class State:
+class RoundState:
     """The state of a round. All paths are relative to the root, with slashes."""
 
     root: str
     began: float = 0.0
     """Unix time; 0 if there is no baseline."""
-    base: Snapshot = EMPTY
-    now: Snapshot = EMPTY
+    base: TreeSnapshot = EMPTY
+    now: TreeSnapshot = EMPTY
     """The last look."""
     rules: bytes = b""
     """The ignore rules when it began."""
@@ -118,7 +118,7 @@ class State:
         }
 
 
-def read_state(store: str, root: str) -> State | None:
+def read_state(store: str, root: str) -> RoundState | None:
     """The state in the folder of a store; None if there is none. Raises ValueError if it can't be read."""
     try:
         with open(os.path.join(store, _FILE), encoding="utf-8") as file:
@@ -132,8 +132,8 @@ def read_state(store: str, root: str) -> State | None:
         raise ValueError(str(error)) from error
 
 
-def _state_from(plain: Mapping[str, Any], root: str) -> State:
-    return State(
+def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
+    return RoundState(
         root,
         float(plain["began"]),
         _snapshot_from(plain["base"]),
@@ -185,13 +185,13 @@ def _entry_from(value: Any) -> Entry | None:
     return Entry(*value) if value else None
 
 
-def _snapshot_to(snapshot: Snapshot) -> list[Any]:
+def _snapshot_to(snapshot: TreeSnapshot) -> list[Any]:
     return [snapshot.tree, {path: _entry_to(entry) for path, entry in snapshot.beside.items()}]
 
 
-def _snapshot_from(value: Any) -> Snapshot:
+def _snapshot_from(value: Any) -> TreeSnapshot:
     tree, beside = value
-    return Snapshot(str(tree), {path: Entry(*entry) for path, entry in beside.items()})
+    return TreeSnapshot(str(tree), {path: Entry(*entry) for path, entry in beside.items()})
 
 
 def _pairs_to(pairs: Mapping[str, tuple[Entry | None, Entry | None]]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..platforms.files import make_private_folders
-from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Difference, Entry, Snapshot
+from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Difference, Entry, TreeSnapshot
 from .git import Git, GitError
 from .project import LinkedObjects, Repository
 
@@ -45,7 +45,7 @@ class DamagedError(GitError):
 class Look:
     """What a look found."""
 
-    snapshot: Snapshot
+    snapshot: TreeSnapshot
     touched: tuple[str, ...]
     """The paths that differ from the look before."""
     fresh: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ class Store:
         changed = {path for path in {*beside, *self._beside} if beside.get(path) != self._beside.get(path)}
         self._beside, self._stats = beside, stats
         fresh = tuple(sorted(path for path, at in self._written.items() if at >= since)) if since else ()
-        return Look(Snapshot(self._tree, dict(beside)), tuple(sorted({*gone, *add, *changed})), fresh)
+        return Look(TreeSnapshot(self._tree, dict(beside)), tuple(sorted({*gone, *add, *changed})), fresh)
 
     def _sorted(
         self, seen: set[str], gone: set[str], *, may_be_large: bool
@@ -222,7 +222,7 @@ class Store:
                 found = os.lstat(os.path.join(self.root, paths[0]))
                 self._failed[paths[0]] = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode)
 
-    def differences(self, before: Snapshot, after: Snapshot, *, renames: bool = True) -> list[Difference]:
+    def differences(self, before: TreeSnapshot, after: TreeSnapshot, *, renames: bool = True) -> list[Difference]:
         """How two snapshots differ, by path."""
         found: list[Difference] = []
         if before.tree != after.tree:
@@ -243,11 +243,11 @@ class Store:
             found.append(Difference(path, old, new))
         return sorted(found, key=lambda each: each.path)
 
-    def entry(self, snapshot: Snapshot, path: str) -> Entry | None:
+    def entry(self, snapshot: TreeSnapshot, path: str) -> Entry | None:
         """One file of a snapshot."""
         return self.entries(snapshot, [path]).get(path)
 
-    def entries(self, snapshot: Snapshot, paths: Sequence[str]) -> dict[str, Entry]:
+    def entries(self, snapshot: TreeSnapshot, paths: Sequence[str]) -> dict[str, Entry]:
         """Some files of a snapshot; those that it lacks are left out."""
         found = {path: snapshot.beside[path] for path in paths if path in snapshot.beside}
         if rest := [path for path in paths if path not in found]:
@@ -261,7 +261,7 @@ class Store:
                         found[os.fsdecode(name)] = Entry(mode, blob)
         return found
 
-    def with_entries(self, snapshot: Snapshot, entries: Mapping[str, Entry | None]) -> Snapshot:
+    def with_entries(self, snapshot: TreeSnapshot, entries: Mapping[str, Entry | None]) -> TreeSnapshot:
         """A snapshot with some files replaced, or removed where there is None."""
         beside = {path: entry for path, entry in snapshot.beside.items() if path not in entries}
         lines: list[bytes] = []
@@ -275,7 +275,7 @@ class Store:
         lines.sort(key=lambda line: not line.startswith(b"0 "))
         self._git.run("read-tree", snapshot.tree, index=_SCRATCH)
         self._git.run("update-index", "-z", "--index-info", given=b"".join(lines), index=_SCRATCH)
-        return Snapshot(self._write_tree(_SCRATCH), beside)
+        return TreeSnapshot(self._write_tree(_SCRATCH), beside)
 
     def read(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """The contents of some blobs; those that the store lacks are left out."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from . import files, hunks
 from .entries import LINK, Difference, Entry
-from .files import RefusedError
+from .files import WriteRefusedError
 from .round import Round
 from .rows import is_comparable
-from .state import Operation, State
+from .state import Operation, RoundState
 
 OPERATIONS_KEPT = 200
 _WHY = {
@@ -36,7 +36,7 @@ class Write:
     full_mode: int | None = None
 
 
-class Undo:
+class RoundUndo:
     """Undo and redo in one round."""
 
     def __init__(self, round_: Round) -> None:
@@ -46,18 +46,18 @@ class Undo:
         """Contents that were read together."""
 
     @property
-    def _state(self) -> State:
+    def _state(self) -> RoundState:
         return self._round.state
 
     def plan(self, path: str, key: str = "", lines: tuple[int, int] | None = None) -> list[Write]:
-        """What to write to undo a file, or one change of it. Raises RefusedError."""
+        """What to write to undo a file, or one change of it. Raises WriteRefusedError."""
         found = self._round.wanted(path)
         comparable = found.before and found.after and not found.renamed_from and is_comparable(found)
         if key and comparable and found.before and found.after:
             data = self._store.read([found.before.blob, found.after.blob])
             content = hunks.undone(data[found.before.blob], data[found.after.blob], key, lines)
             if content is None:
-                raise RefusedError(f"{path} has changed since")
+                raise WriteRefusedError(f"{path} has changed since")
             mode = found.before.mode if content == data[found.before.blob] else found.after.mode
             return [Write(path, mode, content, found.after)]
         return self._plan(found)
@@ -71,7 +71,7 @@ class Undo:
         for each in found:
             try:
                 writes += self._plan(each)
-            except RefusedError as error:
+            except WriteRefusedError as error:
                 refused.append(str(error))
         self._known = {}
         # What was created goes first: a folder may be in the place of a file.
@@ -85,27 +85,27 @@ class Undo:
         return writes
 
     def write_of(self, path: str, target: Entry | None, expected: Entry | None) -> Write:
-        """What to write so that a file is as in an entry. Raises RefusedError if its content isn't there."""
+        """What to write so that a file is as in an entry. Raises WriteRefusedError if its content isn't there."""
         for entry in (target, expected):
             if entry and entry.why in {"excluded", "unreadable", "repository"}:
-                raise RefusedError(_WHY[entry.why].format(path=path))
+                raise WriteRefusedError(_WHY[entry.why].format(path=path))
         if target is None:
             return Write(path, "", None, expected)
         data = self._known.get(target.blob)
         data = self._store.read([target.blob]).get(target.blob) if data is None else data
         if data is None:
-            raise RefusedError(f"what {path} was before is lost: it is over 10 MB and not in git")
+            raise WriteRefusedError(f"what {path} was before is lost: it is over 10 MB and not in git")
         return Write(path, target.mode, data, expected, self._store.modes.get(path))
 
     def check(self, write: Write) -> None:
-        """Raise RefusedError unless the disk still is what was compared. Copies what the store doesn't have yet."""
+        """Raise WriteRefusedError unless the disk still is what was compared. Copies what the store lacks."""
         if not files.is_still(self._round.root, write.path, write.expected):
-            raise RefusedError(f"{write.path} has changed since")
+            raise WriteRefusedError(f"{write.path} has changed since")
         if write.expected and write.expected.why == "large":
             self._store.write_file(write.path)
 
     def write(self, write: Write) -> None:
-        """Write a file that is not open in the editor. Raises RefusedError."""
+        """Write a file that is not open in the editor. Raises WriteRefusedError."""
         self.check(write)
         if write.data is None:
             files.delete(self._round.root, write.path, frozenset(self._state.empty))
@@ -148,9 +148,9 @@ class Undo:
         self._state.agents = {path: names for path, names in agents.items() if names or path not in known}
 
     def plan_redo(self) -> tuple[Operation, list[Write]]:
-        """The last operation that was not taken back, and what to write for that. Raises RefusedError."""
+        """The last operation that was not taken back, and what to write for that. Raises WriteRefusedError."""
         if not self._state.undone:
-            raise RefusedError("nothing was undone")
+            raise WriteRefusedError("nothing was undone")
         last = self._state.undone[-1]
         writes = [self.write_of(path, before, after) for path, (before, after) in last.disk.items() if before != after]
         return last, sorted(writes, key=lambda write: write.data is not None)

@@ -6,7 +6,7 @@ import asyncio
 
 from .folder import Folder
 from .port import Listing
-from .rows import Row
+from .rows import ChangeRow
 
 
 class WindowChanges:
@@ -17,7 +17,7 @@ class WindowChanges:
         self.turns: dict[int, str] = {}
         """The agents of the chats in whose turns something may be written, by chat."""
         self.folders: dict[str, Folder] = {}
-        self.done: list[tuple[Row, str]] = []
+        self.done: list[tuple[ChangeRow, str]] = []
         self.listing = Listing()
         self.watching: asyncio.Task[object] | None = None
         self.beginning = asyncio.Lock()

@@ -19,10 +19,10 @@ from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
 from ..conversation.plain import plain
 from ..conversation.snapshot import ConnectionStatus, Snapshot, Status, Turn
+from ..exclusion import Told
 from ..ids import ChatId, WindowId
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
-from ..told import Told
 from .connection import ChatConnection
 from .connector import Connector
 from .daemons import Daemons

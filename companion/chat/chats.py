@@ -19,10 +19,10 @@ from ..backends.acp.process import end_left, has_program
 from ..backends.daemon.process import launch
 from ..clis.environment import LoginEnvironment
 from ..conversation.failures import NotConnectedError
+from ..exclusion import Told
 from ..ids import ChatId, WindowId
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
-from ..told import Told
 from .changes import ChatChanges, WrittenTurns
 from .chat import QUICK_STOP_LIMIT, Chat
 from .daemons import Daemons, end_inherited

@@ -20,7 +20,7 @@ from ..backends.sessions import Session
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.snapshot import ConnectionStatus, Snapshot
-from ..told import Told
+from ..exclusion import Told
 from .connector import Connector
 from .prompt import ChatFolder
 from .reader import AttachedSession, Backoff, SessionEndedError, StaleError, after, read, tell

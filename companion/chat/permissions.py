@@ -154,7 +154,10 @@ class _Approval:
             for owner in owners:
                 if owner not in self._open:  # a rejection from before a reload has answered all of them
                     return
-                request = Request(owner.diff.old, is_here=chat.is_local, is_editable=chat.can_be_edited)
+                # Two edits of one file would be two texts for it.
+                is_alone = sum(each.path == owner.diff.path for each in self.permission.diffs) == 1
+                is_editable = is_alone and chat.can_be_edited
+                request = Request(owner.diff.old, is_here=chat.is_local, is_editable=is_editable)
                 reviews.open(owner, chat.path(owner.diff.path), owner.diff.new, request)
 
     def is_question(self, shown: set[object]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..told import Told
+from ..exclusion import Told
 
 
 @dataclass(frozen=True, slots=True)

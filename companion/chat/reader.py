@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
 from ..backends.acp.errors import SignInError
-from ..backends.backend import Backend, EventStream, lacking
+from ..backends.backend import Backend, EventStream, Options, lacking
 from ..backends.daemon.errors import UnreachableError
 from ..backends.sessions import Session
 from ..conversation import events
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, SessionGoneError, StreamLostError
-from ..conversation.snapshot import ConnectionStatus
+from ..conversation.snapshot import Choices, ConnectionStatus, Status
 
 MAX_ASKED = 60.0
 """Seconds that a daemon may ask to wait."""
@@ -68,6 +68,7 @@ class AttachedSession:
 
 async def read(client: Backend, attachment: AttachedSession, conversation: Conversation, backoff: Backoff) -> None:
     """Read a session's events until the stream ends, which is an error too."""
+    was, is_loaded = conversation.status, attachment.is_stale
     if attachment.is_stale:
         attachment.session, history = await client.load(attachment.session)
         conversation.rebuild(history)
@@ -83,6 +84,8 @@ async def read(client: Backend, attachment: AttachedSession, conversation: Conve
             raise StaleError
         if client.options and (choices := await client.options.choices(session)):
             conversation.set_choices(choices)
+            if is_loaded and client.options.forgets:
+                await _choose_again(client.options, session, was, choices, conversation)
         conversation.set_lacks(lacking(client))
         conversation.set_connection(ConnectionStatus("live"))
         await _follow(client, session, stream, conversation, backoff)
@@ -128,6 +131,35 @@ async def _choose(client: Backend, session: Session, conversation: Conversation)
     with contextlib.suppress(ChatError):
         if client.options and (choices := await client.options.choices(session)):
             conversation.set_choices(choices)
+
+
+async def _choose_again(
+    options: Options, session: Session, was: Status, now: Choices, conversation: Conversation
+) -> None:
+    """Set again what the person had chosen, before the next prompt, and say what could not be set."""
+    wanted: list[tuple[str, Awaitable[None]]] = []
+    if was.mode != now.mode and any(each.id == was.mode for each in now.modes):
+        wanted.append(("the mode", options.switch_mode(session, was.mode)))
+    if was.model != now.model and any(each.id == was.model for each in now.models):
+        wanted.append(("the model", options.switch_model(session, was.model)))
+    if was.effort != now.effort and any(each.id == was.effort for each in now.efforts):
+        wanted.append(("how long the model thinks", options.switch_effort(session, was.effort)))
+    values = {each.id: each.value for each in now.options}
+    wanted += [
+        (f"“{each.name}”", options.set_option(session, each.id, each.value))
+        for each in was.options
+        if each.id in values and values[each.id] != each.value
+    ]
+    failed: list[str] = []
+    for name, setting in wanted:
+        try:
+            await setting
+        except ChatError:
+            failed.append(name)
+    if wanted and (choices := await options.choices(session)):
+        conversation.set_choices(choices)
+    if failed:
+        conversation.tell(f"This could not be set as it was before: {', '.join(failed)}.")
 
 
 async def _watch(client: Backend, session: Session, conversation: Conversation, news: asyncio.Event) -> None:

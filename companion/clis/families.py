@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..told import is_encodable
+from ..exclusion import is_encodable
 
 
 def temporary_folder() -> Path:

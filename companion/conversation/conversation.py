@@ -165,6 +165,10 @@ class Conversation:
         """Set the models and modes of the session, and the current ones."""
         self._reducer.set_choices(choices)
 
+    def tell(self, sentence: str) -> None:
+        """Say something at the end of the latest turn."""
+        self._state.turn_for(Envelope(events.Ignored("a sentence of ours"))).note(sentence)
+
     def set_commands(self, commands: tuple[Command, ...]) -> None:
         """Set the slash commands."""
         self._state.set(commands=commands)

@@ -80,8 +80,10 @@ class Review:
     """The session is gone: nobody waits for the outcome."""
     outcome: Outcome = ""
     views: dict[str, Any] | None = None
-    """What the editor needs to go on with its views after a reload. None as long as they are its own, or if there are
-    none."""
+    """What the editor needs to go on with its views after a reload; None while it has them or if there are none.
+
+    Only the editor's thread changes it, so that a reload in the middle of another one loses nothing.
+    """
     request: Request | None = None
     """The request of a chat; None for a proposal of a CLI, which the person may edit."""
 

@@ -20,10 +20,11 @@ from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, Diff
 from ..settings import Settings
 from .changes import Edit
 from .disk import DiskFile, read_file, stamp
+from .disk_looks import DiskLooks
 from .left import Unclaimed, from_plain, to_plain
 from .marks import Marks, marks
 from .port import NOT_EDITABLE, ReviewViews
-from .review import DiskState, Outcome, Owner, Request, Review
+from .review import Outcome, Owner, Request, Review
 from .source_text import SourceText, endings_change
 from .targets import Target, edits_of
 from .writes import Writes
@@ -48,14 +49,18 @@ class Reviews:
         self,
         editor: ReviewViews,
         background: Callable[[Coroutine[Any, Any, object]], object],
-        accepted: Callable[[Review, str], object] | None = None,
+        settings_of: Callable[[int], Settings],
+        changed: Callable[[], object],
+        accepted: Callable[[Review, str], object],
     ) -> None:
-        """`accepted` hears of each proposal that is accepted, with its text."""
-        self.settings_of: Callable[[int], Settings] = lambda _: Settings()
-        """The settings of a window."""
-        self.on_change: Callable[[], object] = lambda: None
-        """Called when a review was opened or has its outcome."""
-        self._on_accepted = accepted
+        """`settings_of` gives the settings of a window.
+
+        `changed` is called when a review was opened or has its outcome, `accepted` with each accepted proposal and its
+        text.
+        """
+        self.settings_of = settings_of
+        self._changed = changed
+        self._accepted = accepted
         self._editor = editor
         self._background = background
         self._open: dict[tuple[Owner, str], Review] = {}
@@ -64,7 +69,7 @@ class Reviews:
         """Reviews from before a reload that their chats have not asked for again. They may have their outcome."""
         self._writes = Writes(editor, background)
         self._is_leaving = False
-        self._looking: set[Review] = set()
+        self._looks = DiskLooks(editor, lambda review: self.find(review.number) is review, self._done_on_disk)
 
     def __iter__(self) -> Iterator[Review]:
         return iter(list(self._open.values()))
@@ -81,7 +86,7 @@ class Reviews:
         number = ReviewId(next(self._ids))
         review = self._open[owner, file_path] = Review(owner, file_path, SourceText(content), number, request=request)
         logger.debug("%s opens a diff of %s", owner.cli, file_path)
-        self.on_change()
+        self._changed()
         self._background(self._show(review))
         return review
 
@@ -137,7 +142,7 @@ class Reviews:
         """
         review = self._open.pop((owner, file_path), None)
         logger.debug("%s closes its diff of %s", owner.cli, file_path)
-        self.on_change()
+        self._changed()
         if review is None:
             return None
         keep = not (is_answered and families.keeps_edits(owner.cli))
@@ -183,20 +188,19 @@ class Reviews:
                 self._unclaimed.append(review)
                 self._background(self._give_up(review))
         self._ids = itertools.count(max([next(self._ids), *(review.number + 1 for review in self)]))
-        self.on_change()
+        self._changed()
 
     async def take_up(self) -> None:
         """Show what was inherited: most of it is on the screen still."""
-        reviews = [review for review in self if not review.is_shown or review.views]
-        closed = await self._editor.take_up_reviews([review for review in reviews if review.views])
-        for review in reviews:
-            if self.find(review.number) is not review:
-                continue
-            if review.views is None:
-                self._background(self._show(review))
-            elif review.number in closed:
+        left = [review for review in self if review.views]
+        new = [review for review in self if not review.is_shown]
+        closed = await self._editor.take_up_reviews(left)
+        for review in left:
+            if review.number in closed and self.find(review.number) is review:
                 self._reject(review)
-            review.views = None
+        for review in new:
+            if self.find(review.number) is review:
+                self._background(self._show(review))
 
     def pass_on(self, before: Owner, owner: Owner) -> None:
         """An owner is known by another object from now on."""
@@ -255,41 +259,7 @@ class Reviews:
         A file that already matches the proposal needs no answer: a CLI that applies changes without asking may open
         diffs nevertheless, and wait for them (google-gemini/gemini-cli#11823).
         """
-        watched = [review for review in self if review.is_shown and review.is_here and review not in self._looking]
-        await asyncio.gather(*map(self._look_at, watched))
-
-    async def _look_at(self, review: Review) -> None:
-        """One file that can't be read, or takes for ever, is no reason to miss another."""
-        self._looking.add(review)
-        try:
-            await self._compare_with_disk(review)
-        except Exception:
-            logger.exception("Can't look at the file of %s", review.name)
-        finally:
-            self._looking.discard(review)
-
-    async def _compare_with_disk(self, review: Review) -> None:
-        seen = await asyncio.to_thread(stamp, review.file_path)
-        if seen == review.seen:
-            return
-        state: DiskState
-        try:
-            disk = await asyncio.to_thread(read_file, review.file_path, review.encodings)
-        except OSError:
-            disk, state = None, "unreadable"
-        else:
-            state = "changed" if disk.exists else "deleted"
-        if self.find(review.number) is not review or review.orphaned:
-            return
-        review.seen = disk.stamp if disk else seen
-        if disk and review.request is None and disk.exists and disk.source == review.proposed:
-            await self._done_on_disk(review)
-            return
-        if disk and not _differs(disk, review):
-            state = "same"
-        if state != review.disk_state:
-            review.disk_state = state
-            self._editor.review_disk_changed(review)
+        await self._looks.look(self)
 
     def reload(self, number: ReviewId) -> None:
         """The person wants to see the file as it is now."""
@@ -385,7 +355,7 @@ class Reviews:
         """The file already matches the proposal: accept, and keep what the person has edited."""
         self._settle(review, "accepted")
         review.owner.notify(_accepted(review, review.proposed.source))
-        self._tell_accepted(review, review.proposed.source)
+        self._accepted(review, review.proposed.source)
         self._editor.mention(f"{review.name} already matches the proposal of {review.owner.cli}.", review.owner.window)
         await self._close_views(review, "was closed because the file already matches the proposal")
 
@@ -395,13 +365,9 @@ class Reviews:
     def _accept(self, review: Review, content: str) -> None:
         """Tell the owner of a review that is settled."""
         review.owner.notify(_accepted(review, content))
-        self._tell_accepted(review, content)
+        self._accepted(review, content)
         if review.request is None:
             self._writes.expect(review, content)
-
-    def _tell_accepted(self, review: Review, content: str) -> None:
-        if self._on_accepted:
-            self._on_accepted(review, content)
 
     def _reject(self, review: Review) -> None:
         self._settle(review, "rejected")
@@ -413,7 +379,7 @@ class Reviews:
     def _settle(self, review: Review, outcome: Outcome = "") -> None:
         review.outcome = outcome
         del self._open[review.owner, review.file_path]
-        self.on_change()
+        self._changed()
 
     async def _close_views(self, review: Review, what: str, *, keep: bool = True) -> str:
         """Close the views of a review that is no longer open; its final text.
@@ -456,13 +422,6 @@ def _edits_of(target: Target, review: Review, text: str) -> list[Edit]:
 def _restored(review: Review, text: str) -> str:
     with no_collection():
         return review.restored(text)
-
-
-def _differs(disk: DiskFile, review: Review) -> bool:
-    """Whether a file differs from what the diff shows. A daemon does not tell the line endings."""
-    if review.request:
-        return disk.source.shown != review.original
-    return disk.source != review.disk.source
 
 
 def _accepted(review: Review, content: str) -> DiffAccepted:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..exclusion import Told, is_encodable
 from ..protocol import Cursor, File, IdeContext, WorkspaceState
-from ..told import Told, is_encodable
 from .port import OpenFile, Question, Selection, WindowState
 
 MAX_FILES = 10

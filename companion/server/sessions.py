@@ -79,7 +79,7 @@ class Session:
         self.last_message = self.since
         """When the CLI last sent something, as a Unix time in seconds."""
         self.in_sdk = InFlight()
-        """Requests that the SDK is answering, streams aside."""
+        """Requests that the SDK is answering, apart from streams."""
         self._peer: ServerSession | None = None
         self._outbox: list[Notification] = []
         """What waits for the stream."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..clis.discovery import Lives
+from ..exclusion import Told
 from ..handover import Inheritance
 from ..protocol import (
     ContextUpdate,
@@ -25,13 +26,12 @@ from ..review.left import Unclaimed
 from ..review.review import Owner
 from ..review.reviews import Reviews
 from ..settings import Settings
-from ..told import Told
-from .app import App
-from .connections import HttpServer
 from .context import MAX_SELECTED, FocusOrder, Listed, Shown, active, ide_context, listed
 from .endpoint import Endpoint
+from .http.app import App
+from .http.connections import HttpServer
+from .http.resumed import AwaitedSession
 from .port import ContextSource
-from .resumed import AwaitedSession
 from .sessions import STREAM_GONE_LIMIT, Background, Session, Sessions
 from .tools import AskingBefore, Tools
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from ..clis.families import CliFamily
-from ..told import Told
+from ..exclusion import Told
 
 if TYPE_CHECKING:
     from ..clis.processes import RunningCli

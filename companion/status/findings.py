@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from ..clis.families import FAMILIES
-from ..told import is_encodable, printable
+from ..exclusion import is_encodable, printable
 from .facts import Cli, Facts, Folder, Served, ShownWindow
 
 CLOCK = 1.5

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import sublime
 
+from ..exclusion import Told
 from ..settings import FILE, PROJECT_KEY, DaemonSettings, Problem, Settings, Values, overridden, read
-from ..told import Told
 from .diff.left import Layout
 
 _KEY = "qwen_companion"

@@ -25,8 +25,8 @@ from companion.chat.connector import Connector
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.events import Envelope
 from companion.conversation.snapshot import Message, Permission, Turn
+from companion.exclusion import Told
 from companion.settings import DaemonSettings
-from companion.told import Told
 
 from ..unit.fake_daemon import no_agent
 from .cli import STEP

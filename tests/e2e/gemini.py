@@ -44,6 +44,7 @@ class Gemini(Cli):
         command: a command to run instead of the newest pinned version.
         inside: whether the terminal is one inside the editor (`Terminal`).
         more: further environment variables.
+        approval: the approval mode of its command line; empty for the CLI's own default.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Gemini(Cli):
         home: Home,
         model: Model,
         *,
+        approval: str = "",
         command: Sequence[str] | None = None,
         cwd: Path | None = None,
         inside: bool = False,
@@ -70,7 +72,7 @@ class Gemini(Cli):
         # The folder of the command's own Node comes first, because the CLI restarts itself as "node".
         environment["PATH"] = os.pathsep.join([str(Path(command[0]).parent), environment.get("PATH", "")])
         # With a named model, the CLI sends no request to choose one.
-        command = [*command, "-m", "gemini-2.5-flash"]
+        command = [*command, "-m", "gemini-2.5-flash", *(("--approval-mode", approval) if approval else ())]
         super().__init__(model, Terminal(command, cwd=cwd or home.workspace, env=environment, inside=inside))
 
     def ask_to_write(self, path: Path, content: str) -> Script:

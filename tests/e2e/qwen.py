@@ -165,7 +165,7 @@ def settings(approval: str = "default") -> dict[str, object]:
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
         "ui": {"hideTips": True, "enableFollowupSuggestions": False},
-        "tools": {"approvalMode": approval},
+        "tools": {"approvalMode": approval} if approval else {},
         "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
     }
 
@@ -177,6 +177,7 @@ class Qwen(Cli):
         command: a command to run instead of the pinned one.
         inside: whether the terminal is one inside the editor (`Terminal`).
         more: further environment variables.
+        approval: the approval mode in its settings; empty for the CLI's own default.
     """
 
     def __init__(
@@ -184,12 +185,13 @@ class Qwen(Cli):
         home: Home,
         model: Model,
         *,
+        approval: str = "default",
         command: Sequence[str] | None = None,
         cwd: Path | None = None,
         inside: bool = False,
         more: Mapping[str, str] | None = None,
     ) -> None:
-        (home.qwen_home / "settings.json").write_text(json.dumps(settings()), encoding="utf-8")
+        (home.qwen_home / "settings.json").write_text(json.dumps(settings(approval)), encoding="utf-8")
         command = pinned_command() if command is None else command
         environment = home.environment(
             TERM="xterm-256color",

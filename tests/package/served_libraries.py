@@ -30,10 +30,10 @@ from companion.chat.daemons import Daemons
 from companion.clis.discovery import EnvironmentVariables
 from companion.companion import Companion
 from companion.editor import Editor
+from companion.exclusion import Told
 from companion.server.endpoint import Endpoint
 from companion.server.port import ServedWindow, WindowState
 from companion.settings import DaemonSettings, Settings
-from companion.told import Told
 from tests.unit.fake_daemon import TOKEN, FakeDaemon, no_agent, until
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pydantic.alias_generators import to_camel
 
+from companion.exclusion import DEFAULT_EXCLUDE
 from companion.protocol import ContextUpdate, Cursor, File, IdeContext, WorkspaceState
 from companion.server.context import MAX_FILES, MAX_SELECTED, FocusOrder, Listed, ide_context
 from companion.server.port import OpenFile, Selection
-from companion.told import DEFAULT_EXCLUDE
 
 MAX_WORDS = 900
 

@@ -82,6 +82,15 @@ class TestFolds(ChatCase):
         self.press("enter")
         self.assertEqual(len(self.folded()), 1)
 
+    def test_without_a_caret_nothing_is_followed(self) -> Steps:
+        """A plugin of the person's may have taken all of them."""
+        self.show(self.thought("one"))
+        folded = self.folded()
+        self.view.sel().clear()
+        loaded("sublime_text.chat.text_commands").QwenCompanionChatFollowCommand(self.view).run(None)
+        self.assertEqual(self.folded(), folded)
+        yield 1
+
     def test_a_click_opens_and_folds_it(self) -> Steps:
         self.show(self.thought("one"))
         x, y = self.view.text_to_window(self.chat.render.folds[0].start - 3)

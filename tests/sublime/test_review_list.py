@@ -166,5 +166,5 @@ class TestList(CompanionCase):
                 "  long\ufffdname.py         not viewed  Gemini CLI  /long\ufffdname.py",
             ],
         )
-        self.assertEqual((listing._lines([]), listing._title(0, 0)), ([], "No diff waits."))
-        self.assertTrue(listing._title(1, 1).startswith("1 of 1 file waits"))
+        self.assertEqual((listing._lines([]), listing._title(0, 0, 0)), ([], "Nothing waits."))
+        self.assertTrue(listing._title(1, 0, 1).startswith("1 of 1 file waits"))

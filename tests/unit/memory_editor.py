@@ -197,7 +197,7 @@ class MemoryEditor:
         closed = [review.number for review in reviews if review.number not in self.diffs]
         for review in reviews:
             if diff := self.diffs.get(review.number):
-                diff.review = review
+                diff.review, review.views = review, None
         return closed
 
     def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:

@@ -6,22 +6,24 @@ import asyncio
 import json
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from companion import handover
+from companion.ids import ReviewId
 from companion.protocol import DiffAccepted, Notification
 from companion.review import reviews as review_module
 from companion.review.left import Unclaimed
-from companion.review.review import Request
+from companion.review.review import Request, Review
 from companion.review.reviews import Reviews
 from companion.server import window as window_module
 
 from .conftest import Running, until
 from .memory_editor import MemoryEditor
+from .review.reviewing import reviews_in
 from .wire import LIMIT, Cli, Stream
 
 Start = Callable[[], Running]
@@ -160,8 +162,8 @@ def test_the_diff_of_a_cli_that_does_not_come_back_is_an_orphan_until_it_does(
     assert stream.skip_to("ide/diffAccepted")["content"] == "new\n"
 
 
-def test_a_text_that_was_accepted_just_before_a_reload_is_kept_if_nobody_writes_it(
-    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
+def test_whether_a_text_was_written_that_was_accepted_just_before_a_reload_is_said_after_it(
+    start: Start, project: Path
 ) -> None:
     running, path = start(), str(project / "a.py")
     cli, _ = running.listening()
@@ -169,9 +171,9 @@ def test_a_text_that_was_accepted_just_before_a_reload_is_kept_if_nobody_writes_
     running.accept(path, "mine\n")
     running = reload(running, start)
     assert running.editor.kept == []
-    path_written = Path(path)
-    path_written.write_text("mine\n")
-    until(lambda: [text for text, _ in running.editor.mentioned] == ["Qwen Code has written a.py."])
+    Path(path).write_text("mine\n")
+    until(lambda: ("Qwen Code has written a.py.", 1) in running.editor.mentioned)
+    assert running.editor.kept == []
 
 
 def test_without_a_next_instance_each_diff_is_rejected_once_and_its_views_are_given_up(
@@ -264,14 +266,14 @@ def over_a_reload(
         tasks: list[asyncio.Task[object]] = []
         editor = MemoryEditor()
         settle = lambda: asyncio.gather(*tasks[:-1])  # noqa: E731 - the last one gives it up
-        first = Reviews(editor, lambda work: tasks.append(asyncio.create_task(work)))
+        first = reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
         first.open(Chat(), "/none/a", "new\n", REQUEST)
         await asyncio.gather(*tasks)
         first.leaving()
         editor.leave()
         [left] = first.leave().values()
         tasks.clear()
-        second = Reviews(editor, lambda work: tasks.append(asyncio.create_task(work)))
+        second = reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
         second.inherit(left, lambda one: Unclaimed(1, one["cli"]))
         await second.take_up()
         await test(second, editor, settle)
@@ -330,3 +332,28 @@ def test_a_permission_that_no_chat_asks_for_again_closes_and_its_edits_are_kept(
         assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
 
     over_a_reload(test)
+
+
+def test_a_reload_just_after_the_views_were_taken_up_loses_none_of_them() -> None:
+    """The editor leaves them again before the companion has heard that it has them."""
+
+    class Hasty(MemoryEditor):
+        async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+            closed = await super().take_up_reviews(reviews)
+            self.leave()
+            return closed
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        [left] = reviews.leave().values()
+        again = reviews_in(hasty := Hasty(diffs=editor.diffs), lambda work: work.close())
+        again.inherit(left, lambda one: Unclaimed(1, one["cli"]))
+        await again.take_up()
+        [[one]] = again.leave().values()
+        assert one["views"]
+        assert hasty.seen == []
+
+    def leaves_at_once(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> Any:
+        editor.leave()
+        return test(reviews, editor, settle)
+
+    over_a_reload(leaves_at_once)

@@ -23,7 +23,7 @@ from companion.companion import Companion
 from companion.libraries import failures
 from companion.libraries.failures import culprit
 from companion.server import endpoint
-from companion.server.connections import HttpServer
+from companion.server.http.connections import HttpServer
 from companion.settings import Settings
 
 from .conftest import VARIABLES, Alone, Running, lock_in, until
@@ -145,7 +145,7 @@ def test_a_start_that_fails_for_another_reason_is_said_too(
     monkeypatch.setattr(thread, "RETRY", 0.02)
     monkeypatch.setattr(failures, "_place", lambda _: places[-1])
     with monkeypatch.context() as broken:
-        broken.setattr("companion.server.app.FAMILIES", ())
+        broken.setattr("companion.server.http.app.FAMILIES", ())
         running = start()
         [(message, _)] = until(lambda: editor.said)
         assert "can't start with the libraries" in message

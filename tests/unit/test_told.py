@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from companion.exclusion import DEFAULT_EXCLUDE, LEVELS, Told, read_globs, stricter
 from companion.settings import FILE, Settings, overridden, read
-from companion.told import DEFAULT_EXCLUDE, LEVELS, Told, read_globs, stricter
 
 DEFAULTS_TOO = "the default globs are used as well."
 

@@ -38,7 +38,9 @@ def ways(command: AgentCommand, methods: tuple[AuthMethod, ...]) -> tuple[Way, .
 
 def _way(command: AgentCommand, method: AuthMethod) -> Way:
     name = method.name or method.id
-    line = (*command.command, *method.args) if method.type == "terminal" else extensions.login(command.command, method)
+    line = extensions.login(command.command, method)
+    if line is None and method.type == "terminal":
+        line = (*command.command, *method.args)
     if line:
         # A method names arguments, never another program.
         given = {name: value for name, value in method.env.items() if isinstance(value, str)}

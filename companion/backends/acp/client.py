@@ -19,8 +19,8 @@ from ...conversation.events import Envelope
 from ...conversation.failures import MissingFeatureError
 from ...conversation.history import Cursor, Replay
 from ...conversation.snapshot import Locality
+from ...exclusion import Told
 from ...platforms.files import real_folder
-from ...told import Told
 from ..backend import Block
 from ..sessions import Session
 from ..wire import read

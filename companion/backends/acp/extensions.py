@@ -5,6 +5,7 @@ Seen in Qwen Code 0.24.4 (`chunks/acpAgent-*.js`) and Gemini CLI 0.61.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +14,8 @@ from .schema import AuthMethod, texts
 
 DRAIN = "craft/drainMidTurnQueue"
 """Qwen Code asks between two steps of a turn for messages that the person has sent into it."""
-_SPEAKS = {"--acp", "--experimental-acp"}
+_SPEAKS = {"--acp", "--experimental-acp", "acp", "--stdio"}
+"""The words of a command that have an agent speak the protocol."""
 _CONTEXT = ("<session_context>", "</session_context>")
 
 
@@ -42,11 +44,18 @@ def written(params: Mapping[str, Any]) -> tuple[bool, bool]:
 def login(command: Sequence[str], method: AuthMethod) -> tuple[str, ...] | None:
     """The command of a login in a terminal that isn't one by the protocol; None if it is no such login.
 
-    Qwen Code has the kind and the arguments of a method in its `_meta`. With `--acp` it would speak the protocol there.
+    Qwen Code has the kind and the arguments of a method in its `_meta`, others a command there,
+    as Zed takes it. That is the agent's own program: ours is run with its arguments, and never another one.
     """
+    own = tuple(word for word in command if word not in _SPEAKS)
+    terminal = as_object(method.meta.get("terminal-auth"))
+    if arguments := texts(terminal.get("args")):
+        # An interpreter is given the path of the program first.
+        is_path = os.path.isabs(arguments[0])
+        return (*own, *arguments[is_path:])
     if method.meta.get("type") != "terminal":
         return None
-    return (*(word for word in command if word not in _SPEAKS), *texts(method.meta.get("args")))
+    return (*own, *texts(method.meta.get("args")))
 
 
 def is_own_context(update: Mapping[str, Any]) -> bool:

@@ -16,10 +16,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...exclusion import Told
 from ...platforms.files import Place, place
 from ...review.disk import DiskFile, Encodings, encode_like, read_bytes, read_file
 from ...review.source_text import BOM, SourceText
-from ...told import Told
 from . import extensions
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
 from .port import AgentFiles

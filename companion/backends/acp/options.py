@@ -16,6 +16,7 @@ class AgentOptions:
     """Switches what a session can switch. `publish` tells the chat of it."""
 
     model_is_default = False
+    forgets = True
 
     def __init__(self, requests: Requests, publish: Callable[[Event], object]) -> None:
         self.settings = schema.Settings(schema.Opened())

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol
 
-from ...told import Told
+from ...exclusion import Told
 from ..wire import as_object
 from . import decoder, extensions, proposals, tool_calls
 from .agent_terminals import AgentTerminals

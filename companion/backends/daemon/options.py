@@ -14,6 +14,7 @@ class DaemonOptions:
     """Switches the model, the mode and other options."""
 
     model_is_default = True
+    forgets = False
 
     def __init__(self, routes: Routes) -> None:
         self._routes = routes

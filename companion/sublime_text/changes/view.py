@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import sublime
 
 from ...changes.port import FileChanges
-from ...changes.rows import Row
+from ...changes.rows import ChangeRow
 from ..style import COLOURS
 
 REGIONS = "qwen_companion.written"
@@ -25,7 +25,9 @@ _GONE = '<span class="deleted">−{lines}</span> '
 class WrittenView:
     """One view of a file with written changes. `act` gets "keep" or "undo" and the key of a change."""
 
-    def __init__(self, view: sublime.View, row: Row, changes: FileChanges, act: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, view: sublime.View, row: ChangeRow, changes: FileChanges, act: Callable[[str, str], None]
+    ) -> None:
         self.view = view
         self.row = row
         self.changes = changes
@@ -70,7 +72,7 @@ class WrittenView:
         """Whether the view has the text that was compared."""
         return self.view.substr(sublime.Region(0, self.view.size())) == self.changes.text
 
-    def update(self, row: Row, changes: FileChanges) -> None:
+    def update(self, row: ChangeRow, changes: FileChanges) -> None:
         """The file or its baseline has changed."""
         self.row, self.changes = row, changes
         self._draw()

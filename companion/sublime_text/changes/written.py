@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import sublime
 
 from ...changes.port import FileChanges, Listing
-from ...changes.rows import Row
+from ...changes.rows import ChangeRow
 from ..diff.listing import WrittenRows
 from ..notices import NOTICES
 from ..windows import Focus, is_code, real_path
@@ -99,7 +99,7 @@ class WrittenChanges:
         self._views.clear()
         self._listings.clear()
 
-    def _row(self, view: sublime.View) -> Row | None:
+    def _row(self, view: sublime.View) -> ChangeRow | None:
         name = view.file_name()
         rows = self.listing(view.window()).rows
         if not name or not rows or not is_code(view):
@@ -124,7 +124,7 @@ class WrittenChanges:
 
         self._ask(window, lambda companion: companion.changes.file(row.root, row.path), answer)
 
-    def _mark(self, view: sublime.View, row: Row, changes: FileChanges | None) -> None:
+    def _mark(self, view: sublime.View, row: ChangeRow, changes: FileChanges | None) -> None:
         if not view.is_valid() or self._row(view) is None:
             return
         marked = self._views.get(view.id())
@@ -186,13 +186,13 @@ class WrittenChanges:
             self._tell(lambda companion: companion.decisions.undo_change(number, row, key, lines))
         return True
 
-    def row_of(self, window: sublime.Window, path: str = "", view: sublime.View | None = None) -> Row | None:
+    def row_of(self, window: sublime.Window, path: str = "", view: sublime.View | None = None) -> ChangeRow | None:
         """The row of a file, or of the file in a view."""
         if path:
             return next((row for row in self.listing(window).rows if path in {row.full_path, row.path}), None)
         return self._row(view) if view else None
 
-    def decide_file(self, window: sublime.Window, row: Row, what: Decision) -> None:
+    def decide_file(self, window: sublime.Window, row: ChangeRow, what: Decision) -> None:
         """Keep or undo a file."""
         number = window.id()
         if what == "keep":
@@ -240,7 +240,7 @@ class WrittenChanges:
         here = view.rowcol(carets[0])[0] if carets else 0
         return not any(line > here if step > 0 else line < here for line in lines)
 
-    def open(self, window: sublime.Window, row: Row, step: int = 1) -> None:
+    def open(self, window: sublime.Window, row: ChangeRow, step: int = 1) -> None:
         """Go to the first change of a file, or to the last one if the step is backwards."""
         if row.kind in {"deleted", "excluded", "repository", "large"}:
             note = f" ({row.note})" if row.note else ""

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 import sublime
 
 from ...chat.prompt import Excerpt
-from ...told import Told
+from ...exclusion import Told
 
 MOST = 16 * 1024
 """Characters of a selection that goes by itself; whoever wants to send more adds it."""

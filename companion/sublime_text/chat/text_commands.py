@@ -81,8 +81,9 @@ class QwenCompanionChatFollowCommand(_ChatTextCommand):
 
     def run(self, edit: sublime.Edit) -> None:
         """Do the first of these that applies."""
-        if (adapter := package.adapter()) and (chat := self.chat()):
-            adapter.chats.clicks.follow(chat, self.view.sel()[0].b)
+        carets = [region.b for region in self.view.sel()]
+        if carets and (adapter := package.adapter()) and (chat := self.chat()):
+            adapter.chats.clicks.follow(chat, carets[0])
 
 
 class QwenCompanionChatTypeCommand(_ChatTextCommand):

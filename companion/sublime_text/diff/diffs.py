@@ -347,6 +347,8 @@ class Diffs:
         for review in reviews:
             left = LeftViews.of(review.views or {})
             window = left.proposal.window()
+            if window:
+                review.views = None
             if window is None:
                 closed.append(review.number)
                 if left.original:

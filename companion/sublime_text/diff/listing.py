@@ -14,7 +14,7 @@ from ..buffers import write_all
 from ..style import COLOURS
 
 if TYPE_CHECKING:
-    from ...changes.rows import Row as Change
+    from ...changes.rows import ChangeRow as Change
     from .view import DiffView
 
 PANEL = "QwenCompanion Diffs"

@@ -63,6 +63,21 @@ def test_a_method_of_no_kind_is_the_agents_own():
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "terminal"),
+    [
+        (("own", "acp"), {"command": "opencode", "args": ["login", "now"]}),
+        (("own", "--acp", "--stdio"), {"command": "/opt/copilot", "args": ["login", "now"]}),
+        (("own",), {"command": "/usr/bin/python", "args": ["/opt/own", "login", "now"]}),
+    ],
+    ids=["opencode", "copilot", "vibe"],
+)
+def test_a_login_by_the_convention_of_zed_runs_the_agents_own_program(command: tuple[str, ...], terminal: object):
+    method = schema.AuthMethod.model_validate({"id": "t", "name": "T", "_meta": {"terminal-auth": terminal}})
+    [way] = ways(AgentCommand("Own", command), (method,))
+    assert (way.kind, way.command) == ("terminal", ("own", "login", "now"))
+
+
 def test_a_login_in_a_terminal_is_the_agents_own_command_with_more_arguments():
     """agentclientprotocol.com, “Authentication Methods”: a method names no program."""
     method = {"id": "t", "type": "terminal", "args": ["login", 1], "env": {"A": "1", "B": 2}, "command": "rm"}

@@ -13,7 +13,7 @@ from companion.changes.checkpoints import Checkpoints
 from companion.changes.git import Git, program
 from companion.changes.round import Round
 from companion.changes.store import Store
-from companion.changes.undo import Undo, Write
+from companion.changes.undo import RoundUndo, Write
 
 AGENT = "Qwen Code"
 GIT = shutil.which("git") or "git"
@@ -35,7 +35,7 @@ class Folder:
         self.store = Store(str(self.store_path), str(self.path), git, self.excludes)
         opened = Round(self.store, list)
         opened.open()
-        self.undoing = Undo(opened)
+        self.undoing = RoundUndo(opened)
         self.checkpoints = Checkpoints(opened, self.undoing)
         return opened
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.changes.files import RefusedError
+from companion.changes.files import WriteRefusedError
 
 from .folders import AGENT, Folder, tree
 
@@ -199,7 +199,7 @@ def test_nothing_is_undone_against_a_file_that_has_changed_since(folder: Folder)
     folder.look()
     writes = folder.undoing.plan("a.py")
     folder.write("a.py", "something else\n")
-    with pytest.raises(RefusedError, match="has changed since"):
+    with pytest.raises(WriteRefusedError, match="has changed since"):
         folder.undoing.write(writes[0])
     assert folder.read("a.py") == b"something else\n"
 

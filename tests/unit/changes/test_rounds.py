@@ -14,7 +14,7 @@ import pytest
 from companion.changes import places, rounds
 from companion.changes.decisions import Decisions
 from companion.changes.rounds import Rounds
-from companion.changes.rows import Row
+from companion.changes.rows import ChangeRow
 from companion.settings import Settings
 
 from ..memory_editor import MemoryEditor
@@ -64,7 +64,7 @@ class Work:
         return Path(self.folders[0])
 
     @property
-    def rows(self) -> dict[str, Row]:
+    def rows(self) -> dict[str, ChangeRow]:
         return {row.path: row for row in self.rounds.listing(1).rows}
 
     async def until(self, holds: Callable[[], object]) -> None:

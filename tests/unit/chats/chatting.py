@@ -14,13 +14,14 @@ from unittest.mock import AsyncMock, patch
 from companion.chat.chats import Chats
 from companion.chat.transcript.render import Render
 from companion.conversation.snapshot import ConnectionStatus
+from companion.exclusion import Told
 from companion.ids import ChatId, ViewId, WindowId
 from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
-from companion.told import Told
 
 from ..fake_daemon import TOKEN, FakeDaemon, Request, Stream, faked, until
 from ..memory_editor import Diff, MemoryEditor
+from ..review.reviewing import reviews_in
 
 OPTIONS = [
     {"optionId": "always", "name": "Allow All Edits", "kind": "allow_always"},
@@ -66,7 +67,7 @@ class Room:
     told: Callable[[WindowId], Told] = lambda _: Told()
 
     def __post_init__(self) -> None:
-        self.reviews = Reviews(self.editor, self._background)
+        self.reviews = reviews_in(self.editor, self._background)
         self.chats = chats_in(self.editor, self.reviews, lambda window: self.told(window))  # noqa: PLW0108 - a test replaces it
 
     def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:

@@ -20,11 +20,11 @@ from companion.backends.acp.files import Files
 from companion.chat.prompt import Draft
 from companion.chat.transcript.render import Render
 from companion.clis.environment import LoginEnvironment, without_editors
-from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
 from tests.agent_talk import LIMIT, scripted, until
 
 from ..memory_editor import Diff, MemoryEditor
+from ..review.reviewing import reviews_in
 from .chatting import CHAT, WINDOW, chats_in
 
 EDIT = """
@@ -60,7 +60,7 @@ class Room:
         self.editor = MemoryEditor(windows={1: (folder,)})
         self.folder = folder
         self.tasks: set[asyncio.Task[Any]] = set()
-        self.reviews = Reviews(self.editor, self.background)
+        self.reviews = reviews_in(self.editor, self.background)
         self.chats = chats_in(self.editor, self.reviews)
         self.configure(*agents)
 
@@ -357,6 +357,65 @@ def session_set_config_option(params):
     run(test())
 
 
+MODES = """
+modes = {"currentModeId": "auto", "availableModes": [{"id": "auto", "name": "Auto"}, {"id": "plan", "name": "Plan"}]}
+def options(value):
+    return [{"id": "fast", "name": "Fast", "type": "boolean", "currentValue": value}]
+def session_new(params):
+    return {"sessionId": "s", "modes": modes, "configOptions": options(False)}
+def session_load(params):
+    return session_new(params)
+def session_set_mode(params):
+    REFUSAL
+    return {}
+def session_set_config_option(params):
+    return {"configOptions": options(params["value"])}
+def session_prompt(params):
+    say("Done.")
+    return {"stopReason": "end_turn"}
+"""
+
+
+def test_what_the_person_has_chosen_is_set_again_after_a_reconnect(project: Path, tmp_path: Path):
+    script = scripted(MODES.replace("REFUSAL", "pass"), tmp_path)
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(script))) as room:
+            await until(lambda: room.render.status.options)
+            room.say("x")
+            await room.shows("Done.")
+            room.chats.options.set(CHAT, "fast", True)
+            room.chats.options.switch_mode(CHAT, "plan")
+            await until(lambda: room.render.status.mode == "plan" and room.render.status.options[0].value is True)
+            pid = room.agent_pid
+            room.chats.reconnect(CHAT)
+            connection = room.chats._registry[CHAT].connection
+            await until(lambda: connection.has_client and room.agent_pid != pid)
+            await until(lambda: room.render.status.mode == "plan" and room.render.status.options[0].value is True)
+
+    run(test())
+
+
+def test_what_can_not_be_set_again_is_said(project: Path, tmp_path: Path):
+    marker = tmp_path / "refuses"
+    refusal = f"if os.path.exists({str(marker)!r}): raise Failure(-32603, 'no')"
+    script = scripted(MODES.replace("REFUSAL", refusal), tmp_path)
+
+    async def test():
+        async with chatting(project, AgentCommand("Scripted", tuple(script))) as room:
+            await until(lambda: room.render.status.options)
+            room.say("x")
+            await room.shows("Done.")
+            room.chats.options.switch_mode(CHAT, "plan")
+            await until(lambda: room.render.status.mode == "plan")
+            marker.touch()
+            room.chats.reconnect(CHAT)
+            await room.shows("This could not be set as it was before: the mode.")
+            assert room.render.status.mode == "auto"
+
+    run(test())
+
+
 def test_a_running_terminal_has_a_stop_below_its_tool_call(project: Path, tmp_path: Path):
     script = """
 def session_prompt(params):
@@ -455,6 +514,32 @@ def test_escape_just_as_a_turn_ends_refuses_nothing_of_the_next_one(
             room.reviews.accept(diff.review.number, diff.text)
             await until(lambda: path.read_text() == "two\n")
             assert room.editor.said == []
+
+    run(test())
+
+
+TWO_PIECES = """
+OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
+def session_prompt(params):
+    path = params["prompt"][-1]["text"]
+    diffs = [{"type": "diff", "path": path, "oldText": old, "newText": "new"} for old in ("nowhere", "neither")]
+    call = {"toolCallId": "t", "title": "Edit", "kind": "edit", "status": "pending", "content": diffs}
+    ask("session/request_permission", toolCall=call, options=OPTIONS)
+    return {"stopReason": "end_turn"}
+"""
+
+
+def test_two_pieces_of_one_file_that_fit_nowhere_can_not_be_edited_against_each_other(project: Path, tmp_path: Path):
+    """The later edit would push out the earlier one."""
+    path = project / "a.txt"
+    path.write_text("one\n")
+    agent = AgentCommand("Scripted", tuple(scripted(TWO_PIECES, tmp_path)))
+
+    async def test():
+        async with chatting(project, agent) as room:
+            room.say(str(path))
+            await until(lambda: len(room.editor.diffs) == 2)
+            assert [diff.review.is_editable for diff in room.editor.diffs.values()] == [False, False]
 
     run(test())
 

@@ -12,6 +12,7 @@ import pytest
 
 from companion.conversation.snapshot import Locality
 from companion.ids import ReviewId
+from companion.review import disk_looks
 from companion.review import reviews as review_module
 from companion.review.targets import Target
 from companion.settings import Settings
@@ -255,8 +256,9 @@ def test_for_another_machine_no_file_is_read(asked: Asked, project: Path, monkey
     async def test(room: Room, stream: Stream) -> None:
         chat = room.chats._registry[CHAT]
         chat.connector.locality = replace(Locality(), folder="/there", is_local=False)
-        monkeypatch.setattr(review_module, "stamp", lambda _: pytest.fail("it looks at the disk"))
-        monkeypatch.setattr(review_module, "read_file", lambda *_: pytest.fail("it reads the disk"))
+        for module in (review_module, disk_looks):
+            monkeypatch.setattr(module, "stamp", lambda _: pytest.fail("it looks at the disk"))
+            monkeypatch.setattr(module, "read_file", lambda *_: pytest.fail("it reads the disk"))
         ask(stream, 1, (str(path), "theirs\n", "new\n"))
         [diff] = await room.diff()
         assert diff.original == "theirs\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from companion.chat.prompt import ChatFolder, Draft, Excerpt
+from companion.exclusion import Told
 from companion.ids import WindowId
 from companion.settings import Settings
-from companion.told import Told
 
 from ..conftest import Running
 from ..fake_daemon import until

@@ -13,8 +13,8 @@ from companion.chat.daemons import Daemons
 from companion.chat.renderer import snapshots
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.snapshot import ConnectionStatus, ContextWindow, Message, Snapshot
+from companion.exclusion import Told
 from companion.settings import DaemonSettings
-from companion.told import Told
 
 from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, no_agent, until
 

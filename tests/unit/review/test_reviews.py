@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from companion.protocol import ContextUpdate, DiffAccepted, Notification
+from companion.review import disk_looks, writes
 from companion.review import reviews as review_module
-from companion.review import writes
 from companion.review.disk import Encodings
 from companion.review.review import Review
 from companion.review.reviews import Reviews
 
 from ..memory_editor import MemoryEditor
+from .reviewing import reviews_in
 
 EVENTS: dict[str, Callable[[Reviews, Review], Awaitable[object] | None]] = {
     "accept": lambda reviews, review: reviews.accept(review.number, "mine\n"),
@@ -67,7 +68,7 @@ class Orders(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.tasks: list[asyncio.Task[object]] = []
         self.editor = MemoryEditor()
-        self.reviews = Reviews(self.editor, self.background)
+        self.reviews = reviews_in(self.editor, self.background)
         self.owners = [Listener(1), Listener(1), Listener(2)]
         self.paths = [f"{folder}/a", f"{folder}/b"]
         self.open_ones: dict[tuple[Listener, str], Expected] = {}
@@ -199,7 +200,7 @@ def test_of_two_events_only_the_first_is_the_outcome(first: str, second: str, tm
 
     async def main() -> None:
         tasks: list[asyncio.Task[object]] = []
-        reviews = Reviews(editor, lambda work: tasks.append(asyncio.create_task(work)))
+        reviews = reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
         review = reviews.open(owner, path, "new\n")
         await asyncio.gather(*tasks)
         for event in (first, second):
@@ -223,7 +224,7 @@ def test_texts_are_not_compared_after_the_diff_is_closed(monkeypatch: pytest.Mon
 
     async def main() -> None:
         tasks: list[asyncio.Task[object]] = []
-        reviews = Reviews(editor, lambda work: tasks.append(asyncio.create_task(work)))
+        reviews = reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
         loop = asyncio.get_running_loop()
         marks = review_module.marks
 
@@ -246,7 +247,7 @@ def with_reviews(test: Callable[[Reviews, MemoryEditor, Callable[[], Awaitable[o
     async def main() -> None:
         tasks: list[asyncio.Task[object]] = []
         editor = MemoryEditor()
-        reviews = Reviews(editor, lambda work: tasks.append(asyncio.create_task(work)))
+        reviews = reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
         await test(reviews, editor, lambda: asyncio.gather(*tasks))
 
     asyncio.run(main())
@@ -293,7 +294,8 @@ def test_a_file_that_stays_the_same_is_read_once(tmp_path: Path, monkeypatch: py
     """A look costs one stamp."""
     reads: list[str] = []
     read_file = review_module.read_file
-    monkeypatch.setattr(review_module, "read_file", lambda path, *more: (reads.append(path), read_file(path, *more))[1])
+    for module in (review_module, disk_looks):
+        monkeypatch.setattr(module, "read_file", lambda path, *more: (reads.append(path), read_file(path, *more))[1])
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
         path = tmp_path / "a.txt"

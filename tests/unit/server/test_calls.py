@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from companion.server import app, calls
+from companion.server.http import app, calls
 
 from ..conftest import Running
 from ..wire import Cli

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from companion.companion import Companion
-from companion.server import bodies, connections
+from companion.server.http import bodies, connections
 
 from ..conftest import Running, until
 from ..wire import LIMIT

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from companion.exclusion import Told
 from companion.protocol import ContextUpdate, IdeContext
 from companion.server.context import (
     CANDIDATES,
@@ -23,7 +24,6 @@ from companion.server.context import (
     listed,
 )
 from companion.server.port import OpenFile, Question, Selection, WindowState
-from companion.told import Told
 
 
 def units(text: str) -> int:

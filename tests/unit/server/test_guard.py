@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from companion.clis.families import QWEN_CODE
-from companion.server import app
 from companion.server import endpoint as endpoint_module
+from companion.server.http import app
 
 from ..conftest import Running
 from ..wire import Cli, Stream

@@ -17,7 +17,7 @@ import pytest
 
 from companion import companion as companion_module
 from companion import handover
-from companion.server import connections
+from companion.server.http import connections
 from companion.server.listener import listen
 
 from ..conftest import Running, until
@@ -93,6 +93,7 @@ def test_a_whole_life(
             assert running.thread.stop(LIMIT, hand_over=True)
             running = start()
             assert running.lock()["port"] == port
+            editor.dismissed.clear()  # the next instance counts its diffs anew
             stream = cli.listen()
             while not (messages := list(itertools.islice(stream, 1))):  # a CLI asks again when its stream has ended
                 stream = cli.listen()

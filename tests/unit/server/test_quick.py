@@ -16,8 +16,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from companion.companion import Companion
-from companion.server import quick, tools
-from companion.server.connections import Connection
+from companion.server import tools
+from companion.server.http import quick
+from companion.server.http.connections import Connection
 
 from ..conftest import Running, until
 from ..wire import LIMIT, Cli

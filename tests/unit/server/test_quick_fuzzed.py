@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from companion.server import quick
-from companion.server.connections import Connection
+from companion.server.http import quick
+from companion.server.http.connections import Connection
 
 TURNS = 40
 """Turns of the loop after which everything that has come is answered."""

@@ -15,7 +15,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from companion.server import calls, sessions, tools
+from companion.server import sessions, tools
+from companion.server.http import calls
 from companion.server.tools import Tools
 
 from ..conftest import Running, until

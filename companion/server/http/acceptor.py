@@ -16,7 +16,7 @@ import socket
 import threading
 from collections.abc import Callable
 
-from .listener import listens
+from ..listener import listens
 
 logger = logging.getLogger(__name__)
 

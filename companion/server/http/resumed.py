@@ -13,7 +13,7 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import Message, Scope, Send
 
-from ..protocol import ContextUpdate, Notification
+from ...protocol import ContextUpdate, Notification
 
 HEADER = "mcp-session-id"
 DEFAULT_VERSION = "2025-03-26"

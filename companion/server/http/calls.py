@@ -14,8 +14,8 @@ import pydantic_core
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Send
 
+from ..tools import NAMES
 from .quick import Answer
-from .tools import NAMES
 
 JSON = "application/json"
 

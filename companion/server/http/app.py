@@ -24,15 +24,15 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..clis.families import FAMILIES
-from ..protocol import outcome
+from ...clis.families import FAMILIES
+from ...protocol import outcome
+from ..endpoint import Endpoint
+from ..sessions import InFlight, Session, Sessions, Stream
+from ..tools import AFTER, Tools, listing
 from . import calls, quick
 from .bodies import MAX_BODY, Bodies
 from .connections import CLOSE, Connection
-from .endpoint import Endpoint
 from .resumed import DEFAULT_VERSION, ResumedSessions
-from .sessions import InFlight, Session, Sessions, Stream
-from .tools import AFTER, Tools, listing
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +40,9 @@ HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
 TOOLS = b'"tools/'
 TOO_MUCH = "Too many large requests are being read at the same time. Send it once more."
+FAST = True
+"""Whether the requests that CLIs make all the time are answered without the SDK; otherwise it answers all of them, just
+the same and two to four times as slowly (docs/decisions/0010-fast-path.md)."""
 METHODS = ("GET", "POST", "DELETE")
 FINAL_CHUNK_LIMIT = 0.5
 """Seconds allowed for sending the final chunk of a stream that another one replaces."""
@@ -88,7 +91,7 @@ class App:
         """The answer to a POST about the tools of a session, or what gives it; None if `__call__` has to."""
         identifier = headers.get("mcp-session-id", "")
         session = self._sessions.find(self._resumed.inward(identifier))
-        if session is None or self._sessions.is_left or TOOLS not in body:
+        if not FAST or session is None or self._sessions.is_left or TOOLS not in body:
             return None
         version = headers.get("mcp-protocol-version", DEFAULT_VERSION)
         if self._authenticate(headers) != session.cli or version not in HANDSHAKE_PROTOCOL_VERSIONS:
@@ -227,7 +230,7 @@ class App:
             await _not_found()(scope, receive, send)
         elif scope["method"] == "GET" and session:
             await self._stream(session, scope, receive, send)
-        elif scope["method"] == "POST" and session and calls.is_plain(headers, MAX_BODY):
+        elif FAST and scope["method"] == "POST" and session and calls.is_plain(headers, MAX_BODY):
             await self._post(family, session, scope, receive, send)
         else:
             await self._request(family, session, scope, receive, send)

@@ -24,7 +24,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from ..handover import OpenConnection
+from ...handover import OpenConnection
 from . import quick
 from .acceptor import Acceptor
 

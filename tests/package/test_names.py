@@ -1,0 +1,55 @@
+"""One word for one thing: see docs/glossary.md."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+TWINS = {
+    "AlreadyAnsweredError",
+    "Cursor",
+    "Edit",
+    "EventStream",
+    "Folder",
+    "MissingFeatureError",
+    "Notice",
+    "Option",
+    "Place",
+    "Question",
+    "Session",
+    "SessionGoneError",
+    "Sessions",
+    "Settings",
+    "StartFailedError",
+    "Stream",
+    "StreamLostError",
+    "Terminal",
+}
+"""Public classes of two rooms that share a name, still. No other may, and this only gets shorter."""
+SAYS_NOTHING = {"taking", "reaching", "showing", "lacking", "asking", "leaving", "told", "past", "left", "around"}
+SAYS_NOTHING |= {"patience", "served", "signing", "choosing"}
+"""Words that don't say what a module holds."""
+KEPT = {
+    "companion/review/left.py",
+    "companion/sublime_text/changes/asking.py",
+    "companion/sublime_text/diff/left.py",
+    "companion/sublime_text/patience.py",
+    "companion/sublime_text/served.py",
+}
+"""Modules that have such a name, still. No other may, and this only gets shorter."""
+
+
+def test_no_two_public_classes_have_one_name(root: Path) -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((root / "companion").rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(path.relative_to(root).as_posix())
+    assert len(places) > 300
+    assert {name: where for name, where in places.items() if len(where) > 1 and name not in TWINS} == {}
+
+
+def test_a_module_is_named_for_what_it_holds(root: Path) -> None:
+    names = [path.relative_to(root).as_posix() for path in sorted((root / "companion").rglob("*.py"))]
+    assert [name for name in names if Path(name).stem in SAYS_NOTHING and name not in KEPT] == []
