@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
 from ..backends.acp.errors import SignInError
-from ..backends.backend import Backend, EventStream, Options, lacking
+from ..backends.backend import Backend, EventStream, lacking
+from ..backends.parts import Options
 from ..backends.daemon.errors import UnreachableError
 from ..backends.sessions import Session
 from ..conversation import events
