@@ -133,6 +133,7 @@ class Rounds:
 
     def begin(self, window: int) -> None:
         """The person begins a round: everything up to now counts as reviewed."""
+        self.window(window)
         self.background(self._begin(window, (), anew=True))
 
     def forget(self, window: int) -> None:
@@ -152,9 +153,9 @@ class Rounds:
 
     async def _begin(self, window: int, before: Sequence[str], *, anew: bool = False) -> None:
         """Begin, or go on. `before` are those who were at work until now."""
-        if self._work.settings_of(window).review == "off":
+        known = self._windows.get(window)
+        if known is None or self._work.settings_of(window).review == "off":
             return
-        known = self.window(window)
         async with known.beginning:
             roots = await asyncio.to_thread(_real, self._work.folders_of(window))
             for root in [root for root in known.folders if not _is_in(root, roots)]:
@@ -167,8 +168,7 @@ class Rounds:
         self._watch(window)
 
     async def _begin_root(self, window: int, root: str, before: Sequence[str], *, anew: bool) -> None:
-        if why := await asyncio.to_thread(places.refusal, root):
-            self._say_once(why, window)
+        if not await self._may_begin(window, root):
             return
         folder = self._folders.get(root)
         if folder is None:
@@ -197,6 +197,12 @@ class Rounds:
             self.editor.say(why, window)
         for nested in folder.round.state.nested:
             await self._begin_root(window, os.path.join(root, *nested.split("/")), before, anew=anew)
+
+    async def _may_begin(self, window: int, root: str) -> bool:
+        if why := await asyncio.to_thread(places.refusal, root):
+            self._say_once(why, window)
+            return False
+        return window in self._windows  # it may have closed in the meantime
 
     async def _first_look(self, window: int, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
         may_be_large = self._large.get(folder.root, False)

@@ -12,7 +12,7 @@ from ...changes.rows import ChangeRow
 from ..diff.listing import WrittenRows
 from ..notices import NOTICES
 from ..windows import Focus, is_code, real_path
-from .asking import AskLater
+from .ask_later import AskLater
 from .view import WrittenView
 
 if TYPE_CHECKING:
