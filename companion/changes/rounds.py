@@ -395,6 +395,11 @@ class Rounds:
         folder = self.folder(root)
         return await folder.file(path) if folder else None
 
+    async def committed(self, root: str, path: str, *, in_index: bool) -> str | None:
+        """The text of a file in the person's own repository, for the editor's gutter."""
+        folder = self.folder(root)
+        return await folder.committed(path, in_index=in_index) if folder else None
+
 
 def _is_in(path: str, roots: Sequence[str]) -> bool:
     return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in roots)

@@ -23,15 +23,15 @@ from .check.scratch import ScratchWindow, close
 from .comments.panel import CommentPanel
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
-from .diff.left import abandon
+from .diff.left_views import abandon
 from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .notify import notify
-from .served import remember_port, selection_of, to_serve, window_state, windows_to_serve
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.live import LiveReport
 from .status.view import Show, StatusReport, editor_facts
+from .window_state import remember_port, selection_of, to_serve, window_state, windows_to_serve
 from .windows import OWN_SAVES, Focus, find_window, is_chat, is_code, open_files, views_of_file
 
 if TYPE_CHECKING:
