@@ -66,7 +66,7 @@ class Adapter:
     def __init__(self) -> None:
         self._bridge = UiBridge()
         self.settings = SettingsFile(self._wrong_setting)
-        self.libraries = Libraries(self.settings, self.say)
+        self.libraries = Libraries(self.settings, self.say, self._libraries_settled)
         self._log = Log(print, debug=self.settings.value("debug"))
         self.focus = Focus()
         self.own_saves = OWN_SAVES
@@ -466,6 +466,13 @@ class Adapter:
     def say(self, message: str, window: int | None = None) -> None:
         """See Editor."""
         self._bridge.post(lambda: _tell(message, window, needs_action=True))
+
+    def _libraries_settled(self, message: str, problems: Sequence[str]) -> None:
+        def show() -> None:
+            NOTICES.settled(problems)
+            _tell(message, None, needs_action=False)
+
+        self._bridge.post(show)
 
     def settle(self, message: str) -> None:
         """See Editor."""
